@@ -1,0 +1,62 @@
+"""Changes as values: what a file was, what it shall be, and nothing that does it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from filepact.domain.document import Revision, WorkspacePath
+
+__all__ = ["ChangeKind", "ChangeSet", "FileChange"]
+
+ChangeKind = Literal["create", "modify", "delete"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file goes from one exact state to another.
+
+    ``None`` means "no file".  Create, modify and delete are one shape, so undo needs no special
+    cases; a move is two changes in one set, as in Git.
+    """
+
+    path: WorkspacePath
+    before: Revision | None
+    after: Revision | None
+
+    def __post_init__(self) -> None:
+        if self.before == self.after:
+            raise ValueError(f"{self.path}: nothing changes")
+
+    @property
+    def kind(self) -> ChangeKind:
+        if self.before is None:
+            return "create"
+        return "delete" if self.after is None else "modify"
+
+    def inverse(self) -> FileChange:
+        return FileChange(self.path, before=self.after, after=self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """Changes that happen together or not at all, each path once."""
+
+    changes: tuple[FileChange, ...]
+
+    def __post_init__(self) -> None:
+        repeated = [p for p, n in Counter(c.path for c in self.changes).items() if n > 1]
+        if repeated:
+            raise ValueError(f"changed twice in one set: {', '.join(map(str, repeated))}")
+
+    def __bool__(self) -> bool:
+        return bool(self.changes)
+
+    @property
+    def paths(self) -> tuple[WorkspacePath, ...]:
+        return tuple(change.path for change in self.changes)
+
+    def inverse(self) -> ChangeSet:
+        return ChangeSet(tuple(change.inverse() for change in reversed(self.changes)))

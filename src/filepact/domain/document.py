@@ -1,0 +1,91 @@
+"""Names, states and contents of files, as values."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NewType
+
+from filepact.text.codec import SourceText, decode
+
+__all__ = ["Document", "Revision", "RootId", "WorkspacePath", "content_id"]
+
+RootId = NewType("RootId", str)
+"""A root's true absolute path; no link is left in it."""
+
+
+def content_id(data: bytes) -> str:
+    """The name of exactly these bytes: SHA-256, 64 hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkspacePath:
+    """A file's one true name: every link resolved, ``/`` between parts, relative to its root."""
+
+    root: RootId
+    path: str
+
+    def __post_init__(self) -> None:
+        if not self.path or any(part in ("", ".", "..") for part in self.path.split("/")):
+            raise ValueError(f"not a canonical path: {self.path!r}")
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def absolute(self) -> str:
+        """The path on the host, for people and for programs that need it; never for opening."""
+        return f"{self.root.rstrip('/')}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The exact state of a file: its bytes and its permission bits.
+
+    Attributes:
+        content: SHA-256 of the bytes, 64 hexadecimal digits.
+        mode: Permission bits, such as ``0o644``.
+    """
+
+    content: str
+    mode: int
+
+    @classmethod
+    def of(cls, data: bytes, mode: int) -> Revision:
+        return cls(content_id(data), mode)
+
+    @property
+    def short(self) -> str:
+        """Twelve hexadecimal digits that change with the bytes and with the mode."""
+        return hashlib.sha256(f"{self.content}:{self.mode:o}".encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file as it is seen now.
+
+    Attributes:
+        path: Its true name.
+        data: All its bytes.
+        revision: What exactly was seen.
+    """
+
+    path: WorkspacePath
+    data: bytes
+    revision: Revision
+
+    @cached_property
+    def source(self) -> SourceText:
+        """The decoded text with what is needed to encode it back.
+
+        Raises:
+            BinaryFileError: The bytes are not text.
+        """
+        return decode(self.data, name=self.path.path)
+
+    @property
+    def text(self) -> str:
+        """The text, line ends as they stand, without a byte-order mark."""
+        return self.source.text

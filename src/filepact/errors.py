@@ -1,0 +1,158 @@
+"""Every error that a caller may act on, with its stable code.
+
+The code is contract: once released it is never renamed or reused.  The message is for the
+reader (a language model or a hurried person) and may change at any time.  This module imports
+nothing of the project, so that every floor can raise what it means.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "CODES",
+    "AmbiguousMatchError",
+    "ApprovalRequiredError",
+    "BinaryFileError",
+    "EncodingUnsafeError",
+    "FilepactError",
+    "InvalidParamsError",
+    "NoChangeError",
+    "NotAFileError",
+    "NotFoundError",
+    "PatchAlreadyAppliedError",
+    "PatchAmbiguousError",
+    "PatchContextMismatchError",
+    "PatchMalformedError",
+    "PathBlockedError",
+    "ReadFailedError",
+    "SearchFailedError",
+    "StaleFileError",
+    "StateFailedError",
+    "StringNotFoundError",
+    "TimedOutError",
+    "TooLargeError",
+    "UserDeniedError",
+    "WriteFailedError",
+]
+
+Detail = str | int | float | bool | None | tuple["Detail", ...]
+
+CODES: dict[str, type[FilepactError]] = {}
+"""Every code with its class; the error reference and its test are made from this table."""
+
+
+class FilepactError(Exception):
+    """Base of all errors that cross a public boundary.
+
+    Args:
+        message: What was wrong, and where.
+        hint: What to do next; one sentence, or empty.
+        details: Facts for programs (paths, line numbers, counts), by name.
+    """
+
+    code: ClassVar[str] = "INTERNAL"
+
+    def __init_subclass__(cls, *, code: str) -> None:
+        if code in CODES:
+            raise TypeError(f"error code {code!r} is taken by {CODES[code].__name__}")
+        CODES[code] = cls
+        cls.code = code
+
+    def __init__(self, message: str, *, hint: str = "", **details: Detail) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    def report(self) -> str:
+        """The error as a reader sees it: ``CODE: message``, then the hint on its own line."""
+        return f"{self.code}: {self.message}" + (f"\n{self.hint}" if self.hint else "")
+
+
+class PathBlockedError(FilepactError, code="PATH_BLOCKED"):
+    """The path leaves the roots, is not a regular file's, or a rule protects it."""
+
+
+class NotFoundError(FilepactError, code="NOT_FOUND"):
+    """No such file, folder, operation or checkpoint."""
+
+
+class NotAFileError(FilepactError, code="NOT_A_FILE"):
+    """A folder where a file is wanted, or the reverse."""
+
+
+class TooLargeError(FilepactError, code="FILE_TOO_LARGE"):
+    """The file is over the limit for this kind of access."""
+
+
+class BinaryFileError(FilepactError, code="BINARY_FILE"):
+    """The file does not hold text."""
+
+
+class EncodingUnsafeError(FilepactError, code="ENCODING_UNSAFE"):
+    """The text cannot be written in the file's encoding without damage."""
+
+
+class StringNotFoundError(FilepactError, code="STRING_NOT_FOUND"):
+    """The text to replace is not in the file."""
+
+
+class AmbiguousMatchError(FilepactError, code="AMBIGUOUS_MATCH"):
+    """The text to replace stands in several places."""
+
+
+class NoChangeError(FilepactError, code="NO_CHANGE"):
+    """The request would leave everything as it is, or there is nothing to take back."""
+
+
+class StaleFileError(FilepactError, code="STALE_FILE"):
+    """The file is no longer what the request was made for."""
+
+
+class PatchMalformedError(FilepactError, code="PATCH_MALFORMED"):
+    """The patch cannot be understood."""
+
+
+class PatchContextMismatchError(FilepactError, code="PATCH_CONTEXT_MISMATCH"):
+    """The lines that the patch expects are not in the file."""
+
+
+class PatchAmbiguousError(FilepactError, code="PATCH_AMBIGUOUS"):
+    """The lines that the patch expects stand in several places."""
+
+
+class PatchAlreadyAppliedError(FilepactError, code="PATCH_ALREADY_APPLIED"):
+    """The file already holds what the patch would make of it."""
+
+
+class ApprovalRequiredError(FilepactError, code="APPROVAL_REQUIRED"):
+    """A person has to approve this first."""
+
+
+class UserDeniedError(FilepactError, code="USER_DENIED"):
+    """A person said no."""
+
+
+class InvalidParamsError(FilepactError, code="INVALID_PARAMS"):
+    """A parameter is missing, unknown, of the wrong type or out of range."""
+
+
+class TimedOutError(FilepactError, code="TIMEOUT"):
+    """The time allowed ran out, or a lock was not free in time."""
+
+
+class ReadFailedError(FilepactError, code="READ_ERROR"):
+    """The system refused to read."""
+
+
+class WriteFailedError(FilepactError, code="WRITE_ERROR"):
+    """The system refused to write; the message says what is on disk now."""
+
+
+class SearchFailedError(FilepactError, code="SEARCH_ERROR"):
+    """A search pattern cannot be understood or a search could not run."""
+
+
+class StateFailedError(FilepactError, code="STATE_ERROR"):
+    """The state folder or its journal cannot be used."""
