@@ -1,0 +1,305 @@
+"""Doing what was staged: intention, effect, confirmation, and repair after a crash.
+
+The journal holds the intention with all images before the first file is touched.  Each file is
+replaced only if it still is what the change set starts from; when one of several cannot be, the
+earlier ones are taken back, and only our own bytes are ever replaced by that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Revision, content_id
+from filepact.errors import FilepactError, WriteFailedError
+from filepact.fs.root import Expected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.operation import ChangeId, Operation, OperationState
+    from filepact.fs.lock import FileLocks
+    from filepact.fs.root import Displaced, Root, Written
+    from filepact.fs.state import StateFolder
+    from filepact.workspace.journal import Store
+
+__all__ = ["Committer"]
+
+_WATCHED = 32
+_WATCH_SECONDS = 2.0
+
+
+class Committer:
+    """Carries out operations on the files of some roots.
+
+    Args:
+        store: The journal.
+        state: Where rescued texts are put.
+        locks: The locks that every change of a file holds.
+        root_of: The open root of a path.
+        show: How a path is shown.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        state: StateFolder,
+        locks: FileLocks,
+        *,
+        root_of: Callable[[RootId], Root],
+        show: Callable[[WorkspacePath], str],
+    ) -> None:
+        self._store = store
+        self._state = state
+        self._locks = locks
+        self._root_of = root_of
+        self._show = show
+        self._displaced: deque[tuple[float, ChangeId, WorkspacePath, Displaced]] = deque()
+
+    def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        """Do an operation whose files are locked by the caller.
+
+        Args:
+            operation: What to do; its ``seq`` and state are set here.
+            contents: The bytes of every revision it names.
+
+        Raises:
+            StaleFileError: A file is not what the operation starts from; nothing was changed.
+            WriteFailedError: The system refused; the message says what is on disk.
+        """
+        self.rescue_late_writes()
+        begun = self._store.begin(operation, contents)
+        directories: list[tuple[RootId, str]] = []
+        done: list[FileChange] = []
+        notes: list[str] = []
+        try:
+            for number, change in enumerate(begun.changes.changes):
+                made = self._make_parents(change)
+                directories.extend(made)
+                written = self._apply(begun.id, number, change, contents)
+                notes.extend(written.notes)
+                done.append(change)
+                if written.outcome == "applied_not_durable":
+                    notes.append(f"{self._show(change.path)}: written, durability not confirmed")
+                self._watch(begun.id, change.path, written)
+        except FilepactError as error:
+            # Any other exception leaves the intention open: recovery will look at the files.
+            self._take_back(begun, done, directories, contents, error)
+            raise
+        note = "; ".join(filter(None, [begun.note, *notes]))
+        self._remove_empty(begun)
+        self._store.finish(begun.id, state="applied", directories=tuple(directories), note=note)
+        return replace(begun, state="applied", directories=tuple(directories), note=note)
+
+    # -- one file -------------------------------------------------------------------------
+
+    def _apply(
+        self, change_id: str, number: int, change: FileChange, contents: Mapping[str, bytes]
+    ) -> Written:
+        root = self._root_of(change.path.root)
+        expected = _expected(change.before)
+        token = f"{change_id}-{number}"
+        if change.after is None:
+            if expected is None:
+                raise RuntimeError("a change from nothing to nothing")
+            return root.remove(change.path.path, expected=expected, token=token)
+        return root.replace(
+            change.path.path,
+            contents[change.after.content],
+            mode=change.after.mode,
+            expected=expected,
+            token=token,
+        )
+
+    def _make_parents(self, change: FileChange) -> list[tuple[RootId, str]]:
+        parent = dirname(change.path.path)
+        if change.before is not None or not parent:
+            return []
+        root = self._root_of(change.path.root)
+        return [(change.path.root, made) for made in root.make_directories(parent)]
+
+    def _remove_empty(self, operation: Operation) -> None:
+        """Undo of a creation also removes the folders that were made for it, if empty now."""
+        if operation.kind != "undo" or not operation.target:
+            return
+        with suppress(FilepactError):
+            original = self._store.operation(operation.target)
+            for root_id, path in reversed(original.directories):
+                if not self._root_of(root_id).remove_directory(path):
+                    break
+
+    def _take_back(
+        self,
+        operation: Operation,
+        done: list[FileChange],
+        directories: list[tuple[RootId, str]],
+        contents: Mapping[str, bytes],
+        cause: FilepactError,
+    ) -> None:
+        """Return the files that were already changed to what they were before."""
+        kept: list[FileChange] = []
+        for number, change in enumerate(reversed(done), start=len(done)):
+            try:
+                self._apply(operation.id, number, change.inverse(), contents)
+            except FilepactError:
+                kept.append(change)
+        for root_id, path in reversed(directories):
+            with suppress(FilepactError):
+                self._root_of(root_id).remove_directory(path)
+        if not kept:
+            self._store.finish(operation.id, state="rolled_back", note=cause.message)
+            return
+        names = ", ".join(self._show(change.path) for change in kept)
+        self._store.finish(
+            operation.id,
+            state="interrupted",
+            note=f"{cause.message}; already changed and not taken back: {names}",
+            changes=ChangeSet(tuple(reversed(kept))),
+        )
+        raise WriteFailedError(
+            f"{cause.message}; these files were changed before that and could not be taken "
+            f"back: {names}",
+            hint=f"`filepact undo {operation.id}` takes them back once the cause is gone.",
+            operation=operation.id,
+        ) from cause
+
+    # -- somebody still writing to what we replaced -----------------------------------------
+
+    def _watch(self, change_id: ChangeId, path: WorkspacePath, written: Written) -> None:
+        if written.displaced is not None:
+            self._displaced.append((time.monotonic(), change_id, path, written.displaced))
+
+    def rescue_late_writes(self, *, final: bool = False) -> None:
+        """Keep what programs wrote into files that we had replaced under them.
+
+        A program that had the old file open may write to it after the replacement; its text
+        would vanish with the old file.  Replaced files stay open for a while and are looked at
+        again here; a late text is put into the state folder and noted in the journal.
+        """
+        now = time.monotonic()
+        for _ in range(len(self._displaced)):
+            since, change_id, path, displaced = self._displaced.popleft()
+            late = displaced.late_write()
+            if late is not None:
+                kept = self._state.rescue(path.path.rpartition("/")[2], late)
+                operation = self._store.operation(change_id)
+                note = f"another program wrote to the replaced file; its text is kept in {kept}"
+                self._store.finish(
+                    change_id,
+                    state=operation.state,
+                    directories=operation.directories,
+                    note="; ".join(filter(None, [operation.note, note])),
+                )
+            if final or late is not None or now - since > _WATCH_SECONDS:
+                displaced.close()
+            else:
+                self._displaced.append((since, change_id, path, displaced))
+        while len(self._displaced) > _WATCHED:
+            self._displaced.popleft()[3].close()
+
+    # -- after a crash ----------------------------------------------------------------------
+
+    def recover(self) -> tuple[Operation, ...]:
+        """Bring operations that a crash cut off to an end.
+
+        An operation whose files are locked is still being done by another process and is left
+        alone.  Nobody was told that a cut-off operation succeeded, so what it did is taken back;
+        only when every file is already in its new state is it completed.
+
+        Returns:
+            The operations that were settled here, with their new states.
+        """
+        settled: list[Operation] = []
+        for operation in self._store.unfinished():
+            try:
+                keys = {
+                    self._root_of(path.root).place(path.path).lock_key
+                    for path in operation.changes.paths
+                }
+            except FilepactError:
+                continue  # Its root is not one of ours, or is gone; whoever has it will settle it.
+            held = self._locks.try_hold(keys)
+            if held is None:
+                continue
+            with held:
+                # It may have been finished between the listing and the lock.
+                fresh = self._store.operation(operation.id)
+                if fresh.state == "intended":
+                    settled.append(self._settle(fresh))
+        return tuple(settled)
+
+    def _settle(self, operation: Operation) -> Operation:
+        self._clear_leftovers(operation)
+        states = [(change, self._now(change.path)) for change in operation.changes.changes]
+        if all(now == change.after for change, now in states):
+            return self._finish(operation, "applied", "completed after a crash")
+        for number, (change, now) in enumerate(states, start=len(states)):
+            if now == change.after:
+                with suppress(FilepactError):
+                    contents = {
+                        side.content: self._store.content(side.content)
+                        for side in (change.before, change.after)
+                        if side is not None
+                    }
+                    self._apply(operation.id, number, change.inverse(), contents)
+        left = tuple(
+            change
+            for change in operation.changes.changes
+            if self._now(change.path) == change.after
+        )
+        if left:
+            return self._finish(operation, "interrupted", "cut off by a crash in part", left)
+        return self._finish(operation, "rolled_back", "cut off by a crash and taken back")
+
+    def _finish(
+        self,
+        operation: Operation,
+        state: OperationState,
+        note: str,
+        left: tuple[FileChange, ...] = (),
+    ) -> Operation:
+        changes = ChangeSet(left) if left else None
+        self._store.finish(operation.id, state=state, note=note, changes=changes)
+        return self._store.operation(operation.id)
+
+    def _clear_leftovers(self, operation: Operation) -> None:
+        """Remove our temporary files; bytes in one that are not ours are kept first."""
+        ours = {
+            side.content
+            for change in operation.changes.changes
+            for side in (change.before, change.after)
+            if side is not None
+        }
+        count = len(operation.changes.changes)
+        for change in operation.changes.changes:
+            directory = dirname(change.path.path) or "."
+            for number in range(2 * count):
+                token = f"{operation.id}-{number}"
+                with suppress(FilepactError):
+                    root = self._root_of(change.path.root)
+                    data = root.leftover(directory, token)
+                    if data is None:
+                        continue
+                    after = change.after
+                    half = after is not None and self._store.content(after.content).startswith(data)
+                    if content_id(data) not in ours and not half:
+                        self._state.rescue(change.path.path.rpartition("/")[2], data)
+                    root.discard_leftover(directory, token)
+
+    def _now(self, path: WorkspacePath) -> Revision | None:
+        root = self._root_of(path.root)
+        if root.place(path.path).kind == "missing":
+            return None
+        contents = root.read(path.path, limit=1 << 40)
+        return Revision.of(contents.data, contents.mode)
+
+
+def _expected(revision: Revision | None) -> Expected | None:
+    return Expected(revision.content, revision.mode) if revision is not None else None
+

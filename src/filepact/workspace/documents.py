@@ -1,0 +1,167 @@
+"""Reading: whole documents, and windows of lines from files of any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from filepact.domain.document import Document, Revision
+from filepact.errors import BinaryFileError
+from filepact.text.codec import SourceText, decode, detect
+from filepact.text.lines import chomp, line_ends, split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+    from filepact.text.codec import Encoding
+    from filepact.workspace.guard import Spot
+
+__all__ = ["EDIT_LIMIT", "Window", "load", "window"]
+
+EDIT_LIMIT = 10_000_000
+"""Largest file, in bytes, that is loaded whole: to be edited, or to be returned as base64."""
+
+_HEAD = 65_536
+_LONGEST_PIECE = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some lines of a file, and what a reader needs to go on.
+
+    Attributes:
+        shown: The file's name as it is shown.
+        lines: The lines without their ends.
+        first: 0-based number of the first of them.
+        total: How many lines the file has; None when it was not read to its end.
+        more: Whether lines follow the window.
+        size: Bytes of the whole file.
+        encoding: For people.
+        ends: ``lf``, ``crlf``, ``cr``, ``mixed`` or ``none``; None when only a part was read.
+        revision: Short revision; None for a file that is too large to be edited.
+        unchanged: The session had seen exactly this revision before.
+    """
+
+    shown: str
+    lines: tuple[str, ...]
+    first: int
+    total: int | None
+    more: bool
+    size: int
+    encoding: str
+    ends: str | None
+    revision: str | None
+    ends_with_newline: bool
+    unchanged: bool = False
+
+
+def load(spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
+    """Read a file whole.
+
+    Raises:
+        TooLargeError: It has more than ``limit`` bytes.
+    """
+    contents = spot.root.read(spot.place.path, limit=limit)
+    return Document(spot.path, contents.data, Revision.of(contents.data, contents.mode))
+
+
+def window(spot: Spot, document: Document | None, *, first: int, count: int) -> Window:
+    """Cut lines out of a document, or out of a stream when the file was too large to load.
+
+    Args:
+        spot: The file.
+        document: The loaded document, or None to stream.
+        first: 0-based number of the first line wanted.
+        count: Most lines wanted.
+    """
+    if document is None:
+        return _stream_window(spot, first=first, count=count)
+    text = document.text
+    lines = split_lines(text)
+    chosen = lines[first : first + count]
+    return Window(
+        shown=spot.shown,
+        lines=tuple(chomp(line) for line in chosen),
+        first=first,
+        total=len(lines),
+        more=first + count < len(lines),
+        size=len(document.data),
+        encoding=document.source.encoding.label,
+        ends=line_ends(text),
+        revision=document.revision.short,
+        ends_with_newline=text.endswith(("\n", "\r")) or not text,
+    )
+
+
+def _stream_window(spot: Spot, *, first: int, count: int) -> Window:
+    with spot.root.stream(spot.place.path) as (stream, size):
+        head = stream.read(_HEAD)
+        encoding = detect(head, complete=len(head) == size)
+        if encoding is None:
+            raise BinaryFileError(
+                f"{spot.shown}: does not hold text ({size:,} bytes)",
+                hint="Read it with encoding base64, if it is small enough.",
+            )
+        stream.seek(len(encoding.bom))
+        pieces = list(islice(_pieces(stream, encoding), first, first + count + 1))
+    more = len(pieces) > count
+    # A damaged spot far down in a large file must not hide the rest from a reader; what is
+    # shown this way is never written back, because streamed files are too large to edit.
+    lines = [piece.decode(encoding.name, errors="replace") for piece in pieces[:count]]
+    return Window(
+        shown=spot.shown,
+        lines=tuple(chomp(line) for line in lines),
+        first=first,
+        total=None if more else first + len(lines),
+        more=more,
+        size=size,
+        encoding=encoding.label,
+        ends=None,
+        revision=None,
+        ends_with_newline=True,
+    )
+
+
+def _pieces(stream: BinaryIO, encoding: Encoding) -> Iterator[bytes]:
+    """The lines of a stream with their ends; a line over a megabyte comes in pieces."""
+    newline = "\n".encode(encoding.name)
+    if len(newline) == 1:
+        return iter(partial(stream.readline, _LONGEST_PIECE), b"")
+    return _wide_pieces(stream, newline)
+
+
+def _wide_pieces(stream: BinaryIO, newline: bytes) -> Iterator[bytes]:
+    """The same for UTF-16 and UTF-32, where a line feed counts only on a unit's border."""
+    width = len(newline)
+    pending = b""
+    while block := stream.read(_LONGEST_PIECE):
+        pending += block
+        start = 0
+        while (end := _line_end(pending, newline, start, width)) != -1:
+            yield pending[start:end]
+            start = end
+        pending = pending[start:]
+        if len(pending) >= _LONGEST_PIECE:
+            yield pending[:_LONGEST_PIECE]
+            pending = pending[_LONGEST_PIECE:]
+    if pending:
+        yield pending
+
+
+def _line_end(data: bytes, newline: bytes, start: int, width: int) -> int:
+    """Where the line that starts at ``start`` ends, past its line feed; -1 when it goes on."""
+    at = data.find(newline, start)
+    while at != -1 and at % width:
+        at = data.find(newline, at + 1)
+    return at if at == -1 else at + width
+
+
+def source_of(data: bytes, name: str) -> SourceText | None:
+    """The decoded text of stored bytes, or None when they are not text."""
+    try:
+        return decode(data, name=name)
+    except BinaryFileError:
+        return None

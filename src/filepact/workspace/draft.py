@@ -1,0 +1,324 @@
+"""A change in the making: files opened for it, their new contents, and nothing done yet.
+
+A tool works on a draft and can only compute.  Opening a file takes its lock until the draft is
+closed, so that two agents never compute from the same old text.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Document, Revision
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NotFoundError,
+    StaleFileError,
+    TooLargeError,
+)
+from filepact.text.codec import encode_new, rewrite
+from filepact.text.diff import cut_diff, unified
+from filepact.text.edit import Edit, EditList
+from filepact.text.lines import adopt_line_ends
+from filepact.text.merge import merge
+from filepact.workspace.documents import EDIT_LIMIT, load
+from filepact.workspace.guard import check_is_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from filepact.domain.operation import Session
+    from filepact.fs.lock import FileLocks
+    from filepact.workspace.guard import Guard, Spot
+    from filepact.workspace.seen import Seen
+
+__all__ = ["Draft", "Target"]
+
+_DIFF_IN_ERROR = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file that was opened for a change.
+
+    Attributes:
+        document: What it holds now; None when there is no such file yet.
+        seen: What the session saw of it last; None when it never read it.
+    """
+
+    spot: Spot
+    document: Document | None
+    seen: Document | None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the file is no longer what the session saw."""
+        return (
+            self.seen is not None
+            and self.document is not None
+            and self.seen.revision != self.document.revision
+        )
+
+
+class Draft:
+    """What one call wants to change.  Use it as a context manager: it holds locks.
+
+    Attributes:
+        tool: Name of the tool that works on it.
+        dry_run: Set by the tool: show, but do nothing.
+        notes: Sentences for the answer, such as how a text was placed.
+    """
+
+    def __init__(
+        self, guard: Guard, locks: FileLocks, seen: Seen, *, session: Session, tool: str
+    ) -> None:
+        self.session = session
+        self.tool = tool
+        self.dry_run = False
+        self.notes: list[str] = []
+        self._guard = guard
+        self._locks = locks
+        self._seen = seen
+        self._held = ExitStack()
+        self._opened = False
+        self._changes: dict[str, FileChange] = {}
+        self._spots: dict[str, Spot] = {}
+        self._contents: dict[str, bytes] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._held.close()
+
+    # -- opening --------------------------------------------------------------------------
+
+    def open(self, path: str, *, expected_revision: str | None = None) -> Target:
+        """Open one file, which need not exist yet."""
+        (target,) = self.open_all([path])
+        if expected_revision is not None:
+            self._check_expected(target, expected_revision)
+        return target
+
+    def open_existing(self, path: str, *, expected_revision: str | None = None) -> Target:
+        """Open one file that has to exist.
+
+        Raises:
+            NotFoundError: It does not.
+        """
+        self._guard.find_file(path, "write")
+        target = self.open(path, expected_revision=expected_revision)
+        if target.document is None:
+            raise NotFoundError(f"{path}: no such file", path=path)
+        return target
+
+    def open_all(self, paths: list[str]) -> list[Target]:
+        """Open all files of a change at once, their locks taken in one order everywhere.
+
+        May be called once: taking further locks while holding some could block another call
+        that waits the other way round.
+        """
+        if self._opened:
+            raise RuntimeError("a draft opens its files once")
+        self._opened = True
+        spots = [self._find(path) for path in paths]
+        self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
+        targets: dict[str, Target] = {}
+        for path in paths:
+            # Resolved again under the lock: what was missing may have been made meanwhile.
+            spot = self._find(path)
+            document = None if spot.place.kind == "missing" else load(spot)
+            seen = self._seen.last(self.session.id, spot.path)
+            targets[path] = Target(spot, document, seen)
+        names = [target.spot.path for target in targets.values()]
+        if len(set(names)) < len(names):
+            raise InvalidParamsError(
+                "two of the paths lead to the same file",
+                hint="Name each file once, by one name.",
+            )
+        return [targets[path] for path in paths]
+
+    def _find(self, path: str) -> Spot:
+        spot = self._guard.find(path, "write")
+        if spot.place.kind == "missing":
+            return self._guard.find(path, "create")
+        check_is_file(spot, path)
+        return spot
+
+    def _check_expected(self, target: Target, expected: str) -> None:
+        now = target.document.revision.short if target.document is not None else "none"
+        if len(expected) >= 8 and now.startswith(expected.lower()):
+            return
+        known = target.seen
+        difference = ""
+        if known is not None and known.revision.short == expected.lower():
+            difference = "\n" + self._since(target)
+        raise StaleFileError(
+            f"{target.spot.shown}: is at revision {now}, not {expected}{difference}",
+            hint="Read the file again and make the change for what it holds now.",
+            path=target.spot.shown,
+            revision=now,
+        )
+
+    # -- changing -------------------------------------------------------------------------
+
+    def edit(self, target: Target, make: Callable[[str], EditList]) -> None:
+        """Change a file's text; every byte outside the edits stays as it is.
+
+        When the edit does not fit what the file holds now but fits what the session saw, it is
+        made there and merged with what happened since.
+
+        Args:
+            target: An existing file.
+            make: Computes the edits for a text; raises when they do not fit it.
+        """
+        document = _existing(target)
+        try:
+            edits = make(document.text)
+        except FilepactError as error:
+            if not target.moved or target.seen is None:
+                raise
+            try:
+                mine = make(target.seen.text).apply(target.seen.text)
+            except FilepactError:
+                raise error from None
+            edits = self._merge(target, mine)
+        else:
+            if target.moved:
+                self.notes.append(
+                    "The file had changed since you read it; the edit fits what it holds now."
+                )
+        self._put(target, rewrite(document.source, edits, name=target.spot.shown))
+
+    def write(self, target: Target, text: str, *, append: bool = False) -> None:
+        """Give a file a whole new text, or one more piece at its end.
+
+        An existing file keeps its encoding and its line ends; when it changed since the session
+        read it, both changes are merged by lines.
+        """
+        shown = target.spot.shown
+        if target.document is None:
+            self._put(target, encode_new(text, name=shown))
+            return
+        document = target.document
+        if append:
+            ends = adopt_line_ends(text, document.text)
+            size = len(document.text)
+            edits = EditList((Edit(size, size, ends),) if ends else ())
+        elif target.moved and target.seen is not None:
+            edits = self._merge(target, adopt_line_ends(text, target.seen.text))
+        else:
+            edits = EditList.between(document.text, adopt_line_ends(text, document.text))
+        self._put(target, rewrite(document.source, edits, name=shown))
+
+    def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
+        """Give a file exactly these bytes, and a mode when one is named."""
+        self._put(target, data, mode=mode)
+
+    def set_mode(self, target: Target, mode: int) -> None:
+        """Give a file other permission bits, with what the draft makes of its bytes."""
+        change = self._changes.get(target.spot.shown)
+        document = target.document
+        if change is not None and change.after is not None:
+            content = self._contents[change.after.content]
+        else:
+            content = _existing(target).data
+        del document
+        self._put(target, content, mode=mode)
+
+    def delete(self, target: Target) -> None:
+        """Remove a file."""
+        document = _existing(target)
+        self._guard.permit(target.spot.path, "delete")
+        self._contents[document.revision.content] = document.data
+        self._record(target, FileChange(target.spot.path, document.revision, None))
+
+    def _merge(self, target: Target, mine: str) -> EditList:
+        """Edits that bring the session's text into a file that moved since it was read."""
+        document, seen = _existing(target), target.seen
+        if seen is None:
+            raise RuntimeError("nothing to merge from")
+        merged = merge(seen.text, mine, document.text)
+        if merged.text is None:
+            raise StaleFileError(
+                f"{target.spot.shown}: somebody changed the same lines since you read it:\n"
+                f"{self._since(target)}",
+                hint="Read the file again and make the change for what it holds now.",
+                path=target.spot.shown,
+                revision=document.revision.short,
+            )
+        self.notes.append(
+            "The file had changed since you read it; both changes were merged, line by line:\n"
+            + self._since(target)
+        )
+        return EditList.between(document.text, merged.text)
+
+    def _since(self, target: Target) -> str:
+        """What happened to a file since the session read it, as a diff."""
+        if target.seen is None or target.document is None:
+            return ""
+        name = target.spot.shown
+        diff = unified(target.seen.text, target.document.text, old_name=name, new_name=name)
+        return cut_diff(diff, _DIFF_IN_ERROR)
+
+    def _put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
+        if len(data) > EDIT_LIMIT:
+            raise TooLargeError(
+                f"{target.spot.shown}: would have {len(data):,} bytes, the limit is "
+                f"{EDIT_LIMIT:,}",
+                hint="Write it in several smaller files.",
+                path=target.spot.shown,
+            )
+        document = target.document
+        before = document.revision if document is not None else None
+        bits = mode if mode is not None else before.mode if before else target.spot.root.new_mode
+        after = Revision.of(data, bits)
+        self._contents[after.content] = data
+        if document is not None:
+            self._contents[document.revision.content] = document.data
+        if before == after:
+            self._changes.pop(target.spot.shown, None)
+            return
+        self._record(target, FileChange(target.spot.path, before, after))
+
+    def _record(self, target: Target, change: FileChange) -> None:
+        self._changes[target.spot.shown] = change
+        self._spots[target.spot.shown] = target.spot
+
+    # -- the result -----------------------------------------------------------------------
+
+    @property
+    def changes(self) -> ChangeSet:
+        return ChangeSet(tuple(self._changes.values()))
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """The bytes of every revision that the changes name, by content id."""
+        return self._contents
+
+    @property
+    def asks(self) -> str:
+        """The rule that wants a person's approval, or an empty string."""
+        for spot in self._spots.values():
+            if spot.decision.verdict == "ask":
+                return spot.decision.rule
+        return ""
+
+
+def _existing(target: Target) -> Document:
+    if target.document is None:
+        raise NotFoundError(
+            f"{target.spot.shown}: no such file",
+            hint="Look for the name with search_files.",
+            path=target.spot.shown,
+        )
+    return target.document

@@ -1,0 +1,251 @@
+"""From a path that somebody sent to a place that may be used, or a refusal.
+
+Every name goes through here: its form is checked, its root found, the rules asked for the name
+as it was sent, the kernel resolves it once, and the rules are asked again for what it led to.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.domain.document import RootId, WorkspacePath
+from filepact.domain.policy import BUILT_IN_RULES, Decision, decide, key
+from filepact.errors import NotAFileError, NotFoundError, PathBlockedError
+from filepact.fs.resolve import check_form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.domain.policy import Action, Rule
+    from filepact.fs.root import Place, Root
+
+__all__ = ["Guard", "Spot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place that the guard let pass.
+
+    Attributes:
+        shown: The name to show: relative in the first root, absolute in the others.
+        decision: What the rules said; ``deny`` never gets this far.
+    """
+
+    root: Root
+    place: Place
+    shown: str
+    decision: Decision
+
+    @property
+    def path(self) -> WorkspacePath:
+        return WorkspacePath(self.root.path, self.place.path)
+
+    @property
+    def lock_key(self) -> str:
+        return self.place.lock_key
+
+
+class Guard:
+    """The roots of a workspace and the rules over them.
+
+    Args:
+        roots: The folders that may be used, the working folder first.
+        given: Other spellings of the same roots, as people typed them, in the same order.
+        rules: Every rule in force.
+    """
+
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        *,
+        given: Sequence[str] = (),
+        rules: tuple[Rule, ...] = BUILT_IN_RULES,
+    ) -> None:
+        self.roots = tuple(roots)
+        self._rules = rules
+        self._spellings = [(root.path, root) for root in self.roots]
+        self._spellings += [
+            (os.path.normpath(spelling), root)
+            for spelling, root in zip(given, self.roots, strict=False)
+            if spelling.startswith("/")
+        ]
+        self._narrowed: tuple[tuple[RootId, str], ...] = ()
+
+    # -- names ----------------------------------------------------------------------------
+
+    def find(self, path: str, action: Action) -> Spot:
+        """Resolve a path for one action.
+
+        Raises:
+            PathBlockedError: It leads outside, or a rule protects it.
+        """
+        root, relative = self._split(check_form(path))
+        # The name as sent may be a link's: a rule about either name protects the file.
+        asked = self._decide(relative, action, path)
+        place = root.place(relative)
+        resolved = self._decide(place.path, action, path)
+        self._check_narrowed(root, place.path, path)
+        decision = asked if asked.verdict == "ask" else resolved
+        return Spot(root, place, self.show(root.path, place.path), decision)
+
+    def find_file(self, path: str, action: Action) -> Spot:
+        """Resolve a path that must be an existing regular file.
+
+        Raises:
+            NotFoundError: There is nothing.
+            NotAFileError: It is a folder.
+            PathBlockedError: It is neither file nor folder, or may not be used.
+        """
+        spot = self.find(path, action)
+        if spot.place.kind == "missing":
+            raise NotFoundError(
+                f"{path}: no such file",
+                hint=f"Look for the name with search_files; relative paths start at "
+                f"{self.roots[0].path}.",
+                path=path,
+            )
+        check_is_file(spot, path)
+        return spot
+
+    def show(self, root: RootId, path: str) -> str:
+        """A canonical path as people and agents see it."""
+        if root == self.roots[0].path:
+            return path
+        return root if path == "." else f"{root.rstrip('/')}/{path}"
+
+    def root_of(self, root: RootId) -> Root:
+        """The open root of a path in the journal."""
+        for candidate in self.roots:
+            if candidate.path == root:
+                return candidate
+        raise PathBlockedError(
+            f"{root} is not one of the folders in use",
+            hint="Name that folder as a root as well.",
+        )
+
+    def permit(self, path: WorkspacePath, action: Action) -> Decision:
+        """Ask the rules about a canonical path, such as one from the journal."""
+        self._check_narrowed(self.root_of(path.root), path.path, path.path)
+        return self._decide(path.path, action, path.path)
+
+    # -- walks ----------------------------------------------------------------------------
+
+    def listing(self, root: Root, action: Action) -> tuple[Callable[[str, bool], bool], list[int]]:
+        """The question a walk asks for every entry, and a one-item count of refusals.
+
+        A walk asks for each folder on its way down, so only the last part of a name is new; the
+        answer for a part is kept, which makes the question cost well under a microsecond.
+        """
+        hidden = [0]
+        known: dict[str, bool] = {}
+        rules = tuple(rule for rule in self._rules if action in rule.actions)
+        last_parts = {tail.rpartition("/")[2] for rule in rules for tail in rule.tails}
+        narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
+
+        def allow(path: str, is_dir: bool) -> bool:
+            name = path.rpartition("/")[2]
+            allowed = known.get(name)
+            if allowed is None:
+                allowed = decide(name, action, rules).verdict != "deny"
+                if key(name) not in last_parts:
+                    known[name] = allowed
+                elif allowed:
+                    allowed = decide(path, action, rules).verdict != "deny"
+            if not allowed:
+                hidden[0] += 1
+            elif self._narrowed:
+                return any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
+            return allowed
+
+        return allow, hidden
+
+    # -- narrowing ------------------------------------------------------------------------
+
+    def narrow(self, folders: Sequence[str]) -> str:
+        """Use only these folders from now on, as far as they lie in the roots.
+
+        Folders outside are left out; when none lies inside, the roots stay as they are, because
+        a client's own working folder is not a wish to refuse everything.
+
+        Returns:
+            One sentence about what is in force.
+        """
+        inside: list[tuple[RootId, str]] = []
+        for folder in folders:
+            clean = os.path.normpath(folder)
+            for spelling, root in self._spellings:
+                if clean == spelling or _starts(spelling, clean):
+                    inside.append((root.path, "."))
+                elif _starts(clean, spelling):
+                    place = root.place(os.path.relpath(clean, spelling))
+                    if place.kind == "directory":
+                        inside.append((root.path, place.path))
+        if not inside:
+            return "the client's folders lie outside the roots; the roots stay as they are"
+        self._narrowed = tuple(dict.fromkeys(inside))
+        shown = ", ".join(self.show(root, path) for root, path in self._narrowed)
+        return f"narrowed to {shown}"
+
+    def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
+        if self._narrowed and not any(
+            root.path == id_ and _starts(path, inside) for id_, inside in self._narrowed
+        ):
+            raise PathBlockedError(
+                f"{asked}: outside the folders that the client shares",
+                hint="Use a path inside the client's own folders.",
+                path=asked,
+            )
+
+    # -- form -----------------------------------------------------------------------------
+
+    def _split(self, path: str) -> tuple[Root, str]:
+        if not path.startswith("/"):
+            return self.roots[0], path or "."
+        for spelling, root in self._spellings:
+            if _starts(path, spelling):
+                return root, path[len(spelling) :].lstrip("/") or "."
+        allowed = ", ".join(root.path for root in self.roots)
+        raise PathBlockedError(
+            f"{path}: outside the folders that may be used",
+            hint=f"Use a path inside {allowed}.",
+            path=path,
+        )
+
+    def _decide(self, path: str, action: Action, asked: str) -> Decision:
+        decision = decide(path, action, self._rules)
+        if decision.verdict == "deny":
+            raise PathBlockedError(
+                f"{asked}: protected by the rule \u201c{decision.rule}\u201d ({decision.why})",
+                hint="Work without this file, or ask the person to do this step.",
+                path=asked,
+                rule=decision.rule,
+            )
+        return decision
+
+
+def check_is_file(spot: Spot, asked: str) -> None:
+    """Refuse folders and special files where a file is wanted."""
+    if spot.place.kind == "directory":
+        raise NotAFileError(
+            f"{asked}: is a folder",
+            hint="Name a file; directory_tree shows what the folder holds.",
+            path=asked,
+        )
+    if spot.place.kind == "other":
+        raise PathBlockedError(
+            f"{asked}: is not a regular file (a device, pipe or socket)",
+            hint="Only regular files can be used.",
+            path=asked,
+        )
+
+
+def _starts(path: str, folder: str) -> bool:
+    """Whether a path is a folder or beneath it, by parts and not by characters."""
+    return folder in (".", "/") or path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _reaches(path: str, inside: str, *, is_dir: bool) -> bool:
+    """Whether an entry is in a shared folder, or a folder on the way to one."""
+    return _starts(path, inside) or (is_dir and _starts(inside, path))

@@ -1,0 +1,148 @@
+"""Fitting a change set to files that may have moved since it was made.
+
+A proposal that waited for a person, an undo, a redo and a restore are the same question: a file
+should go from one state to another, and stands at a third.  Where the third is the first, the
+answer is plain; where texts differ by lines that do not touch, both changes are kept; else the
+change is refused and both sides are shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Document, Revision
+from filepact.errors import BinaryFileError, NoChangeError, StaleFileError
+from filepact.text.codec import rewrite
+from filepact.text.diff import cut_diff, unified
+from filepact.text.edit import EditList
+from filepact.text.merge import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.domain.document import WorkspacePath
+
+__all__ = ["Fitted", "fit"]
+
+_DIFF_IN_ERROR = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A change set that starts from what is there now.
+
+    Attributes:
+        contents: The bytes of every revision that the changes name, by content id.
+        notes: What was merged or was there already.
+    """
+
+    changes: ChangeSet
+    contents: dict[str, bytes]
+    notes: tuple[str, ...]
+
+
+def fit(
+    changes: ChangeSet,
+    current: Callable[[WorkspacePath], Document | None],
+    content: Callable[[str], bytes],
+    *,
+    show: Callable[[WorkspacePath], str],
+) -> Fitted:
+    """Make a change set start from the files' present states.
+
+    Args:
+        changes: From the states that were known to the states that are wanted.
+        current: The file as it is now, None when there is none.
+        content: Stored bytes by content id.
+        show: How a path is shown in messages.
+
+    Raises:
+        StaleFileError: A file was changed in the same lines, or made, or removed, meanwhile.
+        NoChangeError: Everything is already as the change set wants it.
+    """
+    fitted: list[FileChange] = []
+    contents: dict[str, bytes] = {}
+    notes: list[str] = []
+    for change in changes.changes:
+        now = current(change.path)
+        result = _fit_one(change, now, content, show(change.path))
+        if now is not None:
+            contents[now.revision.content] = now.data
+        if result is None:
+            notes.append(f"{show(change.path)} is already as it should be.")
+            continue
+        after, data = result
+        if after is not None and data is not None:
+            contents[after.content] = data
+        before = now.revision if now is not None else None
+        if before != change.before:
+            notes.append(f"{show(change.path)} had changed; the later changes were kept.")
+        fitted.append(FileChange(change.path, before, after))
+    if not fitted:
+        raise NoChangeError(
+            "every file is already as it should be",
+            hint="Nothing has to be done; `filepact log` shows what happened.",
+        )
+    return Fitted(ChangeSet(tuple(fitted)), contents, tuple(notes))
+
+
+def _fit_one(
+    change: FileChange, now: Document | None, content: Callable[[str], bytes], shown: str
+) -> tuple[Revision | None, bytes | None] | None:
+    """The state a file goes to with its bytes; None when it is there already."""
+    before, after = change.before, change.after
+    at = now.revision if now is not None else None
+    if at == after:
+        return None
+    if at == before:
+        return (after, content(after.content) if after is not None else None)
+    if before is None:
+        raise _stale(shown, "somebody made a file of this name meanwhile")
+    if now is None:
+        raise _stale(shown, "somebody removed the file meanwhile")
+    if after is None:
+        raise _stale(
+            shown,
+            "the file was changed meanwhile, and removing it would lose that:\n"
+            + _difference(content(before.content), now.data, shown),
+        )
+    mode = after.mode if after.mode != before.mode else now.revision.mode
+    data = _merge(content(before.content), content(after.content), now, shown)
+    result = Revision.of(data, mode)
+    return None if result == at else (result, data)
+
+
+def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
+    if now.data == before:
+        return after
+    try:
+        base = Document(now.path, before, now.revision).source
+        wanted = Document(now.path, after, now.revision).source
+        present = now.source
+    except BinaryFileError:
+        raise _stale(shown, "the file is not text and was changed meanwhile") from None
+    merged = merge(base.text, wanted.text, present.text)
+    if merged.text is None:
+        raise _stale(
+            shown,
+            "the same lines were changed meanwhile.\nWhat happened since:\n"
+            + _difference(before, now.data, shown)
+            + "\nWhat was to be done:\n"
+            + _difference(before, after, shown),
+        )
+    return rewrite(present, EditList.between(present.text, merged.text), name=shown)
+
+
+def _stale(shown: str, why: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: {why}",
+        hint="Nothing was changed. Look at the file, and make the change by hand if it is wanted.",
+        path=shown,
+    )
+
+
+def _difference(old: bytes, new: bytes, shown: str) -> str:
+    texts = [data.decode("utf-8", errors="replace") for data in (old, new)]
+    return cut_diff(unified(texts[0], texts[1], old_name=shown, new_name=shown), _DIFF_IN_ERROR)

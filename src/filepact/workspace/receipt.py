@@ -1,0 +1,125 @@
+"""What a change answers: facts for programs, and the diff that people read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from filepact.errors import BinaryFileError
+from filepact.text.codec import decode
+from filepact.text.diff import count_changes, unified, unified_binary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Revision, WorkspacePath
+
+__all__ = ["FileReport", "Receipt", "Status", "render_diff", "report_files"]
+
+Status = Literal["applied", "preview", "pending", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One file of a change.
+
+    Attributes:
+        before: Short revision before, None when there was no file.
+        after: Short revision after, None when there is no file any more.
+        added: Lines added.
+        removed: Lines removed.
+    """
+
+    path: str
+    before: str | None
+    after: str | None
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to a change.
+
+    Attributes:
+        operation: The id under which it is shown, undone or approved; None when nothing is stored.
+        summary: One line: what happened or would happen.
+        diff: Unified diff, whole.
+        notes: What the reader should know besides.
+        rule: For a pending change the rule that wants approval.
+    """
+
+    operation: str | None
+    status: Status
+    summary: str
+    files: tuple[FileReport, ...] = ()
+    diff: str = ""
+    notes: tuple[str, ...] = ()
+    rule: str = ""
+
+
+def render_diff(
+    changes: ChangeSet,
+    content: Callable[[str], bytes],
+    show: Callable[[WorkspacePath], str],
+) -> str:
+    """The unified diff of a change set, file after file."""
+    return "".join(_file_diff(change, content, show(change.path)) for change in changes.changes)
+
+
+def _file_diff(change: FileChange, content: Callable[[str], bytes], shown: str) -> str:
+    old, new = (_side(side, content, shown) for side in (change.before, change.after))
+    if isinstance(old, int) or isinstance(new, int):
+        sizes = [
+            len(content(side.content)) if side is not None else 0
+            for side in (change.before, change.after)
+        ]
+        return unified_binary(sizes[0], sizes[1], shown)
+    return unified(
+        old,
+        new,
+        old_name=shown,
+        new_name=shown,
+        old_mode=change.before.mode if change.before is not None else None,
+        new_mode=change.after.mode if change.after is not None else None,
+    )
+
+
+def _side(
+    revision: Revision | None, content: Callable[[str], bytes], shown: str
+) -> str | int | None:
+    """The text of one side, None for no file, or a number of bytes when it is not text."""
+    if revision is None:
+        return None
+    data = content(revision.content)
+    try:
+        return decode(data, name=shown).text
+    except BinaryFileError:
+        return len(data)
+
+
+def report_files(
+    changes: ChangeSet,
+    content: Callable[[str], bytes],
+    show: Callable[[WorkspacePath], str],
+) -> tuple[FileReport, ...]:
+    """The facts of each file of a change set."""
+    reports: Iterable[FileReport] = (
+        _file_report(change, content, show(change.path)) for change in changes.changes
+    )
+    return tuple(reports)
+
+
+def _file_report(change: FileChange, content: Callable[[str], bytes], shown: str) -> FileReport:
+    old, new = (_side(side, content, shown) for side in (change.before, change.after))
+    added = removed = 0
+    if not isinstance(old, int) and not isinstance(new, int):
+        added, removed = count_changes(old, new)
+    return FileReport(
+        path=shown,
+        before=change.before.short if change.before is not None else None,
+        after=change.after.short if change.after is not None else None,
+        added=added,
+        removed=removed,
+    )

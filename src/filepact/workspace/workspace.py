@@ -1,0 +1,300 @@
+"""The one door: every read, change and look back goes through here."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING, Literal
+
+from filepact.domain.change import ChangeSet
+from filepact.domain.document import Document, RootId, WorkspacePath
+from filepact.domain.operation import (
+    Approval,
+    ChangeId,
+    Checkpoint,
+    Operation,
+    Proposal,
+    Session,
+)
+from filepact.errors import NoChangeError
+from filepact.workspace.commit import Committer
+from filepact.workspace.documents import load
+from filepact.workspace.draft import Draft
+from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
+from filepact.workspace.reader import Reader
+from filepact.workspace.rebase import Fitted, fit
+from filepact.workspace.receipt import Receipt, render_diff, report_files
+from filepact.workspace.seen import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.domain.operation import OperationKind
+    from filepact.fs.state import StateFolder
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.journal import Statistics, Store
+
+__all__ = ["Mode", "Workspace"]
+
+Mode = Literal["auto", "preview"]
+"""``auto``: what the rules allow is done at once.  ``preview``: every change waits for a person."""
+
+
+class Workspace:
+    """Roots, journal and rules together.
+
+    Args:
+        guard: The roots and the rules over them.
+        store: The journal; closed with the workspace.
+        state: The state folder, for locks and rescued texts.
+        mode: Whether allowed changes are done or wait.
+    """
+
+    def __init__(
+        self, guard: Guard, store: Store, state: StateFolder, *, mode: Mode = "auto"
+    ) -> None:
+        self.guard = guard
+        self.mode = mode
+        self._store = store
+        self._state = state
+        self._seen = Seen()
+        self._committer = Committer(
+            store, state, state.locks, root_of=guard.root_of, show=self.show
+        )
+        self.recovered = self._committer.recover()
+
+    def close(self) -> None:
+        """Look once more for late writes, then close journal and roots."""
+        self._committer.rescue_late_writes(final=True)
+        self._store.close()
+        for root in self.guard.roots:
+            root.close()
+
+    def show(self, path: WorkspacePath) -> str:
+        """A path as people and agents see it."""
+        return self.guard.show(path.root, path.path)
+
+    # -- reading --------------------------------------------------------------------------
+
+    def reader(
+        self,
+        session: Session,
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, str], None] = lambda _done, _what: None,
+    ) -> Reader:
+        """What a reading tool works with."""
+        return Reader(self.guard, self._seen, session, cancelled=cancelled, progress=progress)
+
+    # -- changing -------------------------------------------------------------------------
+
+    def draft(self, session: Session, tool: str) -> Draft:
+        """What a writing tool works with; a context manager that holds the files' locks."""
+        return Draft(self.guard, self._state.locks, self._seen, session=session, tool=tool)
+
+    def submit(self, draft: Draft, summary: str) -> Receipt:
+        """Stage what a draft holds, and do it where the rules and the mode allow it.
+
+        Call it while the draft is open, so that its locks are held.
+
+        Raises:
+            StaleFileError: A program without our locks changed a file just now.
+            WriteFailedError: The system refused.
+        """
+        changes, contents = draft.changes, draft.contents
+        notes = tuple(draft.notes)
+        if not changes:
+            return Receipt(None, "unchanged", summary, notes=notes)
+        files = report_files(changes, contents.__getitem__, self.show)
+        diff = render_diff(changes, contents.__getitem__, self.show)
+        if draft.dry_run:
+            return Receipt(None, "preview", summary, files, diff, notes)
+        rule = draft.asks or ("preview mode" if self.mode == "preview" else "")
+        proposal = self._proposal(draft.session, draft.tool, summary, changes, rule=rule)
+        if rule:
+            self._store.propose(proposal, contents)
+            return Receipt(proposal.id, "pending", summary, files, diff, notes, rule)
+        operation = self._do(proposal, Fitted(changes, contents, ()))
+        if operation.note:
+            notes = (*notes, operation.note)
+        return Receipt(operation.id, "applied", summary, files, diff, notes)
+
+    def _proposal(
+        self,
+        session: Session,
+        tool: str,
+        summary: str,
+        changes: ChangeSet,
+        *,
+        kind: OperationKind = "change",
+        target: str = "",
+        rule: str = "",
+    ) -> Proposal:
+        return Proposal(
+            id=_new_id(),
+            session=session,
+            tool=tool,
+            summary=summary,
+            changes=changes,
+            created=time.time(),
+            kind=kind,
+            target=target,
+            rule=rule,
+        )
+
+    def _do(self, proposal: Proposal, fitted: Fitted, *, approved_by: str = "") -> Operation:
+        """Commit a proposal whose files are locked, and remember the new states as seen."""
+        operation = Operation(
+            id=proposal.id,
+            seq=0,
+            kind=proposal.kind,
+            session=proposal.session,
+            tool=proposal.tool,
+            summary=proposal.summary,
+            changes=fitted.changes,
+            created=time.time(),
+            target=proposal.target,
+            state="intended",
+            approved_by=approved_by,
+            note=" ".join(fitted.notes),
+        )
+        done = self._committer.commit(operation, fitted.contents)
+        for change in done.changes.changes:
+            if change.after is None:
+                self._seen.forget(proposal.session.id, change.path)
+            else:
+                data = fitted.contents[change.after.content]
+                known = Document(change.path, data, change.after)
+                self._seen.note(proposal.session.id, known)
+        return done
+
+    # -- approving ------------------------------------------------------------------------
+
+    def pending(self) -> tuple[Proposal, ...]:
+        """Changes that wait for a person, oldest first, of this workspace's roots."""
+        roots = {root.path for root in self.guard.roots}
+        return tuple(
+            proposal
+            for proposal in self._store.proposals()
+            if any(path.root in roots for path in proposal.changes.paths)
+        )
+
+    def proposal(self, change_id: str) -> Proposal:
+        """One proposal by its id or the beginning of it."""
+        return self._store.proposal(change_id)
+
+    def approve(self, change_id: str, approval: Approval) -> Receipt:
+        """Do what was proposed, fitted to what the files hold now.
+
+        Raises:
+            StaleFileError: The same lines were changed since; the proposal stays.
+        """
+        proposal = self._store.proposal(change_id)
+        if proposal.state != "proposed":
+            raise NoChangeError(
+                f"{proposal.id} was already {proposal.state}",
+                hint="`filepact log` shows what was done.",
+            )
+        return self._fit_and_do(proposal, approved_by=str(approval.actor))
+
+    def reject(self, change_id: str, approval: Approval) -> Proposal:
+        """Refuse what was proposed; the reason is kept for the agent."""
+        proposal = self._store.proposal(change_id)
+        self._store.reject(proposal.id, approval)
+        return self._store.proposal(proposal.id)
+
+    # -- going back -----------------------------------------------------------------------
+
+    def undo(self, session: Session, change_id: str | None = None, *, dry_run: bool) -> Receipt:
+        """Take back one operation, the newest in force unless one is named."""
+        plan = plan_undo(self._store, self._root_ids(), change_id)
+        return self._carry_out(plan, session, dry_run=dry_run)
+
+    def redo(self, session: Session, change_id: str | None = None, *, dry_run: bool) -> Receipt:
+        """Bring back what was undone last, or the operation named."""
+        plan = plan_redo(self._store, self._root_ids(), change_id)
+        return self._carry_out(plan, session, dry_run=dry_run)
+
+    def restore(self, session: Session, name: str, *, dry_run: bool) -> Receipt:
+        """Bring every file of the first root back to a checkpoint, as one new operation."""
+        plan = plan_restore(self._store, self.guard.roots[0].path, name)
+        return self._carry_out(plan, session, dry_run=dry_run)
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Name this place in the first root's journal."""
+        checkpoint = Checkpoint(
+            check_name(name), self.guard.roots[0].path, self._store.last_seq(), time.time()
+        )
+        self._store.add_checkpoint(checkpoint)
+        return checkpoint
+
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        return self._store.checkpoints(self.guard.roots[0].path)
+
+    def _carry_out(self, plan: Plan, session: Session, *, dry_run: bool) -> Receipt:
+        proposal = self._proposal(
+            session, plan.kind, plan.summary, plan.changes, kind=plan.kind, target=plan.target
+        )
+        return self._fit_and_do(proposal, dry_run=dry_run)
+
+    def _fit_and_do(
+        self, proposal: Proposal, *, dry_run: bool = False, approved_by: str = ""
+    ) -> Receipt:
+        changes = proposal.changes
+        for change in changes.changes:
+            self.guard.permit(change.path, "delete" if change.after is None else "write")
+        keys = {
+            self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths
+        }
+        with self._state.locks.hold(keys):
+            fitted = fit(changes, self._current, self._store.content, show=self.show)
+            files = report_files(fitted.changes, fitted.contents.__getitem__, self.show)
+            diff = render_diff(fitted.changes, fitted.contents.__getitem__, self.show)
+            if dry_run:
+                return Receipt(None, "preview", proposal.summary, files, diff, fitted.notes)
+            done = self._do(proposal, fitted, approved_by=approved_by)
+        notes = (done.note,) if done.note else ()
+        return Receipt(done.id, "applied", proposal.summary, files, diff, notes)
+
+    def _current(self, path: WorkspacePath) -> Document | None:
+        spot = self.guard.find(path.absolute, "write")
+        return None if spot.place.kind == "missing" else load(spot)
+
+    # -- looking back ---------------------------------------------------------------------
+
+    def log(
+        self, *, path: str | None = None, limit: int | None = 20, before_seq: int | None = None
+    ) -> tuple[Operation, ...]:
+        """Operations on this workspace's roots, newest first."""
+        relative = None
+        if path is not None:
+            relative = self.guard.find(path, "list").place.path
+        operations: list[Operation] = []
+        for root in self._root_ids():
+            operations += self._store.operations(
+                root=root, path=relative, limit=limit, before_seq=before_seq
+            )
+        unique = {operation.id: operation for operation in operations}
+        newest = sorted(unique.values(), key=lambda operation: -operation.seq)
+        return tuple(newest[:limit])
+
+    def operation(self, change_id: str) -> Operation:
+        """One operation by its id or the beginning of it."""
+        return self._store.operation(change_id)
+
+    def diff(self, change: Operation | Proposal) -> str:
+        """The unified diff of an operation or a proposal, as it was shown."""
+        return render_diff(change.changes, self._store.content, self.show)
+
+    def statistics(self) -> Statistics:
+        """Figures of the journal, over all roots."""
+        return self._store.statistics()
+
+    def _root_ids(self) -> tuple[RootId, ...]:
+        return tuple(root.path for root in self.guard.roots)
+
+
+def _new_id() -> ChangeId:
+    """``c`` and ten characters without look-alikes: fifty bits, not to be guessed."""
+    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+    return ChangeId("c" + "".join(secrets.choice(alphabet) for _ in range(10)))
