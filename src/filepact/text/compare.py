@@ -1,0 +1,287 @@
+"""Which lines changed between two texts: few regions, in bounded time.
+
+The shortest edit script reads best while it is short, so it is tried first.  Where it gets long,
+the texts are divided at lines that stand exactly once on both sides and the pieces are compared
+alone.  All work is counted; a piece that is left when the count runs out is one whole
+replacement, which is correct and merely longer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from math import isqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Region", "compare_lines"]
+
+_TOTAL_STEPS = 1_500_000
+_FIRST_TRY_STEPS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Old lines ``[old_start, old_end)`` became new lines ``[new_start, new_end)``; 0-based."""
+
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
+
+
+_Run = tuple[int, int, int]
+"""So many equal lines: (from this old line, from this new line, how many)."""
+
+
+def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[Region]:
+    """The regions that differ, in order; they never touch each other.
+
+    The lines between two regions are equal one by one.  Equal texts give an empty list.
+    """
+    head = _common_head(old, new)
+    if head == len(old) == len(new):
+        return []
+    tail = _common_tail(old, new, head)
+    rows, columns = len(old) - head - tail, len(new) - head - tail
+    if rows and columns:
+        numbers: dict[str, int] = {}
+        left = [numbers.setdefault(old[head + i], len(numbers)) for i in range(rows)]
+        right = [numbers.setdefault(new[head + i], len(numbers)) for i in range(columns)]
+        runs = _Comparison(left, right).runs()
+    else:
+        runs = []
+    shifted = [(i + head, j + head, count) for i, j, count in runs]
+    regions = _between([(0, 0, head), *shifted, (len(old) - tail, len(new) - tail, tail)])
+    return _settle(regions, old, new)
+
+
+def _common_head(old: Sequence[str], new: Sequence[str]) -> int:
+    count = 0
+    for count, (a, b) in enumerate(zip(old, new, strict=False)):
+        if a != b:
+            return count
+    return min(len(old), len(new))
+
+
+def _common_tail(old: Sequence[str], new: Sequence[str], head: int) -> int:
+    limit = min(len(old), len(new)) - head
+    count = 0
+    while count < limit and old[-1 - count] == new[-1 - count]:
+        count += 1
+    return count
+
+
+def _between(runs: Iterable[_Run]) -> list[Region]:
+    """What the runs leave over."""
+    regions = []
+    old_at = new_at = 0
+    for i, j, count in runs:
+        if i > old_at or j > new_at:
+            regions.append(Region(old_at, i, new_at, j))
+        old_at, new_at = i + count, j + count
+    return regions
+
+
+class _Comparison:
+    """Two sequences of line numbers and the work still allowed on them."""
+
+    def __init__(self, left: list[int], right: list[int]) -> None:
+        self._left = left
+        self._right = right
+        self._steps = _TOTAL_STEPS + 8 * (len(left) + len(right))
+
+    def runs(self) -> list[_Run]:
+        """Equal runs in ascending order."""
+        found: list[_Run] = []
+        # A stack, not recursion: hostile texts can nest as deeply as they have lines.
+        gaps = [(0, len(self._left), 0, len(self._right))]
+        while gaps:
+            gap = self._trim(gaps.pop(), found)
+            if gap[0] < gap[1] and gap[2] < gap[3]:
+                gaps.extend(self._divide(gap, found))
+        found.sort()
+        return found
+
+    def _trim(self, gap: tuple[int, int, int, int], found: list[_Run]) -> tuple[int, int, int, int]:
+        """Take equal lines off both ends."""
+        a, a_end, b, b_end = gap
+        left, right = self._left, self._right
+        a_from, b_from, a_to = a, b, a_end
+        while a < a_end and b < b_end and left[a] == right[b]:
+            a += 1
+            b += 1
+        while a < a_end and b < b_end and left[a_end - 1] == right[b_end - 1]:
+            a_end -= 1
+            b_end -= 1
+        if a > a_from:
+            found.append((a_from, b_from, a - a_from))
+        if a_to > a_end:
+            found.append((a_end, b_end, a_to - a_end))
+        return a, a_end, b, b_end
+
+    def _divide(
+        self, gap: tuple[int, int, int, int], found: list[_Run]
+    ) -> list[tuple[int, int, int, int]]:
+        """Solve a gap, or return smaller gaps between fixed lines."""
+        a, a_end, b, b_end = gap
+        self._steps -= a_end - a + b_end - b
+        if self._steps <= 0:
+            return []
+        # Lines without any partner cannot be part of an answer; without them scripts are short.
+        shared = set(self._left[a:a_end]) & set(self._right[b:b_end])
+        if not shared:
+            return []
+        rows = [i for i in range(a, a_end) if self._left[i] in shared]
+        columns = [j for j in range(b, b_end) if self._right[j] in shared]
+        if self._script(rows, columns, _FIRST_TRY_STEPS, found):
+            return []
+        anchors = self._anchors(rows, columns)
+        if not anchors:
+            self._script(rows, columns, self._steps, found)
+            return []
+        gaps = []
+        for i, j in anchors:
+            gaps.append((a, i, b, j))
+            a, b = i, j
+        gaps.append((a, a_end, b, b_end))
+        return gaps
+
+    def _anchors(self, rows: list[int], columns: list[int]) -> list[tuple[int, int]]:
+        """Lines that stand once on each side, the longest chain that keeps its order."""
+        only_left, only_right = self._once(self._left, rows), self._once(self._right, columns)
+        pairs = [(i, only_right[line]) for line, i in only_left.items() if line in only_right]
+        pairs.sort()
+        tops: list[int] = []  # the smallest new line that ends a chain of each length
+        ends: list[int] = []
+        before: list[int] = []
+        for index, (_, j) in enumerate(pairs):
+            length = bisect_left(tops, j)
+            before.append(ends[length - 1] if length else -1)
+            tops[length : length + 1] = [j]
+            ends[length : length + 1] = [index]
+        chain = []
+        index = ends[-1] if ends else -1
+        while index >= 0:
+            chain.append(pairs[index])
+            index = before[index]
+        return chain[::-1]
+
+    @staticmethod
+    def _once(lines: list[int], places: list[int]) -> dict[int, int]:
+        seen: dict[int, int] = {}
+        for i in places:
+            seen[lines[i]] = -1 if lines[i] in seen else i
+        return {line: i for line, i in seen.items() if i >= 0}
+
+    def _script(self, rows: list[int], columns: list[int], steps: int, found: list[_Run]) -> bool:
+        """Add the runs of a shortest edit script, unless that takes more than ``steps``.
+
+        The greedy search of Myers: ``reach[k]`` is how far one gets on diagonal ``k`` with so
+        many edits; each round's state is kept to walk back.
+        """
+        a = [self._left[i] for i in rows]
+        b = [self._right[j] for j in columns]
+        n, m = len(a), len(b)
+        allowed = min(steps, self._steps)
+        most = min(n + m, isqrt(2 * max(allowed, 0)))
+        reach = [-1] * (2 * most + 3)
+        middle = most + 1
+        reach[middle + 1] = 0
+        rounds: list[list[int]] = []
+        spent = 0
+        for edits in range(most + 1):
+            rounds.append(reach[middle - edits - 1 : middle + edits + 2])
+            low, high = -edits + 2 * max(0, edits - m), edits - 2 * max(0, edits - n)
+            for k in range(low, high + 1, 2):
+                at = middle + k
+                x = reach[at + 1] if reach[at - 1] < reach[at + 1] else reach[at - 1] + 1
+                y = x - k
+                start = x
+                while x < n and y < m and a[x] == b[y]:
+                    x += 1
+                    y += 1
+                spent += x - start
+                reach[at] = x
+                if x >= n and y >= m:
+                    self._steps -= spent
+                    self._walk_back(rounds, rows, columns, found)
+                    return True
+            spent += edits + 1
+            if spent > allowed + 2 * (n + m):
+                break
+        self._steps -= spent
+        return False
+
+    @staticmethod
+    def _walk_back(
+        rounds: list[list[int]], rows: list[int], columns: list[int], found: list[_Run]
+    ) -> None:
+        x, y = len(rows), len(columns)
+        for edits in range(len(rounds) - 1, -1, -1):
+            reach, middle, k = rounds[edits], edits + 1, x - y
+            down = reach[middle + k - 1] < reach[middle + k + 1]
+            start = reach[middle + k + 1] if down else reach[middle + k - 1] + 1
+            while x > start:
+                x -= 1
+                y -= 1
+                found.append((rows[x], columns[y], 1))
+            if down:
+                y -= 1
+            else:
+                x -= 1
+
+
+def _settle(regions: list[Region], old: Sequence[str], new: Sequence[str]) -> list[Region]:
+    """Slide each pure insertion or removal to where a person would cut.
+
+    ``x A B A y`` minus ``A B`` or minus ``B A`` is the same text.  The cut before a line of
+    little indentation, after a blank line, reads best; among equals the last is taken.
+    """
+    settled: list[Region] = []
+    for index, region in enumerate(regions):
+        removed, added = region.old_end - region.old_start, region.new_end - region.new_start
+        if removed and added:
+            settled.append(region)
+            continue
+        lines, start = (old, region.old_start) if removed else (new, region.new_start)
+        size = removed or added
+        previous, following = settled[-1] if settled else None, regions[index + 1 : index + 2]
+        up_limit = region.old_start - previous.old_end - 1 if previous else region.old_start
+        up_limit = min(up_limit, region.new_start) if not previous else up_limit
+        down_limit = (following[0].old_start - 1 if following else len(old)) - region.old_end
+        best, best_cost = 0, _cut_cost(lines, start, size)
+        shift = 0
+        while shift < down_limit and lines[start + shift] == lines[start + size + shift]:
+            shift += 1
+            cost = _cut_cost(lines, start + shift, size)
+            if cost <= best_cost:
+                best, best_cost = shift, cost
+        shift = 0
+        while shift > -up_limit and lines[start + shift - 1] == lines[start + size + shift - 1]:
+            shift -= 1
+            cost = _cut_cost(lines, start + shift, size)
+            if cost < best_cost:
+                best, best_cost = shift, cost
+        settled.append(
+            Region(
+                region.old_start + best,
+                region.old_end + best,
+                region.new_start + best,
+                region.new_end + best,
+            )
+        )
+    return settled
+
+
+def _cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
+    """How odd it looks to cut before ``start`` and after ``size`` lines; smaller is better."""
+    indent, blanks = 0, 0
+    for place in (start, start + size):
+        line = lines[place][:200] if place < len(lines) else ""
+        body = line.lstrip(" \t")
+        indent += len(line) - len(body) if body.strip() else (60 if line else 0)
+        blanks -= place == 0 or not lines[place - 1][:200].strip()
+    return indent, blanks
