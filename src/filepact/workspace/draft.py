@@ -16,6 +16,7 @@ from filepact.errors import (
     FilepactError,
     InvalidParamsError,
     NotFoundError,
+    PatchContextMismatchError,
     StaleFileError,
     TooLargeError,
 )
@@ -227,16 +228,47 @@ class Draft:
     def set_mode(self, target: Target, mode: int) -> None:
         """Give a file other permission bits, with what the draft makes of its bytes."""
         change = self._changes.get(target.spot.shown)
-        document = target.document
         if change is not None and change.after is not None:
-            content = self._contents[change.after.content]
+            data = self._contents[change.after.content]
         else:
-            content = _existing(target).data
-        del document
-        self._put(target, content, mode=mode)
+            data = _existing(target).data
+        self._put(target, data, mode=mode)
 
-    def delete(self, target: Target) -> None:
-        """Remove a file."""
+    def delete(self, target: Target, *, emptied_by: Callable[[str], EditList]) -> None:
+        """Remove a file whose whole text is known: the edits have to leave nothing of it."""
+        document = _existing(target)
+        if emptied_by(document.text).apply(document.text):
+            raise PatchContextMismatchError(
+                f"{target.spot.shown}: the file holds more than the patch removes",
+                hint="Read the file again; a patch that deletes it has to list every line.",
+                path=target.spot.shown,
+            )
+        self._remove(target)
+
+    def move(
+        self, source: Target, target: Target, make: Callable[[str], EditList] | None
+    ) -> None:
+        """Give a file another name, and edits on the way.
+
+        Args:
+            source: An existing file.
+            target: A name that is free.
+            make: Computes the edits of its text; None leaves every byte as it is.
+        """
+        document = _existing(source)
+        if target.document is not None:
+            raise InvalidParamsError(
+                f"{target.spot.shown}: cannot take this name, the file exists",
+                hint="Choose another name.",
+                path=target.spot.shown,
+            )
+        data = document.data
+        if make is not None:
+            data = rewrite(document.source, make(document.text), name=source.spot.shown)
+        self._put(target, data, mode=document.revision.mode)
+        self._remove(source)
+
+    def _remove(self, target: Target) -> None:
         document = _existing(target)
         self._guard.permit(target.spot.path, "delete")
         self._contents[document.revision.content] = document.data

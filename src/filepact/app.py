@@ -1,0 +1,61 @@
+"""Composition root: the one place that knows every part, to put them together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.errors import InvalidParamsError
+from filepact.fs.root import Root
+from filepact.fs.state import open_state
+from filepact.store.sqlite import SqliteStore
+from filepact.workspace.guard import Guard
+from filepact.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from filepact.workspace.workspace import Mode
+
+__all__ = ["open_workspace"]
+
+
+def open_workspace(
+    roots: Sequence[str],
+    *,
+    state_dir: str,
+    mode: Mode = "auto",
+    resolver: Literal["auto", "openat2", "walk"] = "auto",
+) -> Workspace:
+    """Open folders with their journal, and settle what a crash may have left.
+
+    Args:
+        roots: Folders that may be used, the working folder first; absolute or relative to the
+            present one.
+        state_dir: The state folder, made when missing; never inside a root.
+        mode: Whether changes that the rules allow are done or wait for a person.
+        resolver: How names are resolved beneath a root; for tests.
+
+    Raises:
+        InvalidParamsError: No root was named.
+    """
+    if not roots:
+        # "No root" must never come to mean "everything".
+        raise InvalidParamsError("no folder was named", hint="Name at least one folder.")
+    opened: list[Root] = []
+    try:
+        for path in roots:
+            root = Root.open(path, resolver=resolver)
+            if any(root.path == other.path for other in opened):
+                root.close()
+                continue
+            opened.append(root)
+        state = open_state(state_dir)
+        for root in opened:
+            state.guard_against(root.path)
+        guard = Guard(opened, given=[str(path) for path in roots])
+        return Workspace(guard, SqliteStore(state.database), state, mode=mode)
+    except BaseException:
+        for root in opened:
+            root.close()
+        raise

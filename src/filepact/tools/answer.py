@@ -1,0 +1,57 @@
+"""The text that answers a change: what happened, the diff, and how to take it back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.text.diff import cut_diff
+
+if TYPE_CHECKING:
+    from filepact.workspace.receipt import Receipt
+
+__all__ = ["receipt_facts", "render_receipt"]
+
+DIFF_LIMIT = 8_000
+"""Characters of a diff in an answer; people see the whole with `filepact diff`."""
+
+
+def render_receipt(receipt: Receipt, *, diff_limit: int = DIFF_LIMIT) -> str:
+    """The answer for a reader: one line that says what happened, notes, and the diff."""
+    return "\n".join(
+        filter(None, [_headline(receipt), *receipt.notes, cut_diff(receipt.diff, diff_limit)])
+    )
+
+
+def _headline(receipt: Receipt) -> str:
+    done = receipt.summary[:1].upper() + receipt.summary[1:]
+    if receipt.status == "applied":
+        return (
+            f"Done: {receipt.summary}. Operation {receipt.operation}; "
+            f"undo with `filepact undo {receipt.operation}`."
+        )
+    if receipt.status == "preview":
+        return f"Preview, nothing changed: {receipt.summary}."
+    if receipt.status == "pending":
+        return (
+            f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
+            f"Proposal {receipt.operation}; `filepact approve {receipt.operation}` applies it."
+        )
+    return f"{done}: nothing to change, the file already is like that."
+
+
+def receipt_facts(receipt: Receipt) -> dict[str, object]:
+    """The same as a small object for programs."""
+    return {
+        "operation": receipt.operation,
+        "status": receipt.status,
+        "files": [
+            {
+                "path": file.path,
+                "before": file.before,
+                "after": file.after,
+                "added": file.added,
+                "removed": file.removed,
+            }
+            for file in receipt.files
+        ],
+    }

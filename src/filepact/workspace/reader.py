@@ -1,0 +1,149 @@
+"""What a reading tool works with: files seen through the guard, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.errors import NotAFileError, NotFoundError
+from filepact.workspace.documents import EDIT_LIMIT, load, window
+from filepact.workspace.guard import Spot
+from filepact.workspace.search import find_files, grep, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Literal
+
+    from filepact.domain.document import Document
+    from filepact.domain.operation import Session
+    from filepact.text.match import Query
+    from filepact.workspace.documents import Window
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.search import Found, Grepped, Tree
+    from filepact.workspace.seen import Seen
+
+__all__ = ["Reader"]
+
+
+class Reader:
+    """Reads for one call of one session; every file it returns is remembered as seen."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        seen: Seen,
+        session: Session,
+        *,
+        cancelled: Callable[[], bool],
+        progress: Callable[[int, str], None],
+    ) -> None:
+        self._guard = guard
+        self._seen = seen
+        self._session = session
+        self._cancelled = cancelled
+        self._progress = progress
+
+    def window(self, path: str, *, first: int, count: int) -> Window:
+        """Lines of a text file of any size.
+
+        Args:
+            path: The file.
+            first: 0-based number of the first line wanted.
+            count: Most lines wanted.
+        """
+        spot = self._guard.find_file(path, "read")
+        if spot.place.size > EDIT_LIMIT:
+            return window(spot, None, first=first, count=count)
+        document = load(spot)
+        result = window(spot, document, first=first, count=count)
+        self._seen.note(self._session.id, document)
+        return result
+
+    def document(self, path: str) -> Document:
+        """A whole file, text or not.
+
+        Raises:
+            TooLargeError: It is over the limit for whole reads.
+        """
+        document = load(self._guard.find_file(path, "read"))
+        self._seen.note(self._session.id, document)
+        return document
+
+    def find(self, directory: str, pattern: str, *, limit: int) -> Found:
+        """Files whose path matches a glob, in path order."""
+        spot = self._folder(directory)
+        allow, hidden = self._guard.listing(spot.root, "read")
+        found = find_files(
+            spot.root,
+            spot.place.path,
+            pattern,
+            limit=limit,
+            allow=allow,
+            cancelled=self._cancelled,
+        )
+        del hidden
+        return found
+
+    def grep(
+        self,
+        path: str,
+        query: Query,
+        *,
+        glob: str,
+        limit: int,
+        offset: int,
+        context: int,
+        mode: Literal["content", "files", "count"],
+    ) -> Grepped:
+        """Lines that match a query, in path order."""
+        spot = self._there(path)
+        allow, _hidden = self._guard.listing(spot.root, "read")
+        return grep(
+            spot.root,
+            spot.place.path,
+            query,
+            glob=glob,
+            limit=limit,
+            offset=offset,
+            context=context,
+            mode=mode,
+            allow=allow,
+            cancelled=self._cancelled,
+            progress=self._progress,
+        )
+
+    def tree(
+        self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
+    ) -> Tree:
+        """A folder and what it holds, as a drawing."""
+        spot = self._folder(path)
+        allow, _hidden = self._guard.listing(spot.root, "read")
+        return tree(
+            spot.root,
+            spot.place.path,
+            depth=depth,
+            include_files=include_files,
+            pattern=pattern,
+            budget=budget,
+            allow=allow,
+            cancelled=self._cancelled,
+        )
+
+    def _there(self, path: str) -> Spot:
+        spot = self._guard.find(path, "read")
+        if spot.place.kind == "missing":
+            raise NotFoundError(
+                f"{path}: no such file or folder",
+                hint="directory_tree shows what is there.",
+                path=path,
+            )
+        return spot
+
+    def _folder(self, path: str) -> Spot:
+        spot = self._there(path)
+        if spot.place.kind != "directory":
+            raise NotAFileError(
+                f"{path}: is not a folder",
+                hint="Name a folder; read_file shows a file.",
+                path=path,
+            )
+        return spot
