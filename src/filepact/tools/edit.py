@@ -17,14 +17,16 @@ from filepact.errors import (
 )
 from filepact.text.edit import EditList
 from filepact.text.locate import place
-from filepact.text.patch import apply, created_text, parse, reverse as reversed_patch
+from filepact.text.patch import apply, created_text, parse
+from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.registry import Alias, tool
+from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
     from filepact.text.patch import FilePatch
-    from filepact.workspace.draft import Draft, Target
+    from filepact.workspace.draft import Target
 
-__all__ = ["EDIT_TOOLS"]
+__all__ = ["edit_file", "patch_apply", "write_file"]
 
 Path = Annotated[str, Field(min_length=1, description="File, relative to the root or absolute.")]
 DryRun = Annotated[bool, Field(description="Only show the diff, change nothing.")]
@@ -68,7 +70,9 @@ def write_file(
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     if append and target.document is not None:
         return f"append {lines} {_lines(lines)} to {target.spot.shown}"
-    return f"{'write' if target.document else 'create'} {target.spot.shown}, {lines} {_lines(lines)}"
+    return (
+        f"{'write' if target.document else 'create'} {target.spot.shown}, {lines} {_lines(lines)}"
+    )
 
 
 @tool(title="Edit file", level="moderate", tier="essential", destructive=True)

@@ -10,13 +10,13 @@ from pydantic import Field
 from filepact.errors import InvalidParamsError
 from filepact.text.match import Query
 from filepact.tools.registry import Alias, tool
+from filepact.workspace.reader import Reader
 from filepact.workspace.search import render_found, render_grepped
 
 if TYPE_CHECKING:
     from filepact.workspace.documents import Window
-    from filepact.workspace.reader import Reader
 
-__all__ = ["READ_TOOLS"]
+__all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
 _LINES = 2_000
 _CHARACTERS = 40_000
@@ -27,7 +27,9 @@ _TREE_ENTRIES = 1_000
 @tool(title="Read file", level="safe", tier="essential")
 def read_file(
     files: Reader,
-    path: Annotated[str, Field(min_length=1, description="File, relative to the root or absolute.")],
+    path: Annotated[
+        str, Field(min_length=1, description="File, relative to the root or absolute.")
+    ],
     encoding: Annotated[
         Literal["utf-8", "base64"],
         Field(description="base64 returns the raw bytes of any file; utf-8 returns text."),
@@ -169,6 +171,3 @@ def directory_tree(
         path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
     )
     return drawn.text
-
-
-READ_TOOLS = (read_file, search_files, grep, directory_tree)

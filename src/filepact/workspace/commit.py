@@ -249,9 +249,7 @@ class Committer:
                     }
                     self._apply(operation.id, number, change.inverse(), contents)
         left = tuple(
-            change
-            for change in operation.changes.changes
-            if self._now(change.path) == change.after
+            change for change in operation.changes.changes if self._now(change.path) == change.after
         )
         if left:
             return self._finish(operation, "interrupted", "cut off by a crash in part", left)
@@ -302,4 +300,3 @@ class Committer:
 
 def _expected(revision: Revision | None) -> Expected | None:
     return Expected(revision.content, revision.mode) if revision is not None else None
-

@@ -245,9 +245,7 @@ class Draft:
             )
         self._remove(target)
 
-    def move(
-        self, source: Target, target: Target, make: Callable[[str], EditList] | None
-    ) -> None:
+    def move(self, source: Target, target: Target, make: Callable[[str], EditList] | None) -> None:
         """Give a file another name, and edits on the way.
 
         Args:
@@ -305,8 +303,7 @@ class Draft:
     def _put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
         if len(data) > EDIT_LIMIT:
             raise TooLargeError(
-                f"{target.spot.shown}: would have {len(data):,} bytes, the limit is "
-                f"{EDIT_LIMIT:,}",
+                f"{target.spot.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",
                 hint="Write it in several smaller files.",
                 path=target.spot.shown,
             )

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, load, window
-from filepact.workspace.guard import Spot
 from filepact.workspace.search import find_files, grep, tree
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.text.match import Query
     from filepact.workspace.documents import Window
-    from filepact.workspace.guard import Guard
+    from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
 

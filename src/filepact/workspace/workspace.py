@@ -6,7 +6,6 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Literal
 
-from filepact.domain.change import ChangeSet
 from filepact.domain.document import Document, RootId, WorkspacePath
 from filepact.domain.operation import (
     Approval,
@@ -29,6 +28,7 @@ from filepact.workspace.seen import Seen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from filepact.domain.change import ChangeSet
     from filepact.domain.operation import OperationKind
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
@@ -243,9 +243,7 @@ class Workspace:
         changes = proposal.changes
         for change in changes.changes:
             self.guard.permit(change.path, "delete" if change.after is None else "write")
-        keys = {
-            self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths
-        }
+        keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show)
             files = report_files(fitted.changes, fitted.contents.__getitem__, self.show)
