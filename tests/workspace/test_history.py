@@ -1,0 +1,213 @@
+"""Undo, redo and restore: what goes back, what stays, what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.errors import FilepactError
+from tests.workspace.acting import delete, edit, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.domain.operation import Session
+    from filepact.workspace.workspace import Workspace
+
+
+def refused(call: Callable[[], object]) -> str:
+    with pytest.raises(FilepactError) as caught:
+        call()
+    return caught.value.code
+
+
+def test_undo_and_redo_walk_back_and_forth(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    for text in ("one\n", "two\n", "three\n"):
+        write(workspace, session, "a.txt", text)
+    path = root / "a.txt"
+    workspace.undo(session, dry_run=False)
+    assert path.read_text() == "two\n"
+    workspace.undo(session, dry_run=False)
+    assert path.read_text() == "one\n"
+    workspace.redo(session, dry_run=False)
+    assert path.read_text() == "two\n"
+    workspace.undo(session, dry_run=False)
+    workspace.undo(session, dry_run=False)
+    assert not path.exists()
+    assert refused(lambda: workspace.undo(session, dry_run=False)) == "NO_CHANGE"
+    for text in ("one\n", "two\n", "three\n"):
+        workspace.redo(session, dry_run=False)
+        assert path.read_text() == text
+    assert refused(lambda: workspace.redo(session, dry_run=False)) == "NO_CHANGE"
+
+
+def test_a_new_change_ends_what_can_be_redone(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "a.txt", "one\n")
+    write(workspace, session, "a.txt", "two\n")
+    workspace.undo(session, dry_run=False)
+    write(workspace, session, "a.txt", "other\n")
+    assert refused(lambda: workspace.redo(session, dry_run=False)) == "NO_CHANGE"
+    workspace.undo(session, dry_run=False)
+    assert (root / "a.txt").read_text() == "one\n"
+
+
+def test_undo_of_one_operation_keeps_later_edits(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n4\n5\n6\n7\n")
+    first = edit(workspace, session, "a.txt", "1\n", "one\n")
+    edit(workspace, session, "a.txt", "7\n", "seven\n")
+    (root / "a.txt").write_text("one\n2\n3\nby hand\n4\n5\n6\nseven\n")
+    receipt = workspace.undo(session, first.operation, dry_run=False)
+    assert (root / "a.txt").read_text() == "1\n2\n3\nby hand\n4\n5\n6\nseven\n"
+    assert receipt.notes
+
+
+def test_undo_never_overwrites_what_somebody_else_wrote_since(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "new.txt", "mine\n")
+    (root / "new.txt").write_text("theirs\n")
+    with pytest.raises(FilepactError) as caught:
+        workspace.undo(session, dry_run=False)
+    assert caught.value.code == "STALE_FILE"
+    assert "+theirs" in caught.value.message
+    assert (root / "new.txt").read_text() == "theirs\n"
+
+    (root / "b.txt").write_text("one\n")
+    edit(workspace, session, "b.txt", "one", "two")
+    (root / "b.txt").write_text("three\n")
+    with pytest.raises(FilepactError) as caught:
+        workspace.undo(session, dry_run=False)
+    assert caught.value.code == "STALE_FILE"
+    assert "+three" in caught.value.message
+    assert "+one" in caught.value.message
+    assert (root / "b.txt").read_text() == "three\n"
+
+
+def test_undo_of_a_deletion_is_refused_when_the_name_is_taken(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    delete(workspace, session, "a.txt")
+    (root / "a.txt").write_text("new\n")
+    assert refused(lambda: workspace.undo(session, dry_run=False)) == "STALE_FILE"
+    assert (root / "a.txt").read_text() == "new\n"
+
+
+def test_undo_removes_the_folders_that_were_made_and_are_empty(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "x/y/a.txt", "a\n")
+    assert (root / "x/y/a.txt").exists()
+    workspace.undo(session, dry_run=False)
+    assert list(root.iterdir()) == []
+    workspace.redo(session, dry_run=False)
+    assert (root / "x/y/a.txt").read_text() == "a\n"
+    (root / "x/kept.txt").write_text("kept\n")
+    workspace.undo(session, dry_run=False)
+    assert (root / "x/kept.txt").read_text() == "kept\n"
+
+
+def test_undo_by_id_twice_is_refused_and_redo_by_id_works(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    first = write(workspace, session, "a.txt", "a\n")
+    write(workspace, session, "b.txt", "b\n")
+    undo = workspace.undo(session, first.operation, dry_run=False)
+    assert not (root / "a.txt").exists()
+    assert refused(lambda: workspace.undo(session, first.operation, dry_run=False)) == "NO_CHANGE"
+    workspace.redo(session, first.operation, dry_run=False)
+    assert (root / "a.txt").read_text() == "a\n"
+    assert refused(lambda: workspace.redo(session, undo.operation, dry_run=False)) == "NO_CHANGE"
+    assert refused(lambda: workspace.redo(session, first.operation, dry_run=False)) == "NO_CHANGE"
+
+
+def test_undo_of_an_undo_is_a_redo_and_undo_of_a_redo_undoes_the_original(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "a.txt", "a\n")
+    undo = workspace.undo(session, dry_run=False)
+    redo = workspace.undo(session, undo.operation, dry_run=False)
+    assert (root / "a.txt").exists()
+    workspace.undo(session, redo.operation, dry_run=False)
+    assert not (root / "a.txt").exists()
+    kinds = [operation.kind for operation in workspace.log()]
+    assert kinds == ["undo", "redo", "undo", "change"]
+
+
+def test_a_previewed_undo_changes_nothing(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "a.txt", "a\n")
+    receipt = workspace.undo(session, dry_run=True)
+    assert receipt.status == "preview"
+    assert "-a" in receipt.diff
+    assert (root / "a.txt").exists()
+    assert len(workspace.log()) == 1
+
+
+def test_restore_brings_back_a_checkpoint_as_one_operation(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+    edit(workspace, session, "a.txt", "a", "A")
+    workspace.checkpoint("before")
+    edit(workspace, session, "a.txt", "A", "AA")
+    edit(workspace, session, "a.txt", "AA", "AAA")
+    write(workspace, session, "new.txt", "n\n")
+    delete(workspace, session, "b.txt")
+    receipt = workspace.restore(session, "before", dry_run=False)
+    assert (root / "a.txt").read_text() == "A\n"
+    assert (root / "b.txt").read_text() == "b\n"
+    assert not (root / "new.txt").exists()
+    assert len(receipt.files) == 3
+    assert refused(lambda: workspace.restore(session, "before", dry_run=False)) == "NO_CHANGE"
+    workspace.undo(session, dry_run=False)
+    assert (root / "a.txt").read_text() == "AAA\n"
+    assert not (root / "b.txt").exists()
+
+
+def test_restore_keeps_what_a_person_wrote_elsewhere_in_the_file(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n4\n5\n")
+    workspace.checkpoint("start")
+    edit(workspace, session, "a.txt", "1\n", "one\n")
+    (root / "a.txt").write_text("one\n2\n3\n4\nfive by hand\n")
+    workspace.restore(session, "start", dry_run=False)
+    assert (root / "a.txt").read_text() == "1\n2\n3\n4\nfive by hand\n"
+
+
+def test_unknown_names_are_refused_by_code(workspace: Workspace, session: Session) -> None:
+    assert refused(lambda: workspace.undo(session, "cnothing", dry_run=False)) == "NOT_FOUND"
+    assert refused(lambda: workspace.restore(session, "no", dry_run=False)) == "NOT_FOUND"
+    workspace.checkpoint("name")
+    assert refused(lambda: workspace.checkpoint("name")) == "INVALID_PARAMS"
+    assert refused(lambda: workspace.checkpoint("a/b")) == "INVALID_PARAMS"
+    assert [checkpoint.name for checkpoint in workspace.checkpoints()] == ["name"]
+
+
+def test_the_journal_survives_a_restart(
+    open_here: Callable[..., Workspace], session: Session, root: Path
+) -> None:
+    first = open_here()
+    write(first, session, "a.txt", "a\n")
+    second = open_here()
+    assert len(second.log()) == 1
+    second.undo(session, dry_run=False)
+    assert not (root / "a.txt").exists()
+    assert first.log()[0].kind == "undo"
+
+
+def test_the_log_can_be_asked_for_one_path(workspace: Workspace, session: Session) -> None:
+    write(workspace, session, "a.txt", "a\n")
+    write(workspace, session, "b.txt", "b\n")
+    assert [operation.summary for operation in workspace.log(path="a.txt")] == ["write a.txt"]
