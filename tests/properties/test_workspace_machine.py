@@ -1,0 +1,165 @@
+"""Random histories against a model: writes, edits, foreign saves, undo, redo, restarts.
+
+The model keeps what the files hold and, in the manner of an editor, what can be undone and
+redone.  Every foreign save is on lines of its own, far from the ones the machine writes, so the
+model can say exactly what an undo has to keep.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from tests.workspace.acting import edit, write
+
+NAMES = st.sampled_from(["a.txt", "sub/b.txt", "c.md"])
+WORDS = st.text(alphabet="abcä€\t ", min_size=1, max_size=8).map(lambda word: f"{word}\n")
+ENDS = st.sampled_from(["\n", "\r\n"])
+
+TAIL = "=== 1\n=== 2\n=== 3\n"
+FOREIGN = "---\nkept apart\n---\n"
+
+
+class WorkspaceMachine(RuleBasedStateMachine):
+    @initialize()
+    def start(self) -> None:
+        self.scratch = Path(tempfile.mkdtemp())
+        self.base = self.scratch / "root"
+        self.base.mkdir()
+        self.session = Session("s1", Actor("agent", "machine"))
+        self.open()
+        # What filepact wrote, by path, at each step that can be undone; and what can be redone.
+        self.past: list[dict[str, bytes]] = [{"a.txt": TAIL.encode()}]
+        (self.base / "a.txt").write_bytes(TAIL.encode())
+        self.future: list[dict[str, bytes]] = []
+        # What somebody else appended, by path; it stays whatever is undone.
+        self.foreign: dict[str, bytes] = {}
+
+    def open(self) -> None:
+        self.workspace = open_workspace(
+            [str(self.base)], state_dir=str(self.scratch / "state"), mode="auto"
+        )
+
+    def expect(self) -> dict[str, bytes]:
+        return {name: data + self.foreign.get(name, b"") for name, data in self.past[-1].items()}
+
+    def step(self, name: str, data: bytes) -> None:
+        self.past.append(self.past[-1] | {name: data})
+        self.future.clear()
+
+    @rule(name=NAMES, lines=st.lists(WORDS, min_size=1, max_size=6))
+    def write(self, name: str, lines: list[str]) -> None:
+        if name in self.foreign:
+            return
+        data = "".join(lines) + (TAIL if name == "a.txt" else "")
+        present = self.past[-1].get(name)
+        receipt = write(self.workspace, self.session, name, data)
+        if receipt.status == "unchanged":
+            return
+        now = (self.base / name).read_bytes()
+        assert now.replace(b"\r\n", b"\n") == data.encode()
+        if present is None:
+            assert now == data.encode()
+        self.step(name, now)
+
+    @rule(name=NAMES, word=WORDS)
+    def edit(self, name: str, word: str) -> None:
+        present = self.past[-1].get(name)
+        if present is None:
+            return
+        first = present.split(b"\n", 1)[0].rstrip(b"\r").decode()
+        if not first or (present + FOREIGN.encode()).decode().count(first) != 1:
+            return
+        if word.rstrip("\n") == first:
+            return
+        edit(self.workspace, self.session, name, first, word.rstrip("\n"))
+        self.step(name, present.replace(first.encode(), word.rstrip("\n").encode(), 1))
+
+    @rule(name=NAMES, end=ENDS)
+    def somebody_else_appends(self, name: str, end: str) -> None:
+        present = self.past[-1].get(name)
+        # Only where no undo would remove the file: that is refused, see below.
+        if present is None or name in self.foreign or name not in self.past[0]:
+            return
+        text = FOREIGN.replace("\n", end).encode()
+        self.foreign[name] = text
+        with (self.base / name).open("ab") as stream:
+            stream.write(text)
+
+    @precondition(lambda self: len(self.past) > 1)
+    @rule()
+    def undo(self) -> None:
+        self.workspace.undo(self.session, dry_run=False)
+        self.future.append(self.past.pop())
+
+    @precondition(lambda self: bool(self.future))
+    @rule()
+    def redo(self) -> None:
+        self.workspace.redo(self.session, dry_run=False)
+        self.past.append(self.future.pop())
+
+    @precondition(lambda self: len(self.past) == 1)
+    @rule()
+    def nothing_to_undo(self) -> None:
+        with pytest.raises(FilepactError) as caught:
+            self.workspace.undo(self.session, dry_run=False)
+        assert caught.value.code == "NO_CHANGE"
+
+    @precondition(lambda self: not self.future)
+    @rule()
+    def nothing_to_redo(self) -> None:
+        with pytest.raises(FilepactError) as caught:
+            self.workspace.redo(self.session, dry_run=False)
+        assert caught.value.code == "NO_CHANGE"
+
+    @precondition(lambda self: len(self.past) > 1)
+    @rule()
+    def undo_spares_what_somebody_else_wrote(self) -> None:
+        old, new = self.past[-2:]
+        name = next(name for name in new if new[name] != old.get(name))
+        path = self.base / name
+        saved = path.read_bytes()
+        path.write_bytes(b"mine, all of it")
+        with pytest.raises(FilepactError) as caught:
+            self.workspace.undo(self.session, dry_run=False)
+        assert caught.value.code == "STALE_FILE"
+        assert path.read_bytes() == b"mine, all of it"
+        path.write_bytes(saved)
+
+    @rule()
+    def restart(self) -> None:
+        self.workspace.close()
+        self.open()
+
+    @invariant()
+    def the_disk_is_what_the_model_says(self) -> None:
+        on_disk = {
+            str(file.relative_to(self.base)): file.read_bytes()
+            for file in self.base.rglob("*")
+            if file.is_file()
+        }
+        assert on_disk == self.expect()
+
+    def teardown(self) -> None:
+        if hasattr(self, "workspace"):
+            self.workspace.close()
+            shutil.rmtree(self.scratch)
+
+
+TestWorkspaceMachine = WorkspaceMachine.TestCase
+TestWorkspaceMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
