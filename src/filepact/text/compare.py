@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Region", "compare_lines"]
 
-_TOTAL_STEPS = 1_500_000
+_TOTAL_STEPS = 1_000_000
 _FIRST_TRY_STEPS = 30_000
 
 

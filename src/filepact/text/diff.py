@@ -1,7 +1,194 @@
-"""Two texts as a unified diff that patch programs take byte for byte."""
+"""Two texts as a unified diff that patch programs take byte for byte.
+
+Lines end at LF only, as patch programs see them: a CR before it belongs to the line, and a text
+with CR line ends alone is one line.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from filepact.text.compare import Region, compare_lines
 
-__all__ = ["Region", "compare_lines"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "Region",
+    "compare_lines",
+    "count_changes",
+    "cut_diff",
+    "quote_name",
+    "unified",
+    "unified_binary",
+]
+
+_NO_NEWLINE = "\\ No newline at end of file\n"
+_ESCAPES = {
+    7: "\\a",
+    8: "\\b",
+    9: "\\t",
+    10: "\\n",
+    11: "\\v",
+    12: "\\f",
+    13: "\\r",
+    34: '\\"',
+    92: "\\\\",
+}
+_QUOTED = {code: f"\\{code:03o}" for code in (*range(32), 127)} | _ESCAPES
+
+
+def unified(
+    old: str | None,
+    new: str | None,
+    *,
+    old_name: str,
+    new_name: str,
+    context: int = 3,
+    old_mode: int | None = None,
+    new_mode: int | None = None,
+) -> str:
+    """The unified diff from one text to another; empty when nothing differs.
+
+    Args:
+        old: Text before; None when the file does not exist.
+        new: Text after; None when the file does not exist.
+        old_name: Relative path before, without the ``a/``.
+        new_name: Relative path after, without the ``b/``; another one is a rename.
+        context: Equal lines shown around each change.
+        old_mode: Permission bits before; given to show that they change.
+        new_mode: Permission bits after.
+    """
+    hunks = "".join(_hunks(_records(old or ""), _records(new or ""), context))
+    old_label, new_label = f"a/{old_name}", f"b/{new_name}"
+    parts = list(_git_lines(old, new, old_name, new_name, old_mode, new_mode, bare=not hunks))
+    if parts:
+        # Git names both sides here, also the one that does not exist.
+        known = (old_name, new_name) if old is not None else (new_name, new_name)
+        pair = (known[0], known[0] if new is None else known[1])
+        parts.insert(0, f"diff --git {quote_name(f'a/{pair[0]}')} {quote_name(f'b/{pair[1]}')}\n")
+    if hunks:
+        parts.append(f"--- {_header_name(old_label) if old is not None else '/dev/null'}\n")
+        parts.append(f"+++ {_header_name(new_label) if new is not None else '/dev/null'}\n")
+        parts.append(hunks)
+    return "".join(parts)
+
+
+def unified_binary(old_size: int, new_size: int, name: str) -> str:
+    """The line that stands for a change of contents that are not text; sizes in bytes."""
+    return f"Binary file {quote_name(name)} changed ({old_size} -> {new_size} bytes)\n"
+
+
+def count_changes(old: str | None, new: str | None) -> tuple[int, int]:
+    """How many lines a change adds and removes, as its diff would show them."""
+    regions = compare_lines(_records(old or ""), _records(new or ""))
+    added = sum(region.new_end - region.new_start for region in regions)
+    return added, sum(region.old_end - region.old_start for region in regions)
+
+
+def cut_diff(diff: str, limit: int) -> str:
+    """At most ``limit`` characters of a diff, whole lines, then a line on what is left out.
+
+    A limit of 0 leaves the diff as it is.
+    """
+    if limit <= 0 or len(diff) <= limit:
+        return diff
+    # The line on the rest is longest when everything is left out, so that length is set aside.
+    room = limit - len(_left_out(diff))
+    kept = diff[: diff.rfind("\n", 0, max(room, 0)) + 1]
+    return (kept + _left_out(diff[len(kept) :]))[:limit]
+
+
+def quote_name(name: str) -> str:
+    """A name as Git writes it in a diff: in quotes when it holds quotes or control characters."""
+    quoted = name.translate(_QUOTED)
+    return name if quoted == name else f'"{quoted}"'
+
+
+def _left_out(rest: str) -> str:
+    lines = rest.count("\n") + (not rest.endswith("\n"))
+    return f"... {lines:,} more lines ({len(rest):,} characters) left out\n"
+
+
+def _records(text: str) -> list[str]:
+    """The lines with their LF; only the last may lack it."""
+    lines = [line + "\n" for line in text.split("\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def _header_name(label: str) -> str:
+    # Without a tab, programs take a name with blanks to end at the first of them.
+    return quote_name(label) + ("\t" if " " in label else "")
+
+
+def _git_lines(
+    old: str | None,
+    new: str | None,
+    old_name: str,
+    new_name: str,
+    old_mode: int | None,
+    new_mode: int | None,
+    *,
+    bare: bool,
+) -> Iterator[str]:
+    """What only Git's extended header can say; ``bare``: there are no hunks to say it."""
+    if old is None:
+        if new is not None and (bare or (new_mode or 0) & 0o100):
+            yield f"new file mode {_git_mode(new_mode)}\n"
+        return
+    if new is None:
+        if bare or (old_mode or 0) & 0o100:
+            yield f"deleted file mode {_git_mode(old_mode)}\n"
+        return
+    if old_mode is not None and new_mode is not None and old_mode != new_mode:
+        yield f"old mode {_git_mode(old_mode)}\n"
+        yield f"new mode {_git_mode(new_mode)}\n"
+    if old_name != new_name:
+        yield f"rename from {quote_name(old_name)}\n"
+        yield f"rename to {quote_name(new_name)}\n"
+
+
+def _git_mode(mode: int | None) -> str:
+    return f"100{0o644 if mode is None else mode & 0o777:03o}"
+
+
+def _hunks(old: list[str], new: list[str], context: int) -> Iterator[str]:
+    group: list[Region] = []
+    for region in compare_lines(old, new):
+        if group and region.old_start - group[-1].old_end > 2 * context:
+            yield _hunk(old, new, group, context)
+            group = []
+        group.append(region)
+    if group:
+        yield _hunk(old, new, group, context)
+
+
+def _hunk(old: list[str], new: list[str], group: list[Region], context: int) -> str:
+    before = min(context, group[0].old_start)
+    after = min(context, len(old) - group[-1].old_end)
+    old_from, old_to = group[0].old_start - before, group[-1].old_end + after
+    new_from, new_to = group[0].new_start - before, group[-1].new_end + after
+    parts = [f"@@ -{_range(old_from, old_to)} +{_range(new_from, new_to)} @@\n"]
+    at = old_from
+    for region in group:
+        parts.extend(_signed(" ", old[at : region.old_start]))
+        parts.extend(_signed("-", old[region.old_start : region.old_end]))
+        parts.extend(_signed("+", new[region.new_start : region.new_end]))
+        at = region.old_end
+    parts.extend(_signed(" ", old[at:old_to]))
+    return "".join(parts)
+
+
+def _signed(sign: str, lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        yield sign + line
+        if not line.endswith("\n"):
+            yield "\n" + _NO_NEWLINE
+
+
+def _range(start: int, end: int) -> str:
+    # An empty range is named by the line before it, and a count of one is left out.
+    if end - start == 1:
+        return str(end)
+    return f"{start + 1 if end > start else start},{end - start}"
