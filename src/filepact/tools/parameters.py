@@ -1,0 +1,253 @@
+"""What an agent may send to a tool: read from the tool's signature, checked, and refused in words.
+
+One signature gives the schema that agents see, the model that checks what they send, and the
+sentences that tell them what was wrong.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import json
+import typing
+from dataclasses import dataclass
+from types import NoneType, SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from filepact.errors import InvalidParamsError
+from filepact.tools.schema import compact, expected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pydantic_core import ErrorDetails
+
+__all__ = ["TEXT_LIMIT", "Alias", "Parameters"]
+
+TEXT_LIMIT = 10_000_000
+"""Most bytes, as UTF-8, of one text that is sent."""
+
+_NUMBER_LIMIT = 2**53 - 1  # beyond it JSON programs disagree about which number was sent
+_SHOWN = 40
+
+_FOREIGN: dict[str, tuple[str, ...]] = {
+    name: meant
+    for names, meant in (
+        ("absolutepath file filename filepath relativepath target targetfile uri", ("path",)),
+        ("basepath cwd dir dirpath folder root searchpath workdir", ("directory", "path")),
+        ("directory directorypath", ("path",)),
+        ("path", ("directory",)),
+        ("find oldcode oldcontent oldstr oldtext original search searchtext", ("old_string",)),
+        (
+            "newcode newcontent newstr newtext replace replacement replacewith updated",
+            ("new_string",),
+        ),
+        ("all allowmultiple global replaceglobal", ("replace_all",)),
+        ("expression globpattern q query regex regexp searchpattern searchterm", ("pattern",)),
+        ("filepattern filter include includepattern", ("glob", "pattern")),
+        ("body contents data filecontent filetext newfilecontent text", ("content",)),
+        ("changes diff patchtext unifieddiff", ("patch",)),
+        ("count head headlimit limit linecount maxlines numlines", ("lines", "maxResults")),
+        ("from fromline line lineoffset skip start startline", ("offset",)),
+        ("level levels maxdepth", ("depth",)),
+        ("beforecontext aftercontext contextlines", ("context",)),
+        ("createparents makedirs mkdir mkdirs parents", ("createDirs",)),
+        ("checkonly dry preview simulate", ("dry_run",)),
+        ("operations replacements", ("edits",)),
+    )
+    for name in names.split()
+}
+"""What other programs call our parameters; told to the sender, never guessed silently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """Marks a parameter that is documented under another name than Python's.
+
+    Attributes:
+        documented: The name in the schema and in every message.
+        also: Further names that are accepted; the Python name always is.
+    """
+
+    documented: str
+    also: tuple[str, ...] = ()
+
+
+class Parameters:
+    """The parameters of one tool, without its port.
+
+    Args:
+        function: A plain function; its first parameter is the port and stays out.
+
+    Raises:
+        TypeError: A parameter has no description, or two share a name.
+    """
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self.tool = function.__name__
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        hints = _hints(function, [parameter.name for parameter in parameters])
+        self._documented: dict[str, str] = {}
+        self._accepted: dict[str, str] = {}
+        fields: dict[str, Any] = {}
+        for parameter in parameters:
+            hint = hints[parameter.name]
+            alias = next((m for m in _metadata(hint) if isinstance(m, Alias)), None)
+            documented = alias.documented if alias else parameter.name
+            self._documented[parameter.name] = documented
+            for name in {documented, parameter.name, *(alias.also if alias else ())}:
+                if name in self._accepted:
+                    raise TypeError(f"{self.tool}: two parameters are called {name}")
+                self._accepted[name] = parameter.name
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[parameter.name] = (hint, default)
+        self.required = frozenset(name for name, (_, default) in fields.items() if default is ...)
+        self._lists = frozenset(name for name in fields if _is_list(hints[name]))
+        config = ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
+        self._model: type[BaseModel] = create_model(self.tool, __config__=config, **fields)
+        self.schema = compact(self._model.model_json_schema(), rename=self._documented)
+        for name, described in self.schema["properties"].items():
+            if not described.get("description"):
+                raise TypeError(f"{self.tool}: parameter {name} has no description")
+
+    def check(self, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """What was sent, as the function takes it.
+
+        Texts that are a number, true, false or a list are taken as that where one is wanted; null
+        stands for "not sent" where a parameter may be left out.
+
+        Raises:
+            InvalidParamsError: Something is missing, unknown, of the wrong type or out of range.
+        """
+        problems: list[str] = []
+        known: dict[str, object] = {}
+        sent_as: dict[str, str] = {}
+        for name, value in arguments.items():
+            python_name = self._accepted.get(name)
+            if python_name is None:
+                problems.append(_unknown(name, list(self._documented.values())))
+            elif python_name in sent_as:
+                problems.append(f"{sent_as[python_name]} and {name} are the same parameter")
+            else:
+                sent_as[python_name] = name
+                if value is not None or python_name in self.required:
+                    known[python_name] = self._unfold(python_name, value)
+        values: dict[str, Any] = {}
+        try:
+            checked = self._model.model_validate(known)
+            values = {name: getattr(checked, name) for name in self._documented}
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False)
+            # A wrong name explains the missing one that it stands for, so it comes first.
+            found.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+            problems += map(self._problem, found)
+        for name, value in values.items():
+            problems += _out_of_bounds(value, self._documented[name])
+        if problems:
+            raise InvalidParamsError("; ".join(problems[:3]), hint=self.usage(), tool=self.tool)
+        return values
+
+    def usage(self) -> str:
+        """One sentence that names every parameter."""
+        if not self._documented:
+            return f"{self.tool} takes no parameters."
+        names = ", ".join(
+            f"{documented} (required)" if name in self.required else documented
+            for name, documented in self._documented.items()
+        )
+        return f"{self.tool} takes {names}."
+
+    def _unfold(self, name: str, value: object) -> object:
+        """A list that a client sent as the text of a list, as some do with every nested value."""
+        if name not in self._lists or not isinstance(value, str) or len(value) > TEXT_LIMIT:
+            return value
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+
+    def _problem(self, detail: ErrorDetails) -> str:
+        """One complaint of the model as a sentence for the sender."""
+        where, schema = "", self.schema
+        siblings: list[str] = []
+        for step in detail["loc"]:
+            if isinstance(step, int):
+                where, schema = f"{where}[{step}]", schema.get("items", {})
+                continue
+            documented = step if where else self._documented.get(step, step)
+            siblings = list(schema.get("properties", {}))
+            schema = schema.get("properties", {}).get(documented, {})
+            where = f"{where}.{documented}" if where else documented
+        if detail["type"] == "missing":
+            return f"{where} is missing"
+        if detail["type"] == "extra_forbidden":
+            return _unknown(where, siblings)
+        if detail["type"] == "string_unicode":
+            return f"{where}: holds half of a surrogate pair, which is not text"
+        return f"{where}: {_shown(detail['input'])} is not accepted, send {expected(schema)}"
+
+
+def _hints(function: Callable[..., object], names: Sequence[str]) -> dict[str, Any]:
+    """The annotations of some parameters; that of the port may be for type checkers only."""
+    wanted = {name: function.__annotations__[name] for name in names}
+    return typing.get_type_hints(
+        SimpleNamespace(__annotations__=wanted),
+        globalns=function.__globals__,
+        include_extras=True,
+    )
+
+
+def _metadata(hint: Any) -> tuple[Any, ...]:
+    return getattr(hint, "__metadata__", ())
+
+
+def _is_list(hint: Any) -> bool:
+    if typing.get_origin(hint) is Annotated:
+        hint = hint.__origin__
+    options = [hint, *typing.get_args(hint)] if NoneType in typing.get_args(hint) else [hint]
+    return any(typing.get_origin(option) is list for option in options)
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    """Say that a name is unknown, and the name that was probably meant."""
+    head, dot, last = name.rpartition(".")
+    meant = next((m for m in _FOREIGN.get(_squeezed(last), ()) if m in known), None)
+    if meant is None:
+        by_squeezed = {_squeezed(candidate): candidate for candidate in known}
+        close = difflib.get_close_matches(_squeezed(last), by_squeezed, n=1, cutoff=0.75)
+        meant = by_squeezed[close[0]] if close else None
+    shown = head + dot + (last if len(last) <= _SHOWN else f"{last[:_SHOWN]}...")
+    return f"unknown parameter {shown}" + (f", did you mean {meant}?" if meant else "")
+
+
+def _squeezed(name: str) -> str:
+    return name[:200].lower().replace("_", "").replace("-", "")
+
+
+def _shown(value: object) -> str:
+    """What was sent, short."""
+    if isinstance(value, str):
+        return json.dumps(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
+    if value is None or isinstance(value, bool | float):
+        return json.dumps(value)
+    if isinstance(value, int):
+        return str(value) if abs(value) <= _NUMBER_LIMIT else "a number that large"
+    return "a list" if isinstance(value, list) else "an object"
+
+
+def _out_of_bounds(value: object, where: str) -> Iterator[str]:
+    """What no parameter may hold, whatever its own limits are."""
+    if isinstance(value, str):
+        size = len(value) if value.isascii() else len(value.encode())
+        if size > TEXT_LIMIT:
+            yield f"{where}: {size:,} bytes are too many, send at most {TEXT_LIMIT:,}"
+    elif isinstance(value, int) and abs(value) > _NUMBER_LIMIT:
+        yield f"{where}: a number that large is not accepted"
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _out_of_bounds(item, f"{where}[{index}]")
+    elif isinstance(value, BaseModel):
+        for name, item in value:
+            yield from _out_of_bounds(item, f"{where}.{name}")
