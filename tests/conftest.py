@@ -1,0 +1,30 @@
+"""What every test has: repeatable examples, and a home that is not the person's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The same examples on every run and every machine, so that a red test is red for everybody.  No
+# deadline: how long an example takes says more about the machine's other work than about us.
+settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("steady"))
+# By hand, to look for what the steady examples miss: --hypothesis-profile=deep
+settings.register_profile("deep", deadline=None, max_examples=1_000, print_blob=True)
+settings.load_profile("steady")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no program that a test starts, sees the state folder of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+            patch.delenv(name, raising=False)
+        yield
