@@ -8,6 +8,9 @@ from filepact.errors import InvalidParamsError
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
+from filepact.tools.catalogue import TOOLS
+from filepact.tools.engine import WorkspaceEngine
+from filepact.tools.registry import Toolbox
 from filepact.workspace.guard import Guard
 from filepact.workspace.workspace import Workspace
 
@@ -15,9 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from filepact.tools.registry import Level, Tier
     from filepact.workspace.workspace import Mode
 
-__all__ = ["open_workspace"]
+__all__ = ["open_toolbox", "open_workspace"]
+
+
+def open_toolbox(
+    workspace: Workspace,
+    *,
+    tier: Tier = "full",
+    max_level: Level = "dangerous",
+    read_only: bool = False,
+) -> Toolbox:
+    """The seven tools over a workspace, as many of them as are to be shown."""
+    return Toolbox(
+        TOOLS, WorkspaceEngine(workspace), tier=tier, max_level=max_level, read_only=read_only
+    )
 
 
 def open_workspace(
