@@ -1,0 +1,218 @@
+"""Globs that people and agents send, as matchers that take linear time.
+
+The dialect is that of ``.gitignore``: ``*`` and ``?`` stay within a name, ``**`` between slashes
+is any number of folders, ``[a-z]`` and ``[!a]`` are classes, a backslash escapes.  A pattern
+without a slash matches a name at any depth; a slash at the beginning or inside ties it to the
+folder that is searched; a slash at the end means folders only.  One character is one code point.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from filepact.errors import SearchFailedError
+from filepact.text.wildcard import WildcardError, translate
+
+__all__ = ["MAX_ALTERNATIVES", "MAX_LENGTH", "MAX_STARS", "Glob"]
+
+MAX_LENGTH: Final = 1_000
+"""Longest pattern, in characters."""
+
+MAX_STARS: Final = 20
+"""Most ``**`` in one pattern."""
+
+MAX_ALTERNATIVES: Final = 256
+"""Most patterns that the braces of one pattern may stand for."""
+
+_MAX_EXPANDED = 20_000
+_MAX_NESTED = 10
+
+_PLAIN = re.compile(r"[^*?\[\\/]+")
+_ENDING = re.compile(r"(?:\*\*/)?\*(\.[^*?\[\\/]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Glob:
+    """A compiled pattern.
+
+    Attributes:
+        pattern: As it was sent.
+        directories_only: Every alternative ended with a slash.
+    """
+
+    pattern: str
+    directories_only: bool
+    _everything: bool
+    _names: frozenset[str]
+    _endings: tuple[str, ...]
+    _on_name: re.Pattern[str] | None
+    _on_path: re.Pattern[str] | None
+    _on_directory: Glob | None
+
+    @classmethod
+    def parse(cls, pattern: str, *, braces: bool = False) -> Glob:
+        """Compile a pattern.
+
+        Args:
+            pattern: The glob.
+            braces: Whether ``{a,b}`` stands for alternatives; else braces are plain characters.
+
+        Raises:
+            SearchFailedError: It is empty, too long, or not a pattern.
+        """
+        if not pattern.strip("/"):
+            raise _refusal(pattern, "it names nothing")
+        if len(pattern) > MAX_LENGTH:
+            raise _refusal(pattern[:50] + "...", f"it is longer than {MAX_LENGTH:,} characters")
+        if len(re.findall(r"\*\*+", pattern)) > MAX_STARS:
+            raise _refusal(pattern, f"it has more than {MAX_STARS} `**`")
+        if ".." in re.split(r"[/{},]", pattern):
+            raise _refusal(pattern, "it leads out of the folder that is searched")
+        try:
+            alternatives = _expand(pattern) if braces else [pattern]
+            plain = [text for text in alternatives if not text.endswith("/")]
+            folders = [text for text in alternatives if text.endswith("/")]
+            if not folders:
+                return cls._build(pattern, plain)
+            below = cls._build(pattern, [text.rstrip("/") for text in folders])
+            return cls._build(pattern, plain, below, directories_only=not plain)
+        except WildcardError as error:
+            raise _refusal(pattern, f"{error} (at character {error.at + 1})") from error
+
+    @classmethod
+    def _build(
+        cls,
+        pattern: str,
+        alternatives: list[str],
+        on_directory: Glob | None = None,
+        *,
+        directories_only: bool = False,
+    ) -> Glob:
+        everything = False
+        names: set[str] = set()
+        endings: list[str] = []
+        on_name: list[str] = []
+        on_path: list[str] = []
+        for alternative in alternatives:
+            text = f"/{alternative[2:]}" if alternative.startswith("./") else alternative
+            bare = text.removeprefix("**/")
+            if bare in ("*", "**") and (bare != text or "/" not in text):
+                everything = True
+            elif _PLAIN.fullmatch(bare):
+                names.add(bare)
+            elif ending := _ENDING.fullmatch(text):
+                endings.append(ending[1])
+            elif "/" in text:
+                on_path.append(translate(text.removeprefix("/")))
+            else:
+                on_name.append(translate(text))
+        return cls(
+            pattern,
+            directories_only,
+            everything,
+            frozenset(names),
+            tuple(endings),
+            _alternation(on_name),
+            _alternation(on_path),
+            on_directory,
+        )
+
+    def matches(self, path: str, *, is_dir: bool = False) -> bool:
+        """Whether a path matches.
+
+        Args:
+            path: Parts joined by ``/``, relative to the folder that is searched.
+            is_dir: Whether it is a folder.
+        """
+        if self._everything:
+            return True
+        name = path[path.rfind("/") + 1 :]
+        if name in self._names or (self._endings and name.endswith(self._endings)):
+            return True
+        if self._on_name is not None and self._on_name.fullmatch(name):
+            return True
+        if self._on_path is not None and self._on_path.fullmatch(path):
+            return True
+        return is_dir and self._on_directory is not None and self._on_directory.matches(path)
+
+
+def _alternation(sources: list[str]) -> re.Pattern[str] | None:
+    return (
+        re.compile("|".join(f"(?:{source})" for source in sources), re.DOTALL) if sources else None
+    )
+
+
+def _refusal(pattern: str, why: str) -> SearchFailedError:
+    return SearchFailedError(
+        f"glob {pattern!r} cannot be used: {why}",
+        hint="Globs look like `**/*.ts`, `src/**/test_*.py` or `*.{js,ts}`.",
+        pattern=pattern,
+    )
+
+
+# -- braces -----------------------------------------------------------------------------------
+
+
+def _expand(pattern: str) -> list[str]:
+    """Every pattern that the braces stand for, in order.
+
+    Raises:
+        WildcardError: Braces do not pair, or stand for too many patterns.
+    """
+    expanded, at = _sequence(pattern, 0, depth=0)
+    if at < len(pattern):
+        raise WildcardError("a } without its {", at)
+    if sum(map(len, expanded)) > _MAX_EXPANDED:
+        raise WildcardError("its braces stand for too much text", 0)
+    return expanded
+
+
+def _sequence(pattern: str, at: int, *, depth: int) -> tuple[list[str], int]:
+    """Expand up to the end, or within braces up to ``,`` or ``}``."""
+    results = [""]
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "}" or (char == "," and depth):
+            break
+        if char == "{":
+            options, at = _alternatives(pattern, at, depth=depth + 1)
+            if len(results) * len(options) > MAX_ALTERNATIVES:
+                raise WildcardError(
+                    f"its braces stand for more than {MAX_ALTERNATIVES} patterns", at - 1
+                )
+            results = [result + option for result in results for option in options]
+            continue
+        after = at + 1
+        if char == "\\":
+            after += 1
+        elif char == "[":
+            after = _class_end(pattern, at)
+        results = [result + pattern[at:after] for result in results]
+        at = after
+    return results, at
+
+
+def _alternatives(pattern: str, opened: int, *, depth: int) -> tuple[list[str], int]:
+    if depth > _MAX_NESTED:
+        raise WildcardError(f"braces are nested more than {_MAX_NESTED} deep", opened)
+    options: list[str] = []
+    at = opened
+    while True:
+        found, at = _sequence(pattern, at + 1, depth=depth)
+        options += found
+        if len(options) > MAX_ALTERNATIVES:
+            raise WildcardError(
+                f"its braces stand for more than {MAX_ALTERNATIVES} patterns", opened
+            )
+        if at >= len(pattern):
+            raise WildcardError("a { without its }", opened)
+        if pattern[at] == "}":
+            return options, at + 1
+
+
+def _class_end(pattern: str, at: int) -> int:
+    """The place behind a class, so that a brace within it is a plain character."""
+    close = pattern.find("]", at + (3 if pattern.startswith(("!", "^"), at + 1) else 2))
+    return close + 1 if close > 0 else at + 1

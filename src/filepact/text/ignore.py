@@ -1,0 +1,274 @@
+"""Ignore files as Git reads them, decided for one path at a time.
+
+Within one file the last pattern that matches decides; a nearer file beats one further up; what
+lies below an ignored folder cannot be brought back.  ``.ignore`` files beat ``.gitignore`` files
+wherever both stand, as in ripgrep; ``.git/info/exclude`` counts last.  A person's global excludes
+file does **not** count: answers must not depend on a home folder outside the root.  One difference
+from Git is wanted: ``?`` and classes match a code point, not a byte.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final, Literal
+
+from filepact.text.wildcard import WildcardError, literal_length, translate
+
+__all__ = ["DEFAULT_IGNORED", "MAX_RULES", "IgnoreRules", "IgnoreStack"]
+
+DEFAULT_IGNORED: Final = frozenset(
+    {
+        ".cache",
+        ".git",
+        ".next",
+        ".nuxt",
+        ".parcel-cache",
+        ".turbo",
+        ".venv",
+        "__pycache__",
+        "build",
+        "coverage",
+        "dist",
+        "node_modules",
+        "venv",
+    }
+)
+"""Names of folders that are left out at any depth, whatever the ignore files say."""
+
+MAX_RULES: Final = 10_000
+"""Most rules of one file that are used; the rest of a longer file does nothing."""
+
+Layer = Literal["ignore", "gitignore", "exclude"]
+"""Where rules come from: ``.ignore``, ``.gitignore`` or ``.git/info/exclude``."""
+
+_GROUP = 100
+_REMEMBERED = 20_000
+_LITERAL = re.compile(r"[^*?\[\\]*")
+_ENDING = re.compile(r"\*(\.[^*?\[\\./]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """One line: its source as an expression, and how it is compared."""
+
+    pattern: str
+    negated: bool
+    directories_only: bool
+    on_name: bool
+
+
+def _parse_line(line: str) -> _Rule | None:
+    text = _without_trailing_blanks(line.partition("\0")[0])
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text[negated:]
+    directories_only = text.endswith("/")
+    text = text[: len(text) - directories_only]
+    on_name = "/" not in text
+    text = text.removeprefix("/")
+    return _Rule(text, negated, directories_only, on_name) if text else None
+
+
+def _without_trailing_blanks(line: str) -> str:
+    """Leave out blanks at the end, but for one behind a backslash (only blanks, no tabs)."""
+    bare = line.rstrip(" ")
+    if bare == line:
+        return line
+    slashes = len(bare) - len(bare.rstrip("\\"))
+    return f"{bare} " if slashes % 2 else bare
+
+
+def _expression(rule: _Rule) -> str | None:
+    """The rule as an expression for ``fullmatch``; None for a pattern that matches nothing.
+
+    Git compares the literal beginning first and hands only the rest to its matcher, which takes
+    a ``**`` there for one at the beginning of a pattern.  Rules about whole paths show it.
+    """
+    cut = 0 if rule.on_name else literal_length(rule.pattern)
+    try:
+        return re.escape(rule.pattern[:cut]) + translate(rule.pattern[cut:])
+    except WildcardError:
+        return None
+
+
+class _Table:
+    """Rules of one kind, looked up by literal first and by expressions last.
+
+    Every answer is the number of the last rule that matches, or -1.
+    """
+
+    def __init__(self, rules: list[tuple[int, _Rule]], *, files: bool) -> None:
+        self._literal: dict[str, int] = {}
+        self._ending: dict[str, int] = {}
+        sources: list[tuple[int, str]] = []
+        for number, rule in rules:
+            if files and rule.directories_only:
+                continue
+            if _LITERAL.fullmatch(rule.pattern):
+                self._literal[rule.pattern] = number
+            elif rule.on_name and (ending := _ENDING.fullmatch(rule.pattern)):
+                self._ending[ending[1]] = number
+            elif (source := _expression(rule)) is not None:
+                sources.append((number, source))
+        sources.reverse()
+        self._groups = tuple(
+            (
+                re.compile("|".join(f"({source})" for _, source in group), re.DOTALL),
+                tuple(number for number, _ in group),
+            )
+            for group in (sources[at : at + _GROUP] for at in range(0, len(sources), _GROUP))
+        )
+        self.empty = not (self._literal or self._ending or sources)
+
+    def last(self, text: str) -> int:
+        best = self._literal.get(text, -1)
+        if self._ending:
+            dot = text.rfind(".")
+            if dot >= 0:
+                best = max(best, self._ending.get(text[dot:], -1))
+        for expression, numbers in self._groups:
+            if numbers[0] < best:
+                break
+            found = expression.fullmatch(text)
+            if found is not None:
+                # The later rule stands first, so the first alternative that matches decides.
+                return max(best, numbers[(found.lastindex or 1) - 1])
+        return best
+
+
+class _Compiled:
+    """The rules of one text, for files and for folders, by name and by path."""
+
+    def __init__(self, rules: tuple[_Rule, ...]) -> None:
+        self.rules = rules
+        numbered = list(enumerate(rules))
+        names = [pair for pair in numbered if pair[1].on_name]
+        paths = [pair for pair in numbered if not pair[1].on_name]
+        self._names = (_Table(names, files=True), _Table(names, files=False))
+        self._paths = (_Table(paths, files=True), _Table(paths, files=False))
+        self._remembered: tuple[dict[str, int], dict[str, int]] = ({}, {})
+
+    def decide(self, path: str, name: str, is_dir: bool) -> bool | None:
+        known = self._remembered[is_dir]
+        best = known.get(name)
+        if best is None:
+            best = self._names[is_dir].last(name)
+            if len(known) < _REMEMBERED:
+                known[name] = best
+        table = self._paths[is_dir]
+        if not table.empty:
+            best = max(best, table.last(path))
+        return None if best < 0 else not self.rules[best].negated
+
+
+@lru_cache(maxsize=256)
+def _compile(text: str) -> _Compiled:
+    lines = text.removeprefix("\ufeff").split("\n")
+    rules = [rule for line in lines if (rule := _parse_line(line.removesuffix("\r")))]
+    return _Compiled(tuple(rules[:MAX_RULES]))
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """The rules of one ignore file.
+
+    Attributes:
+        base: The folder it stands in, relative to the root; ``.`` is the root.
+    """
+
+    base: str
+    _compiled: _Compiled = field(repr=False, compare=False)
+    _skip: int
+
+    @classmethod
+    def parse(cls, text: str, base: str) -> IgnoreRules:
+        """Read the text of an ignore file; the same text is compiled once only."""
+        return cls._at(base, _compile(text))
+
+    @classmethod
+    def _at(cls, base: str, compiled: _Compiled) -> IgnoreRules:
+        return cls(base, compiled, 0 if base in ("", ".") else len(base) + 1)
+
+    def __bool__(self) -> bool:
+        return bool(self._compiled.rules)
+
+    def decide(self, path: str, *, is_dir: bool) -> bool | None:
+        """What the last rule that matches this very path says.
+
+        Args:
+            path: Relative to the root; it must lie below ``base``.
+            is_dir: Whether it is a folder.
+
+        Returns:
+            True for ignored, False for brought back, None when no rule matches.
+        """
+        return self._compiled.decide(path[self._skip :], path[path.rfind("/") + 1 :], is_dir)
+
+    def sparing(self, path: str) -> IgnoreRules:
+        """The same without the rules that ignore a folder or one of the folders it lies in."""
+        if not path.startswith(f"{self.base}/") and self._skip:
+            return self
+        parts = path[self._skip :].split("/")
+        above = ["/".join(parts[: count + 1]) for count in range(len(parts))]
+        if not any(self._compiled.decide(p, p[p.rfind("/") + 1 :], True) for p in above):
+            return self
+        kept = tuple(
+            rule
+            for rule in self._compiled.rules
+            if rule.negated
+            or all(_Compiled((rule,)).decide(p, p[p.rfind("/") + 1 :], True) is None for p in above)
+        )
+        return self._at(self.base, _Compiled(kept))
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreStack:
+    """All rules in force in one folder; the nearest file stands last."""
+
+    ignore: tuple[IgnoreRules, ...] = ()
+    gitignore: tuple[IgnoreRules, ...] = ()
+    exclude: tuple[IgnoreRules, ...] = ()
+    defaults: frozenset[str] = DEFAULT_IGNORED
+
+    def with_rules(self, layer: Layer, rules: IgnoreRules) -> IgnoreStack:
+        """The stack with one more file, nearer than all that it has."""
+        if not rules:
+            return self
+        if layer == "ignore":
+            return replace(self, ignore=(*self.ignore, rules))
+        if layer == "gitignore":
+            return replace(self, gitignore=(*self.gitignore, rules))
+        return replace(self, exclude=(*self.exclude, rules))
+
+    def repository(self) -> IgnoreStack:
+        """The stack at the top of a repository: rules of Git above it do not reach inside."""
+        return replace(self, gitignore=(), exclude=())
+
+    def sparing(self, path: str) -> IgnoreStack:
+        """The stack without the rules that ignore a folder which was named outright."""
+        return replace(
+            self,
+            ignore=tuple(rules.sparing(path) for rules in self.ignore),
+            gitignore=tuple(rules.sparing(path) for rules in self.gitignore),
+            exclude=tuple(rules.sparing(path) for rules in self.exclude),
+        )
+
+    def hides(self, path: str, *, is_dir: bool) -> bool:
+        """Whether a path is ignored, when no folder that it lies in is."""
+        if is_dir and path[path.rfind("/") + 1 :] in self.defaults:
+            return True
+        for layer in (self.ignore, self.gitignore, self.exclude):
+            for rules in reversed(layer):
+                decided = rules.decide(path, is_dir=is_dir)
+                if decided is not None:
+                    return decided
+        return False
+
+    def ignores(self, path: str, *, is_dir: bool) -> bool:
+        """Whether a path is ignored, itself or by a folder that it lies in."""
+        parts = path.split("/")
+        above = ("/".join(parts[:count]) for count in range(1, len(parts)))
+        return any(self.hides(p, is_dir=True) for p in above) or self.hides(path, is_dir=is_dir)
