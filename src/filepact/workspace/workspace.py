@@ -284,6 +284,10 @@ class Workspace:
         """The unified diff of an operation or a proposal, as it was shown."""
         return render_diff(change.changes, self._store.content, self.show)
 
+    def unsettled(self) -> tuple[Operation, ...]:
+        """Operations that were begun and are neither done nor taken back, over all roots."""
+        return self._store.unfinished()
+
     def statistics(self) -> Statistics:
         """Figures of the journal, over all roots."""
         return self._store.statistics()

@@ -1,0 +1,157 @@
+"""Kills a change at its Nth call into C, for every N, and looks at what is left each time.
+
+Run as a program: ``kill_points.py SCENARIO FOLDER STEP FIRST``.  It stays single-threaded and
+forks a child for each point, so a point costs a few milliseconds.  The child opens the
+workspace, makes one change and is killed (SIGKILL, by itself, from a profiling hook) just before
+the Nth call of a C function; system calls are among them.  The parent then opens the workspace
+as the next start would, which recovers, and checks the promises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from tests.workspace.acting import delete, edit, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.workspace.workspace import Workspace
+
+SESSION = Session("s", Actor("agent", "crash"))
+BEFORE = {"a.txt": b"one\ntwo\n", "b.txt": b"b\r\n", "sub/c.txt": b"c\n"}
+
+
+def three_files(workspace: Workspace) -> None:
+    with workspace.draft(SESSION, "patch_apply") as draft:
+        first, second, third = draft.open_all(["a.txt", "new/deep/n.txt", "sub/c.txt"])
+        draft.write(first, "ONE\ntwo\n")
+        draft.write(second, "n\n")
+        draft.write(third, "C\n")
+        workspace.submit(draft, "three files")
+
+
+def undo(workspace: Workspace) -> None:
+    workspace.undo(SESSION, dry_run=False)
+
+
+SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Workspace], object]]] = {
+    "replace": (None, lambda w: edit(w, SESSION, "a.txt", "one", "1")),
+    "create": (None, lambda w: write(w, SESSION, "x/y/new.txt", "new\n")),
+    "delete": (None, lambda w: delete(w, SESSION, "a.txt")),
+    "three": (None, three_files),
+    "undo": (lambda w: edit(w, SESSION, "a.txt", "one", "1"), undo),
+    "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
+}
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def fresh(base: Path) -> Path:
+    shutil.rmtree(base, ignore_errors=True)
+    for name, data in BEFORE.items():
+        path = base / "root" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return base / "root"
+
+
+def opened(base: Path) -> Workspace:
+    return open_workspace([str(base / "root")], state_dir=str(base / "state"))
+
+
+def child(base: Path, act: Callable[[Workspace], object], point: int) -> None:
+    """Act, killed before the given call; exit status 0 when the act ended earlier."""
+    workspace = opened(base)
+    calls = 0
+
+    def hook(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        if event == "c_call":
+            calls += 1
+            if calls == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.setprofile(hook)
+    act(workspace)
+    sys.setprofile(None)
+    (base / "acknowledged").touch()
+    os._exit(0)
+
+
+def check(base: Path, before: dict[str, bytes], after: dict[str, bytes]) -> None:
+    """The promises after a crash: old or new, never between; journal and disk agree."""
+    workspace = opened(base)
+    try:
+        now = tree(base / "root")
+        assert now in (before, after), f"torn: {sorted(now)} {now}"
+        assert not workspace.unsettled(), "an operation is neither done nor taken back"
+        if (base / "acknowledged").exists():
+            assert now == after, "an acknowledged change is lost"
+        newest = workspace.log(limit=1)
+        done = bool(newest) and newest[0].state == "applied"
+        if now == after and newest:
+            assert done, "done on disk, not in the journal"
+        if done:
+            # What the journal calls done can be taken back, and nothing else is touched.
+            with contextlib.suppress(FilepactError):
+                workspace.undo(SESSION, dry_run=True)
+    finally:
+        workspace.close()
+
+
+def main(scenario: str, folder: str, step: int, first: int) -> None:
+    prepare, act = SCENARIOS[scenario]
+    base = Path(folder)
+    root = fresh(base)
+    workspace = opened(base)
+    if prepare is not None:
+        prepare(workspace)
+    before = tree(root)
+    act(workspace)
+    after = tree(root)
+    workspace.close()
+    point, points = first, 0
+    while True:
+        root = fresh(base)
+        if prepare is not None:
+            workspace = opened(base)
+            prepare(workspace)
+            workspace.close()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                child(base, act, point)
+            finally:
+                os._exit(3)
+        _, status = os.waitpid(pid, 0)
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+            raise SystemExit(f"{scenario}: the child failed at point {point}")
+        try:
+            check(base, before, after)
+        except AssertionError as error:
+            raise SystemExit(f"{scenario}, killed before call {point}: {error}") from None
+        if os.WIFEXITED(status):
+            break
+        points += 1
+        point += step
+    print(f"{scenario}: {points} points")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,34 @@
+"""SIGKILL at many points of every kind of change, then what the next start finds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    "scenario", ["replace", "create", "delete", "three", "undo", "undo-create"]
+)
+def test_a_killed_change_is_whole_or_not_there_after_recovery(
+    scenario: str, tmp_path: Path
+) -> None:
+    step = os.environ.get("FILEPACT_KILL_STEP", "7")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.crash.kill_points", scenario, str(tmp_path / "w"), step, "1"],
+        cwd=PROJECT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    points = int(done.stdout.split()[1])
+    assert points >= 20
