@@ -1,0 +1,171 @@
+"""What the engine asks of its journal; every store is held to this shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from filepact.domain.figures import Pruned, Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.domain.change import ChangeSet
+    from filepact.domain.document import RootId
+    from filepact.domain.operation import (
+        Approval,
+        ChangeId,
+        Checkpoint,
+        Operation,
+        OperationState,
+        Proposal,
+        ProposalState,
+    )
+
+__all__ = ["Pruned", "Statistics", "Store"]
+
+
+class Store(Protocol):
+    """Proposals, operations, checkpoints and contents, durable and shared by processes.
+
+    Every method is one transaction, may be called from any thread, and may also raise
+    `TimedOutError` (another process held the journal too long) or `StateFailedError` (the
+    journal is damaged, or the disk is full).  Where an id is looked up, its beginning does when
+    no other id begins so: `NotFoundError` for none, `InvalidParamsError` for several.
+
+    Contents come with the row that needs them: ``contents`` maps content ids to bytes and must
+    hold every content that the change set names and the store does not have.
+    """
+
+    def content(self, content_id: str) -> bytes:
+        """Stored bytes.
+
+        Raises:
+            NotFoundError: They were never stored, or were given up to make room.
+        """
+
+    # -- proposals ----------------------------------------------------------------------------
+
+    def propose(self, proposal: Proposal, contents: Mapping[str, bytes]) -> None:
+        """Keep a proposal for a person; on disk when this returns."""
+
+    def proposal(self, change_id: str) -> Proposal:
+        """One proposal, in any state, by its id or the beginning of it."""
+
+    def proposals(
+        self, *, root: RootId | None = None, state: ProposalState = "proposed"
+    ) -> tuple[Proposal, ...]:
+        """Proposals in one state, oldest first; with ``root`` those that change a file there."""
+
+    def reject(self, change_id: ChangeId, approval: Approval) -> None:
+        """Refuse a proposal for a person, with the reason.
+
+        Raises:
+            NoChangeError: It was committed or rejected before.
+        """
+
+    # -- operations ---------------------------------------------------------------------------
+
+    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        """Write down an intention, on disk when this returns, before its effect.
+
+        The proposal with this id, if there is one, is committed by it.
+
+        Returns:
+            The operation as ``intended``, with its place in the journal.
+
+        Raises:
+            NoChangeError: An operation with this id was begun before.
+            UserDeniedError: A person rejected the proposal.
+        """
+
+    def finish(
+        self,
+        change_id: ChangeId,
+        *,
+        state: OperationState,
+        directories: tuple[tuple[RootId, str], ...] = (),
+        note: str = "",
+        changes: ChangeSet | None = None,
+    ) -> None:
+        """Write down what became of an operation; may be lost by a power cut, not by a crash.
+
+        An undo that turns out applied marks its target as undone; an applied redo marks the undo
+        that is its target as taken back, and what that had undone as in force.  Called again, it
+        replaces directories and note.
+
+        Args:
+            change_id: The whole id.
+            state: What it came to.
+            directories: Folders that were made for it.
+            note: What a person should know; replaces the note it was begun with.
+            changes: What it really did, when that is less than was intended.
+        """
+
+    def unfinished(self) -> tuple[Operation, ...]:
+        """Operations that were begun and not finished, oldest first."""
+
+    def operation(self, change_id: str) -> Operation:
+        """One operation, in any state, by its id or the beginning of it."""
+
+    def operations(
+        self,
+        *,
+        root: RootId | None = None,
+        path: str | None = None,
+        after_seq: int = 0,
+        before_seq: int | None = None,
+        limit: int | None = 50,
+        newest_first: bool = True,
+    ) -> tuple[Operation, ...]:
+        """Finished operations in the order of the journal.
+
+        Args:
+            root: Only those that changed a file in this root.
+            path: Only those that changed this file, or a file below this folder; relative to
+                its root, ``""`` or ``"."`` for all of it.
+            after_seq: Only later ones than this.
+            before_seq: Only earlier ones than this.
+            limit: At most so many; None for all.
+            newest_first: The order, and which ones a limit keeps.
+        """
+
+    def last_seq(self) -> int:
+        """The place of the newest operation, finished or not; 0 in an empty journal."""
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def add_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint; on disk when this returns.
+
+        Raises:
+            InvalidParamsError: The root has one of this name.
+        """
+
+    def checkpoint(self, name: str, root: RootId) -> Checkpoint:
+        """The checkpoint of this whole name.
+
+        Raises:
+            NotFoundError: The root has none of this name.
+        """
+
+    def checkpoints(self, root: RootId) -> tuple[Checkpoint, ...]:
+        """All checkpoints of a root, oldest first."""
+
+    # -- upkeep -------------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        """Figures for people."""
+
+    def prune(self, *, keep_bytes: int, keep_seconds: float) -> Pruned:
+        """Give up the contents of the oldest operations until the rest is small enough.
+
+        Operations stay in the journal.  Contents are never given up while a proposal waits, an
+        operation is unfinished, or one that was begun lately needs them.
+
+        Args:
+            keep_bytes: How many bytes the stored contents may take.
+            keep_seconds: How far back contents are kept whatever they take.
+        """
+
+    def close(self) -> None:
+        """Let go of the journal; anything else afterwards is a `StateFailedError`."""
