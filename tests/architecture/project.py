@@ -1,0 +1,50 @@
+"""The project as its own tests look at it: modules, trees of syntax, documents."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "src" / "filepact"
+REFERENCE = ROOT / "docs" / "reference"
+
+MODULES = tuple(sorted(PACKAGE.rglob("*.py")))
+DOCUMENTS = tuple(
+    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]),
+)
+
+
+def dotted(path: Path) -> str:
+    """The module's name below the package: ``fs.root``; a package's own name is its folder's."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@lru_cache
+def syntax(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def present(name: str) -> ModuleType | None:
+    """A module of the package, or None where it is not built yet."""
+    path = PACKAGE.joinpath(*name.split("."))
+    if not path.is_dir() and not path.with_suffix(".py").exists():
+        return None
+    return importlib.import_module(f"filepact.{name}")
+
+
+def headings(document: Path, level: int = 2) -> dict[str, str]:
+    """The sections of a document of ours: what stands in backquotes in the heading, and the body."""
+    text = document.read_text(encoding="utf-8")
+    mark = "#" * level
+    parts = re.split(rf"^{mark} `([^`]+)`.*$", text, flags=re.MULTILINE)
+    bodies = [re.split(rf"^#{{1,{level}}} ", body, flags=re.MULTILINE)[0] for body in parts[2::2]]
+    return dict(zip(parts[1::2], bodies, strict=True))

@@ -1,0 +1,61 @@
+"""How the house is built: floors, size, no event loop in the core."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.architecture.project import MODULES, PACKAGE, ROOT, dotted, syntax
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LONGEST = 400
+SYNCHRONOUS = ("errors", "text", "domain", "fs", "store", "workspace")
+
+
+def test_imports_only_go_down() -> None:
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "--no-logo", "--no-cache"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_a_module_fits_in_a_head(path: Path) -> None:
+    lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert lines <= LONGEST, f"{lines} lines: split it by meaning"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if dotted(path).startswith(SYNCHRONOUS)], ids=dotted
+)
+def test_the_core_never_waits_in_an_event_loop(path: Path) -> None:
+    kinds = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
+    waits = [node.lineno for node in ast.walk(syntax(path)) if isinstance(node, kinds)]
+    assert not waits, f"async in line {waits[0]}; it begins at the tools and the faces"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_no_module_is_named_after_nothing(path: Path) -> None:
+    assert path.stem not in {"utils", "util", "helpers", "helper", "manager", "base", "common"}
+
+
+def test_every_module_says_what_it_is() -> None:
+    silent = [
+        dotted(path)
+        for path in MODULES
+        if path.stat().st_size and ast.get_docstring(syntax(path)) is None
+    ]
+    assert not silent

@@ -1,0 +1,146 @@
+"""Only `fs` touches files: nothing else may name what opens, lists, changes or starts something.
+
+The import contracts keep floors apart; this test closes the doors beside them, which every Python
+module has: `open`, `os`, `pathlib`, `shutil` and their like.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.architecture.project import MODULES, PACKAGE, dotted, syntax
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# Parts of `os` that only compute, or only look at the process itself.
+HARMLESS = frozenset(
+    {
+        "os.altsep", "os.fsdecode", "os.fsencode", "os.fspath", "os.getpid", "os.linesep", "os.name",
+        "os.path.basename", "os.path.commonpath", "os.path.commonprefix", "os.path.dirname",
+        "os.path.isabs", "os.path.join", "os.path.normcase", "os.path.normpath", "os.path.relpath",
+        "os.path.sep", "os.path.split", "os.path.splitext", "os.sep", "os.strerror", "os.urandom",
+        "os.PathLike", "os.get_terminal_size", "os.cpu_count",
+    }
+)  # fmt: skip
+
+# Modules that reach the disk, other programs or the network, with all they hold.
+CLOSED = frozenset(
+    {
+        "_io", "apsw", "codecs.open", "ctypes", "dbm", "fcntl", "fileinput", "glob", "io.FileIO",
+        "io.open", "linecache", "mmap", "multiprocessing", "nt", "os", "pathlib", "platformdirs",
+        "posix", "shelve", "shutil", "socket", "sqlite3", "subprocess", "tempfile", "urllib.request",
+        "zipfile", "tarfile",
+    }
+)  # fmt: skip
+PURE_PATHS = frozenset({"pathlib.PurePath", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"})
+
+# Module, what it may use, why. A prefix ending in "." allows all beneath it.
+ALLOWED: dict[str, dict[str, str]] = {}
+
+
+def uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything a module takes from closed modules, and `open`."""
+    names: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                local = alias.asname or alias.name.partition(".")[0]
+                names[local] = alias.name if alias.asname else local
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                if _closed(f"{node.module}.{alias.name}"):
+                    yield node.lineno, f"{node.module}.{alias.name}"
+    inner = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)
+    }  # `os.path` within `os.path.join` is no use of its own
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "open" and "open" not in names:
+            yield node.lineno, "open"
+        elif isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
+            name = _name(node, names)
+            if name is not None and _closed(name):
+                yield node.lineno, name
+
+
+def _name(node: ast.expr, names: dict[str, str]) -> str | None:
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute):
+        before = _name(node.value, names)
+        return None if before is None else f"{before}.{node.attr}"
+    return None
+
+
+def _closed(name: str) -> bool:
+    parts = name.replace("posixpath", "os.path", 1).split(".")
+    beginnings = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    if beginnings & (HARMLESS | PURE_PATHS):
+        return False
+    return not beginnings.isdisjoint(CLOSED)
+
+
+def _permitted(module: str, name: str) -> str | None:
+    """The allowance that covers a use, if one does."""
+    for allowance in ALLOWED.get(module, ()):
+        if name == allowance or (allowance.endswith(".") and name.startswith(allowance)):
+            return allowance
+    return None
+
+
+OUTSIDE = [path for path in MODULES if dotted(path).partition(".")[0] != "fs"]
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=dotted)
+def test_only_fs_touches_files(path: Path) -> None:
+    module = dotted(path)
+    found = [
+        f"line {line}: {name}" for line, name in uses(syntax(path)) if not _permitted(module, name)
+    ]
+    assert not found, f"{module} goes around the door: {', '.join(found)}"
+
+
+def test_every_allowance_is_used_and_explained() -> None:
+    for module, allowances in ALLOWED.items():
+        path = PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
+        assert path.exists(), f"{module} is gone; its allowances can go as well"
+        used = {_permitted(module, name) for _line, name in uses(syntax(path))}
+        assert set(allowances) <= used, module
+        assert all(allowances.values()), module
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("open('x')", ["open"]),
+        ("f = open", ["open"]),
+        ("self.open('x'); root.open()", []),
+        ("from filepact.fs import open\nopen()", []),
+        ("import os\nos.remove('x')", ["os.remove"]),
+        ("import os\nos.path.join('a', 'b'); os.fspath(x)", []),
+        ("import os\nos.path.exists('a')", ["os.path.exists"]),
+        ("import os as o\nf = o.listdir", ["os.listdir"]),
+        ("import os\nf(os)", ["os"]),
+        ("import os.path as p\np.isdir(x); p.join(x)", ["os.path.isdir"]),
+        ("from os import replace", ["os.replace"]),
+        ("from os.path import join", []),
+        ("from posixpath import dirname, exists", ["posixpath.exists"]),
+        ("import pathlib\npathlib.Path('x')", ["pathlib.Path"]),
+        ("from pathlib import PurePosixPath", []),
+        ("from pathlib import Path", ["pathlib.Path"]),
+        ("import io\nio.BytesIO(); io.open('x')", ["io.open"]),
+        (
+            "import shutil, tempfile\nshutil.which; tempfile.mkdtemp",
+            ["shutil.which", "tempfile.mkdtemp"],
+        ),
+        ("from subprocess import run as go\ngo([])", ["subprocess.run", "subprocess.run"]),
+        ("from . import os", []),
+    ],
+)
+def test_a_use_is_seen_however_it_is_spelt(source: str, found: list[str]) -> None:
+    assert [name for _line, name in uses(ast.parse(source))] == found
