@@ -10,6 +10,7 @@ from Git is wanted: ``?`` and classes match a code point, not a byte.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal
@@ -42,6 +43,9 @@ MAX_RULES: Final = 10_000
 
 Layer = Literal["ignore", "gitignore", "exclude"]
 """Where rules come from: ``.ignore``, ``.gitignore`` or ``.git/info/exclude``."""
+
+_Decide = Callable[[str, str, bool], "bool | None"]
+"""Path from the file's folder, name, is it a folder -> ignored, brought back, or no rule."""
 
 _GROUP = 100
 _REMEMBERED = 20_000
@@ -128,7 +132,8 @@ class _Table:
         if self._ending:
             dot = text.rfind(".")
             if dot >= 0:
-                best = max(best, self._ending.get(text[dot:], -1))
+                number = self._ending.get(text[dot:], -1)
+                best = max(number, best)
         for expression, numbers in self._groups:
             if numbers[0] < best:
                 break
@@ -149,6 +154,8 @@ class _Compiled:
         paths = [pair for pair in numbered if not pair[1].on_name]
         self._names = (_Table(names, files=True), _Table(names, files=False))
         self._paths = (_Table(paths, files=True), _Table(paths, files=False))
+        self._by_path = tuple(not table.empty for table in self._paths)
+        self._ignores = tuple(not rule.negated for rule in rules)
         self._remembered: tuple[dict[str, int], dict[str, int]] = ({}, {})
 
     def decide(self, path: str, name: str, is_dir: bool) -> bool | None:
@@ -158,10 +165,9 @@ class _Compiled:
             best = self._names[is_dir].last(name)
             if len(known) < _REMEMBERED:
                 known[name] = best
-        table = self._paths[is_dir]
-        if not table.empty:
-            best = max(best, table.last(path))
-        return None if best < 0 else not self.rules[best].negated
+        if self._by_path[is_dir]:
+            best = max(best, self._paths[is_dir].last(path))
+        return None if best < 0 else self._ignores[best]
 
 
 @lru_cache(maxsize=256)
@@ -232,6 +238,15 @@ class IgnoreStack:
     gitignore: tuple[IgnoreRules, ...] = ()
     exclude: tuple[IgnoreRules, ...] = ()
     defaults: frozenset[str] = DEFAULT_IGNORED
+    _order: tuple[tuple[_Decide, int], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        order = [
+            (rules._compiled.decide, rules._skip)  # noqa: SLF001 (one family in one module)
+            for layer in (self.ignore, self.gitignore, self.exclude)
+            for rules in reversed(layer)
+        ]
+        object.__setattr__(self, "_order", tuple(order))
 
     def with_rules(self, layer: Layer, rules: IgnoreRules) -> IgnoreStack:
         """The stack with one more file, nearer than all that it has."""
@@ -258,14 +273,34 @@ class IgnoreStack:
 
     def hides(self, path: str, *, is_dir: bool) -> bool:
         """Whether a path is ignored, when no folder that it lies in is."""
-        if is_dir and path[path.rfind("/") + 1 :] in self.defaults:
-            return True
-        for layer in (self.ignore, self.gitignore, self.exclude):
-            for rules in reversed(layer):
-                decided = rules.decide(path, is_dir=is_dir)
+        prefix = path[: path.rfind("/") + 1]
+        key = path[len(prefix) :] + ("/" if is_dir else "")
+        return not self.visible(prefix, [key])
+
+    def visible(self, prefix: str, names: list[str]) -> list[str]:
+        """Those names of one folder that are not ignored, when the folder is not.
+
+        Args:
+            prefix: The folder's path with a slash behind it; empty for the root.
+            names: Names in the folder; those of folders with a slash behind them.
+        """
+        order = self._order
+        kept: list[str] = []
+        for key in names:
+            is_dir = key[-1] == "/"
+            name = key[:-1] if is_dir else key
+            if is_dir and name in self.defaults:
+                continue
+            path = prefix + name
+            for decide, skip in order:
+                decided = decide(path[skip:], name, is_dir)
                 if decided is not None:
-                    return decided
-        return False
+                    if not decided:
+                        kept.append(key)
+                    break
+            else:
+                kept.append(key)
+        return kept
 
     def ignores(self, path: str, *, is_dir: bool) -> bool:
         """Whether a path is ignored, itself or by a folder that it lies in."""

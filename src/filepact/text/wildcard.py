@@ -118,10 +118,14 @@ def _tokens(pattern: str) -> list[_Token]:
             run = at
             while at < end and pattern[at] == "*":
                 at += 1
-            alone = (run == 0 or pattern[run - 1] == "/") and (
-                at == end or pattern.startswith(("/", "\\/"), at)
-            )
-            tokens.append((_STARS if alone and at - run > 1 else _STAR, ""))
+            bounded = at - run > 1 and (run == 0 or pattern[run - 1] == "/")
+            if bounded and pattern.startswith("\\/", at):
+                # Git lets ** before an escaped slash stand for one folder or more.
+                tokens += [(_STAR, ""), (_SLASH, ""), (_STARS, "")]
+            elif bounded and (at == end or pattern[at] == "/"):
+                tokens.append((_STARS, ""))
+            else:
+                tokens.append((_STAR, ""))
             continue
         if char == "[":
             source, at = _character_class(pattern, at)

@@ -1,0 +1,354 @@
+"""Everything below a folder, in path order, without following a link.
+
+Each folder is opened relative to the descriptor of the folder it lies in, and each file can be
+opened the same way, so a name that is exchanged for a link during the walk leads nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
+
+from filepact.errors import FilepactError, ReadFailedError, TooLargeError
+from filepact.text.ignore import IgnoreRules, IgnoreStack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Iterator
+    from types import TracebackType
+
+    from filepact.fs.root import Root
+    from filepact.text.ignore import Layer
+
+__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "Entry", "Kind", "Walk", "walk"]
+
+MAX_DEPTH: Final = 400
+"""Deepest folder that is entered, counted from the base."""
+
+MAX_ENTRIES: Final = 200_000
+"""Most names that one walk looks at, ignored ones included."""
+
+_MAX_IGNORE_BYTES = 262_144
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
+_SPECIAL = frozenset({".git", ".git/", *_LAYERS})
+
+Kind = Literal["file", "folder", "link", "other"]
+"""``link`` is any symbolic link, wherever it leads; ``other`` a device, pipe or socket."""
+
+
+class Entry(NamedTuple):
+    """One name that the walk found.
+
+    A named tuple, because a walk makes thousands and frozen dataclasses cost three times as much.
+
+    Attributes:
+        path: Relative to the root.
+        depth: 1 for what lies directly in the base.
+        folder: Descriptor of the folder it lies in, open until the walk is asked for the next.
+    """
+
+    path: str
+    name: str
+    kind: Kind
+    depth: int
+    folder: int
+
+    def read(self, *, limit: int) -> bytes:
+        """The bytes of a file.
+
+        Args:
+            limit: Most bytes.
+
+        Raises:
+            TooLargeError: It is longer.
+            ReadFailedError: It is gone, no regular file any more, or the system refused.
+        """
+        try:
+            data = _read(self.folder, self.name, limit)
+        except OSError as error:
+            raise ReadFailedError(
+                f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}", path=self.path
+            ) from None
+        if data is None:
+            raise TooLargeError(f"{self.path}: over {limit:,} bytes", path=self.path)
+        return data
+
+
+class _Frame(NamedTuple):
+    descriptor: int
+    prefix: str
+    names: Iterator[str]
+    odd: dict[str, Kind]
+    stack: IgnoreStack | None
+    depth: int
+
+
+class Walk:
+    """One walk; iterate over it once.  A context manager, so that stopping early closes all.
+
+    The order is that of the paths compared by code point, so a folder stands before its contents.
+
+    Attributes:
+        unreadable: Folders and ignore files that could not be read, relative to the root.
+        too_deep: Folders left out because they lie deeper than ``MAX_DEPTH``.
+        cut: Whether the walk ended at ``MAX_ENTRIES``.
+        cancelled: Whether it ended because the caller said so.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        base: str,
+        *,
+        ignore: bool,
+        allow: Callable[[str, bool], bool],
+        max_depth: int | None,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.unreadable: list[str] = []
+        self.too_deep = 0
+        self.cut = False
+        self.cancelled = False
+        self._left = MAX_ENTRIES
+        self._root = root
+        self._base = base
+        self._ignore = ignore
+        self._allow = allow
+        self._max_depth = max_depth
+        self._asked = cancelled
+        self._entries = self._run()
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was seen that could be."""
+        return not (self.cut or self.cancelled or self.too_deep or self.unreadable)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self._entries
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._entries.close()
+
+    def _run(self) -> Generator[Entry, None, None]:
+        stack = self._inherited() if self._ignore else None
+        frames: list[_Frame] = []
+        try:
+            descriptor = self._root.open_directory(self._base)
+            frame = self._list(descriptor, self._base, stack, 1)
+            if frame is None:
+                return
+            frames.append(frame)
+            allow = self._allow
+            while frames:
+                descriptor, prefix, names, odd, stack, depth = frames[-1]
+                for key in names:
+                    is_dir = key[-1] == "/"
+                    name = key[:-1] if is_dir else key
+                    path = prefix + name
+                    if not allow(path, is_dir):
+                        continue
+                    if not is_dir:
+                        kind = odd.get(name, "file") if odd else "file"
+                        yield Entry(path, name, kind, depth, descriptor)
+                        continue
+                    yield Entry(path, name, "folder", depth, descriptor)
+                    inside = self._enter(descriptor, name, path, stack, depth)
+                    if inside is not None:
+                        frames.append(inside)
+                        break
+                else:
+                    os.close(frames.pop().descriptor)
+                if self.cancelled:
+                    return
+        finally:
+            for frame in frames:
+                os.close(frame.descriptor)
+
+    def _enter(
+        self, above: int, name: str, path: str, stack: IgnoreStack | None, depth: int
+    ) -> _Frame | None:
+        """Open and list a folder, unless a limit, the caller or the system says no."""
+        if self._max_depth is not None and depth >= self._max_depth:
+            return None
+        if depth >= MAX_DEPTH:
+            self.too_deep += 1
+            return None
+        if self._left <= 0:
+            self.cut = True
+            return None
+        if self._asked():
+            self.cancelled = True
+            return None
+        try:
+            descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
+        except OSError:
+            self.unreadable.append(path)
+            return None
+        return self._list(descriptor, path, stack, depth + 1)
+
+    def _list(
+        self, descriptor: int, path: str, stack: IgnoreStack | None, depth: int
+    ) -> _Frame | None:
+        """Read the names of an open folder; it is closed again when that fails.
+
+        A folder's name is kept with a slash behind it: sorted so, names come in the order of the
+        whole paths that begin with them.
+        """
+        names: list[str] = []
+        odd: dict[str, Kind] = {}
+        try:
+            with os.scandir(descriptor) as listing:
+                for found in islice(listing, max(self._left, 1)):
+                    if found.is_dir(follow_symlinks=False):
+                        names.append(found.name + "/")
+                        continue
+                    names.append(found.name)
+                    if not found.is_file(follow_symlinks=False):
+                        odd[found.name] = "link" if found.is_symlink() else "other"
+        except OSError:
+            os.close(descriptor)
+            self.unreadable.append(path)
+            return None
+        self._left -= len(names)
+        self.cut = self.cut or self._left <= 0
+        prefix = "" if path == "." else f"{path}/"
+        if stack is not None:
+            if not _SPECIAL.isdisjoint(names):
+                stack = self._with_files(stack, descriptor, path, names)
+            names = stack.visible(prefix, names)
+        names.sort()
+        return _Frame(descriptor, prefix, iter(names), odd, stack, depth)
+
+    # -- ignore files -------------------------------------------------------------------------
+
+    def _inherited(self) -> IgnoreStack:
+        """The rules that reach the base from above, but for those that would hide the base."""
+        stack = IgnoreStack()
+        if self._base == ".":
+            return stack
+        parts = self._base.split("/")
+        for above in (".", *("/".join(parts[:count]) for count in range(1, len(parts)))):
+            try:
+                descriptor = self._root.open_directory(above)
+            except FilepactError:
+                continue
+            try:
+                stack = self._with_files(stack, descriptor, above, (".git/", *_LAYERS))
+            finally:
+                os.close(descriptor)
+        return stack.sparing(self._base)
+
+    def _with_files(
+        self, stack: IgnoreStack, folder: int, path: str, names: Collection[str]
+    ) -> IgnoreStack:
+        """The stack with the ignore files of one folder, as far as they are among the names."""
+        if ".git/" in names or ".git" in names:
+            exclude = _exclude_file(folder)
+            if exclude is not None:
+                stack = stack.repository()
+                stack = stack.with_rules("exclude", IgnoreRules.parse(exclude, path))
+        for name, layer in _LAYERS.items():
+            if name in names:
+                text = self._text(folder, name, path)
+                if text:
+                    stack = stack.with_rules(layer, IgnoreRules.parse(text, path))
+        return stack
+
+    def _text(self, folder: int, name: str, path: str) -> str:
+        try:
+            data = _read(folder, name, _MAX_IGNORE_BYTES)
+        except FileNotFoundError:
+            return ""
+        except OSError:
+            data = None
+        if data is None:
+            self.unreadable.append(name if path == "." else f"{path}/{name}")
+            return ""
+        return os.fsdecode(data)
+
+
+def _exclude_file(folder: int) -> str | None:
+    """The text of ``.git/info/exclude``, or None when the folder is no repository's top."""
+    try:
+        descriptor = os.open(".git", _FOLDER_FLAGS, dir_fd=folder)
+    except NotADirectoryError:
+        return ""  # the .git file of a worktree or a submodule
+    except OSError:
+        return None
+    try:
+        info = os.open("info", _FOLDER_FLAGS, dir_fd=descriptor)
+        try:
+            return os.fsdecode(_read(info, "exclude", _MAX_IGNORE_BYTES) or b"")
+        finally:
+            os.close(info)
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
+
+
+def _read(folder: int, name: str, limit: int) -> bytes | None:
+    """All bytes of a regular file, or None when there are more than the limit.
+
+    Raises:
+        OSError: The system refused, or it is no regular file.
+    """
+    descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if status.st_size > limit:
+            return None
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) == status.st_size:
+            return data
+        # The file changes, or the system has no true size for it, or gives it in pieces.
+        pieces = [data]
+        got = len(data)
+        while got <= limit and (piece := os.read(descriptor, min(limit + 1 - got, 1 << 20))):
+            pieces.append(piece)
+            got += len(piece)
+        return None if got > limit else b"".join(pieces)
+    finally:
+        os.close(descriptor)
+
+
+def walk(
+    root: Root,
+    base: str = ".",
+    *,
+    allow: Callable[[str, bool], bool],
+    ignore: bool = True,
+    max_depth: int | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Walk:
+    """Go through everything below a folder.
+
+    The base is always entered, even when rules above it ignore it; hidden files are included.
+
+    Args:
+        root: Where the names begin.
+        base: A folder, as a canonical path relative to the root.
+        allow: The guard's question, asked with a root-relative path and "is it a folder" before
+            an entry is yielded or entered.
+        ignore: Whether ignore files and the default names leave entries out.
+        max_depth: Deepest entries wanted; 1 is what lies directly in the base.
+        cancelled: Asked before each folder; true ends the walk.
+
+    Raises:
+        NotFoundError: The base is not there (on the first entry).
+    """
+    return Walk(root, base, ignore=ignore, allow=allow, max_depth=max_depth, cancelled=cancelled)
