@@ -1,1 +1,77 @@
-"""Public names of filepact."""
+"""The guarded, previewable, undoable door through which AI agents read and change files.
+
+The names below are what other programs may rely on.  Each is loaded when it is first used, so
+that importing the package, and `filepact --help`, cost next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from filepact.app import open_workspace
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.domain.operation import (
+        Actor,
+        Approval,
+        Checkpoint,
+        Operation,
+        Proposal,
+        Session,
+    )
+    from filepact.errors import CODES, FilepactError
+    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "CODES",
+    "Actor",
+    "Approval",
+    "ChangeSet",
+    "Checkpoint",
+    "Document",
+    "FileChange",
+    "FilepactError",
+    "Operation",
+    "Proposal",
+    "Receipt",
+    "Revision",
+    "Session",
+    "Workspace",
+    "WorkspacePath",
+    "open_workspace",
+]
+
+_HOMES = {
+    "CODES": "errors",
+    "Actor": "domain.operation",
+    "Approval": "domain.operation",
+    "ChangeSet": "domain.change",
+    "Checkpoint": "domain.operation",
+    "Document": "domain.document",
+    "FileChange": "domain.change",
+    "FilepactError": "errors",
+    "Operation": "domain.operation",
+    "Proposal": "domain.operation",
+    "Receipt": "workspace.receipt",
+    "Revision": "domain.document",
+    "Session": "domain.operation",
+    "Workspace": "workspace.workspace",
+    "WorkspacePath": "domain.document",
+    "open_workspace": "app",
+}
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,13 @@
+"""The command for people: look at what agents did, take it back, and do the same by hand.
+
+The only part of filepact that reads the environment, the home folder and the terminal.  Every
+command answers a value; `screen` alone turns it into bytes, so that nothing a file or an agent
+wrote can steer a terminal.
+"""
+
+from __future__ import annotations
+
+from filepact.faces.cli.main import run
+from filepact.faces.cli.parser import build_parser
+
+__all__ = ["build_parser", "run"]

@@ -1,0 +1,192 @@
+"""The commands that connect agents, look at what they did, take it back and review it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.faces.cli.group import add_dry_run, count
+
+if TYPE_CHECKING:
+    from filepact.faces.cli.group import Group
+
+__all__ = ["add_commands"]
+
+
+def add_commands(group: Group) -> None:
+    """Add them, in the order in which the help shows them."""
+    _add_serving(group)
+    _add_looking(group)
+    _add_going_back(group)
+    _add_reviewing(group)
+
+
+def _add_serving(group: Group) -> None:
+    add = group.add(
+        "mcp",
+        "serve:mcp",
+        "serve folders to an agent over MCP on standard input and output",
+        "filepact mcp ~/project --mode preview",
+        "Only the folders that are named can be used; naming none is an error.",
+    )
+    add(
+        "roots",
+        metavar="ROOT",
+        nargs="+",
+        help="folder that the agent may use; the first is its working folder",
+    )
+    add(
+        "--read-only",
+        action="store_true",
+        help="only tools that change nothing (the same as --max-level safe)",
+    )
+    add(
+        "--tier",
+        choices=("essential", "standard", "full"),
+        default="full",
+        help="show the tools up to this tier (default: full)",
+    )
+    add(
+        "--max-level",
+        choices=("safe", "moderate", "dangerous"),
+        default="dangerous",
+        help="show the tools up to this level (default: dangerous)",
+    )
+    add(
+        "--mode",
+        choices=("auto", "preview"),
+        default="auto",
+        help="auto: do what the rules allow; preview: every change waits for `filepact approve` (default: auto)",
+    )
+    add = group.add(
+        "setup",
+        "hosts:setup",
+        "print the configuration lines that connect an agent to this folder",
+        "filepact setup claude",
+        "Prints them for all known hosts, or for one. Nothing is written.",
+    )
+    add(
+        "host",
+        metavar="HOST",
+        nargs="?",
+        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed"),
+        help="claude, codex, gemini, vscode, cursor or zed",
+    )
+    add = group.add(
+        "tour",
+        "tour:tour",
+        "see filepact at work: a real server, a real client, and undo",
+        "filepact tour",
+        "Works on a small made-up project, or on a copy of DIR; the original is only read.",
+    )
+    add("directory", metavar="DIR", nargs="?", help="folder to copy and use")
+    add("--keep", action="store_true", help="leave the temporary folders in place")
+    add = group.add(
+        "completion",
+        "complete:completion",
+        "print a completion script for a shell",
+        'eval "$(filepact completion bash)"',
+    )
+    add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
+
+
+def _add_looking(group: Group) -> None:
+    add = group.add(
+        "log",
+        "history:log",
+        "list what was done, newest first",
+        "filepact log src/app.py -n 5",
+    )
+    add(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        help="only operations on this file or beneath this folder",
+    )
+    add("-n", "--limit", metavar="N", type=count, default=20, help="most operations (default: 20)")
+    add("--all", action="store_true", help="all of them")
+    add = group.add(
+        "show",
+        "history:show",
+        "show one operation or proposal with everything known about it",
+        "filepact show c4k2m",
+    )
+    add("operation", metavar="OP", help="its id, or the beginning of it")
+    add = group.add(
+        "diff",
+        "history:diff",
+        "print what an operation changed, or a proposal would change, as a patch",
+        "filepact diff c4k2m | git apply -R",
+    )
+    add(
+        "operation",
+        metavar="OP",
+        nargs="?",
+        help="its id, or the beginning of it (default: the newest operation)",
+    )
+    group.add(
+        "status", "health:status", "say what is used here and what happened last", "filepact status"
+    )
+    group.add(
+        "doctor",
+        "health:doctor",
+        "check the installation, the state folder and this folder",
+        "filepact doctor",
+        "Each finding says what to do; the exit code is 1 if one failed.",
+    )
+
+
+def _add_going_back(group: Group) -> None:
+    for name, short, example in (
+        (
+            "undo",
+            "take an operation back, and keep what was changed since",
+            "filepact undo --dry-run",
+        ),
+        ("redo", "bring back what was undone", "filepact redo"),
+    ):
+        add = group.add(name, f"history:{name}", short, example)
+        which = "the newest in force" if name == "undo" else "the last that was undone"
+        add(
+            "operation",
+            metavar="OP",
+            nargs="?",
+            help=f"its id, or the beginning of it (default: {which})",
+        )
+        add_dry_run(add)
+    add = group.add(
+        "checkpoint",
+        "history:checkpoint",
+        "name this moment, to come back to it",
+        "filepact checkpoint before-refactoring",
+    )
+    add("name", metavar="NAME", help="up to 100 characters without a slash")
+    group.add(
+        "checkpoints",
+        "history:checkpoints",
+        "list the checkpoints of this folder",
+        "filepact checkpoints",
+    )
+    add = group.add(
+        "restore",
+        "history:restore",
+        "bring every changed file back to a checkpoint, as one new operation",
+        "filepact restore before-refactoring --dry-run",
+    )
+    add("name", metavar="NAME", help="the checkpoint")
+    add_dry_run(add)
+
+
+def _add_reviewing(group: Group) -> None:
+    group.add(
+        "pending", "review:pending", "list the changes that wait for a person", "filepact pending"
+    )
+    add = group.add("approve", "review:approve", "do a change that waits", "filepact approve c4k2m")
+    add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
+    add = group.add(
+        "reject",
+        "review:reject",
+        "refuse a change that waits",
+        'filepact reject c4k2m --reason "keep the old name"',
+    )
+    add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
+    add("--reason", metavar="TEXT", default="", help="why; the agent can read it")

@@ -1,0 +1,197 @@
+"""The tools of an agent, used by a person: one registry, one set of rules, one set of errors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filepact.errors import (
+    EncodingUnsafeError,
+    InvalidParamsError,
+    NotFoundError,
+    ReadFailedError,
+)
+from filepact.faces.cli.place import here, opened, person
+from filepact.faces.cli.record import answer_receipt
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.faces.cli.screen import Screen
+    from filepact.tools.registry import Tool
+    from filepact.workspace.reader import Reader
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["edit", "find", "grep", "patch", "read", "tree", "write"]
+
+
+def read(arguments: Namespace, _screen: Screen) -> Answer:
+    """Print a file."""
+    return _look(
+        arguments,
+        "read_file",
+        path=arguments.path,
+        encoding="base64" if arguments.base64 else "utf-8",
+        lines=arguments.lines,
+        offset=arguments.offset,
+        numbers=not arguments.no_numbers,
+    )
+
+
+def find(arguments: Namespace, _screen: Screen) -> Answer:
+    """List files by a glob."""
+    return _look(
+        arguments,
+        "search_files",
+        pattern=arguments.pattern,
+        directory=arguments.directory,
+        max_results=arguments.max,
+    )
+
+
+def grep(arguments: Namespace, _screen: Screen) -> Answer:
+    """Print matching lines."""
+    return _look(
+        arguments,
+        "grep",
+        pattern=arguments.pattern,
+        path=arguments.path,
+        glob=arguments.glob,
+        max_results=arguments.max,
+        context=arguments.context,
+        case_sensitive=arguments.case_sensitive,
+        output_mode=arguments.output_mode,
+        multiline=arguments.multiline,
+        offset=arguments.offset,
+    )
+
+
+def tree(arguments: Namespace, _screen: Screen) -> Answer:
+    """Draw a folder."""
+    return _look(
+        arguments,
+        "directory_tree",
+        path=arguments.path,
+        depth=arguments.depth,
+        include_files=not arguments.no_files,
+        pattern=arguments.pattern,
+    )
+
+
+def write(arguments: Namespace, _screen: Screen) -> Answer:
+    """Give a file a new text."""
+    content = arguments.content if arguments.content is not None else _text_of("-")
+    return _change(
+        arguments,
+        "write_file",
+        path=arguments.path,
+        content=content,
+        append=arguments.append,
+        create_dirs=arguments.create_dirs,
+    )
+
+
+def edit(arguments: Namespace, _screen: Screen) -> Answer:
+    """Replace text in a file."""
+    if arguments.old_file == arguments.new_file == "-":
+        raise InvalidParamsError(
+            "--old-file and --new-file cannot both be standard input",
+            hint="Put one of them into a file, or use --old or --new.",
+        )
+    return _change(
+        arguments,
+        "edit_file",
+        path=arguments.path,
+        old_string=_either(arguments.old, arguments.old_file, "--old"),
+        new_string=_either(arguments.new, arguments.new_file, "--new"),
+        replace_all=arguments.all,
+    )
+
+
+def patch(arguments: Namespace, _screen: Screen) -> Answer:
+    """Apply a patch."""
+    return _change(
+        arguments,
+        "patch_apply",
+        path=arguments.path,
+        patch=_text_of(arguments.file or "-"),
+        reverse=arguments.reverse,
+    )
+
+
+def _look(arguments: Namespace, name: str, **sent: object) -> Answer:
+    """Call a reading tool."""
+    with opened(arguments) as workspace:
+        noting = _Noting(workspace.reader(person()))
+        text = _tool(name).run(noting, _with_places(workspace, sent))
+    found = noting.found
+    return Answer(plain(f"{text}\n"), {"text": text}, DONE if found is None or found else NOTHING)
+
+
+class _Noting:
+    """The port of a reading tool that remembers what was found before it became text."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.found: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._reader, name)
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            self.found = method(*args, **kwargs)
+            return self.found
+
+        return noted
+
+
+def _change(arguments: Namespace, name: str, **sent: object) -> Answer:
+    """Call a writing tool and do what it says."""
+    sent |= {"dry_run": arguments.dry_run, "expected_revision": arguments.expect}
+    with opened(arguments) as workspace:
+        called = _tool(name)
+        with workspace.draft(person(), called.name) as draft:
+            summary = called.run(draft, _with_places(workspace, sent))
+            return answer_receipt(workspace.submit(draft, summary))
+
+
+def _tool(name: str) -> Tool:
+    """A tool by its name."""
+    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415 - loads pydantic
+
+    return next(one for one in TOOLS if one.name == name)
+
+
+def _with_places(workspace: Workspace, sent: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with their paths as tools count them, from the root."""
+    return {
+        name: here(workspace, value) if name in ("path", "directory") and value else value
+        for name, value in sent.items()
+        if value is not None
+    }
+
+
+def _either(text: str | None, file: str | None, option: str) -> str:
+    """A text that was given on the command line, or as a file."""
+    if (text is None) == (file is None):
+        raise InvalidParamsError(f"give either {option} or {option}-file")
+    return text if text is not None else _text_of(file or "")
+
+
+def _text_of(name: str) -> str:
+    """The text of a file of the person's, every character as it is; ``-`` is standard input."""
+    try:
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{name}: no such file") from error
+    except OSError as error:
+        raise ReadFailedError(f"{name}: {error.strerror}") from error
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        what = "standard input" if name == "-" else name
+        raise EncodingUnsafeError(
+            f"{what}: is not UTF-8, at byte {error.start:,}", hint="Convert it to UTF-8 first."
+        ) from error

@@ -1,0 +1,161 @@
+"""The commands that look back and go back: log, show, diff, undo, redo and checkpoints."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Operation
+from filepact.errors import NoChangeError, NotFoundError
+from filepact.faces.cli.paint import paint_diff
+from filepact.faces.cli.place import here, opened, person
+from filepact.faces.cli.record import age, answer_receipt, facts, line, moment, state
+from filepact.faces.cli.screen import Answer, Span, plain
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.domain.operation import Checkpoint, Proposal
+    from filepact.faces.cli.screen import Screen
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["checkpoint", "checkpoints", "diff", "log", "redo", "restore", "show", "undo"]
+
+
+def log(arguments: Namespace, _screen: Screen) -> Answer:
+    """Operations, newest first."""
+    with opened(arguments) as workspace:
+        operations = workspace.log(
+            path=None if arguments.path is None else here(workspace, arguments.path),
+            limit=None if arguments.all else arguments.limit,
+        )
+        now = time.time()
+        spans = [span for one in operations for span in line(workspace, one, now=now)]
+        known = [facts(workspace, one) for one in operations]
+    return Answer(tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known})
+
+
+def show(arguments: Namespace, _screen: Screen) -> Answer:
+    """One operation or proposal, with its diff."""
+    with opened(arguments) as workspace:
+        change = _change(workspace, arguments.operation)
+        text = workspace.diff(change)
+        known = facts(workspace, change)
+        spans = [*_details(workspace, change), Span("\n"), *paint_diff(text)]
+    return Answer(tuple(spans), {**known, "diff": text})
+
+
+def diff(arguments: Namespace, _screen: Screen) -> Answer:
+    """What one operation changed, as a patch and nothing else."""
+    with opened(arguments) as workspace:
+        change = _change(workspace, arguments.operation)
+        text = workspace.diff(change)
+    return Answer(paint_diff(text), {"id": change.id, "diff": text})
+
+
+def undo(arguments: Namespace, _screen: Screen) -> Answer:
+    """Take an operation back."""
+    with opened(arguments) as workspace:
+        return answer_receipt(
+            workspace.undo(person(), arguments.operation, dry_run=arguments.dry_run)
+        )
+
+
+def redo(arguments: Namespace, _screen: Screen) -> Answer:
+    """Bring back what was undone."""
+    with opened(arguments) as workspace:
+        return answer_receipt(
+            workspace.redo(person(), arguments.operation, dry_run=arguments.dry_run)
+        )
+
+
+def restore(arguments: Namespace, _screen: Screen) -> Answer:
+    """Bring files back to a checkpoint."""
+    with opened(arguments) as workspace:
+        return answer_receipt(
+            workspace.restore(person(), arguments.name, dry_run=arguments.dry_run)
+        )
+
+
+def checkpoint(arguments: Namespace, _screen: Screen) -> Answer:
+    """Name this moment."""
+    with opened(arguments) as workspace:
+        made = workspace.checkpoint(arguments.name)
+    return Answer(
+        (
+            Span(f"Checkpoint {made.name!r} is set.", "good"),
+            Span(f" Come back to it with `filepact restore {made.name!r}`.\n"),
+        ),
+        _checkpoint_facts(made),
+    )
+
+
+def checkpoints(arguments: Namespace, _screen: Screen) -> Answer:
+    """The checkpoints of the first root, oldest first."""
+    with opened(arguments) as workspace:
+        found = workspace.checkpoints()
+    now = time.time()
+    spans = [
+        span
+        for one in found
+        for span in (
+            Span(one.name, "title"),
+            Span(f"  {age(one.created, now)}  after operation {one.seq}\n", "dim"),
+        )
+    ]
+    return Answer(
+        tuple(spans) or plain("No checkpoint is set here.\n"),
+        {"checkpoints": [_checkpoint_facts(one) for one in found]},
+    )
+
+
+def _checkpoint_facts(checkpoint: Checkpoint) -> dict[str, object]:
+    return {
+        "name": checkpoint.name,
+        "root": checkpoint.root,
+        "seq": checkpoint.seq,
+        "created": moment(checkpoint.created),
+    }
+
+
+def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal:
+    """The operation of an id, else the proposal; without an id the newest operation."""
+    if change_id is None:
+        newest = workspace.log(limit=1)
+        if not newest:
+            raise NoChangeError("nothing was done here yet")
+        return newest[0]
+    try:
+        return workspace.operation(change_id)
+    except NotFoundError as error:
+        try:
+            return workspace.proposal(change_id)
+        except NotFoundError:
+            raise error from None
+
+
+def _details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
+    actor = change.session.actor
+    rows = [
+        ("operation" if isinstance(change, Operation) else "proposal", change.id),
+        ("what", change.summary),
+        ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
+        ("who", f"{actor} ({actor.kind}, session {change.session.id})"),
+        ("tool", change.tool),
+        ("state", state(change)),
+    ]
+    if change.target:
+        rows.append(("of", change.target))
+    if isinstance(change, Operation):
+        rows += [("approved by", change.approved_by), ("note", change.note)]
+    else:
+        rows += [("waits for", change.rule), ("reason", change.reason)]
+    for one in change.changes.changes:
+        before, after = (side.short if side else "none" for side in (one.before, one.after))
+        rows.append((one.kind, f"{workspace.show(one.path)}  {before} -> {after}"))
+    return [
+        span
+        for name, value in rows
+        if value
+        for span in (Span(f"{name:<12}", "dim"), Span(f"{' '.join(value.splitlines())}\n"))
+    ]

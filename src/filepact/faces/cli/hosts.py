@@ -1,0 +1,145 @@
+"""The lines that tell agent programs how to start filepact for a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filepact.faces.cli.place import find_place
+from filepact.faces.cli.screen import Answer, Span
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from filepact.faces.cli.screen import Screen
+
+__all__ = ["Host", "hosts", "own_command", "render_hosts", "setup"]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One agent program and what it wants to be told.
+
+    Attributes:
+        name: What people type.
+        title: What it is called.
+        run: A command line that does it all; empty where the program has none.
+        file: The settings file, `~` for the home folder, else relative to the project.
+        settings: What to put into it.
+    """
+
+    name: str
+    title: str
+    run: str
+    file: str
+    settings: str
+
+
+def own_command() -> tuple[str, ...]:
+    """How to start this very filepact from anywhere."""
+    started = Path(sys.argv[0]).absolute()
+    # Beside the interpreter first: the search path may lead to another installation.
+    for candidate in (started, Path(sys.executable).with_name("filepact")):
+        if candidate.name == "filepact" and os.access(candidate, os.X_OK):
+            return (str(candidate),)
+    found = shutil.which("filepact")
+    return (str(Path(found).absolute()),) if found else (sys.executable, "-m", "filepact")
+
+
+def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:
+    """The lines for every known host.
+
+    Args:
+        command: How to start filepact.
+        arguments: What to add to that, such as ``mcp`` and a folder.
+    """
+    program, rest = command[0], [*command[1:], *arguments]
+    words = shlex.join([program, *rest])
+    entry = {"command": program, "args": rest}
+    shared = _json({"mcpServers": {"filepact": entry}})
+    return (
+        Host("claude", "Claude Code", f"claude mcp add filepact -- {words}", ".mcp.json", shared),
+        Host(
+            "codex",
+            "Codex",
+            f"codex mcp add filepact -- {words}",
+            "~/.codex/config.toml",
+            # A TOML basic string takes what a JSON string takes.
+            f"[mcp_servers.filepact]\ncommand = {json.dumps(program)}\nargs = {json.dumps(rest)}",
+        ),
+        Host(
+            "gemini",
+            "Gemini CLI",
+            f"gemini mcp add filepact {words}",
+            ".gemini/settings.json",
+            shared,
+        ),
+        Host(
+            "vscode",
+            "VS Code",
+            f"code --add-mcp {shlex.quote(json.dumps({'name': 'filepact', **entry}))}",
+            ".vscode/mcp.json",
+            _json({"servers": {"filepact": {"type": "stdio", **entry}}}),
+        ),
+        Host("cursor", "Cursor", "", ".cursor/mcp.json", shared),
+        Host(
+            "zed",
+            "Zed",
+            "",
+            "~/.config/zed/settings.json",
+            _json({"context_servers": {"filepact": {"source": "custom", **entry, "env": {}}}}),
+        ),
+    )
+
+
+def render_hosts(chosen: Sequence[Host]) -> tuple[Span, ...]:
+    """The lines for a reader who copies them."""
+    spans: list[Span] = []
+    for host in chosen:
+        spans.append(Span(f"{host.title}\n", "title"))
+        if host.run:
+            spans += [Span(f"  {host.run}\n"), Span(f"  or in {host.file}:\n", "dim")]
+        else:
+            spans.append(Span(f"  in {host.file}:\n", "dim"))
+        spans += [Span(f"    {line}\n") for line in host.settings.splitlines()]
+        spans.append(Span("\n"))
+    return tuple(spans)
+
+
+def setup(arguments: Namespace, _screen: Screen) -> Answer:
+    """Print the lines; nothing is written."""
+    place = find_place(arguments)
+    roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in place.roots]
+    serving = ["mcp", *roots]
+    if arguments.state:
+        serving += ["--state", place.state]
+    command = own_command()
+    known = hosts(command, serving)
+    chosen = [host for host in known if arguments.host in (None, host.name)]
+    return Answer(
+        render_hosts(chosen),
+        {
+            "command": [*command, *serving],
+            "hosts": [
+                {
+                    "host": host.name,
+                    "title": host.title,
+                    "run": host.run,
+                    "file": host.file,
+                    "settings": host.settings,
+                }
+                for host in chosen
+            ],
+        },
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2)

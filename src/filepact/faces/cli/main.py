@@ -1,0 +1,155 @@
+"""From the words of a command line to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
+from filepact.faces.cli.group import Misuse
+from filepact.faces.cli.parser import build_parser
+from filepact.faces.cli.screen import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    NOTHING,
+    USAGE,
+    Answer,
+    Screen,
+    Span,
+    plain,
+)
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Sequence
+
+__all__ = ["run"]
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Do what a command line says.
+
+    Args:
+        argv: Its words without the program's name; None takes the process's own.
+
+    Returns:
+        The exit code: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing found or nothing to
+        do, 130 interrupted.
+    """
+    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        return _run(words)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough.  Python would complain once more at exit.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else DONE
+
+
+def _run(words: list[str]) -> int:
+    parser = build_parser()
+    try:
+        arguments = parser.parse_args(words)
+    except Misuse as misuse:
+        return _explain_misuse(misuse, json="--json" in words)
+    if arguments.version:
+        return _print_version(arguments)
+    if arguments.command is None:
+        return _explain_misuse(
+            Misuse("no command was named", parser.format_help()), json=arguments.json
+        )
+    # What stands after the command's name adds to what stands before it.
+    arguments.root = [*(arguments.root or []), *getattr(arguments, "root_after", [])]
+    screen = _screen(arguments)
+    try:
+        answer = _function(arguments.does)(arguments, screen)
+    except FilepactError as error:
+        return _explain(error, screen)
+    except (BrokenPipeError, KeyboardInterrupt, SystemExit):
+        raise
+    except Exception as error:
+        if os.environ.get("FILEPACT_DEBUG"):
+            raise
+        return _explain(_internal(error), screen)
+    if answer is None:
+        return DONE
+    screen.answer(answer)
+    return answer.code
+
+
+def _function(name: str) -> Callable[[Namespace, Screen], Answer | None]:
+    """The function behind a command; its module is loaded only now."""
+    module, _, function = name.partition(":")
+    found: Callable[[Namespace, Screen], Answer | None] = getattr(
+        import_module(f"filepact.faces.cli.{module}"), function
+    )
+    return found
+
+
+def _screen(arguments: Namespace) -> Screen:
+    terminal = sys.stdout.isatty()
+    wanted = not (
+        arguments.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    )
+    return Screen(
+        sys.stdout.buffer, terminal=terminal, colour=terminal and wanted, json=arguments.json
+    )
+
+
+def _print_version(arguments: Namespace) -> int:
+    from importlib.metadata import version  # noqa: PLC0415 - 20 ms that only this needs
+
+    number = version("filepact")
+    _screen(arguments).answer(Answer(plain(f"filepact {number}\n"), {"version": number}))
+    return DONE
+
+
+def _explain_misuse(misuse: Misuse, *, json: bool) -> int:
+    if json:
+        error = InvalidParamsError(misuse.message, hint="See `filepact --help`.")
+        Screen(sys.stdout.buffer, terminal=False, colour=False, json=True).object(_facts(error))
+    else:
+        _complain(f"{misuse.usage.rstrip()}\nfilepact: {misuse.message}\n")
+    return USAGE
+
+
+def _explain(error: FilepactError, screen: Screen) -> int:
+    if screen.json:
+        screen.object(_facts(error))
+    else:
+        _complain(f"filepact: {error.report()}\n")
+    return NOTHING if isinstance(error, NoChangeError) else FAILED
+
+
+def _complain(text: str) -> None:
+    """Write to standard error, where a terminal is protected like standard output's."""
+    Screen(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False).write(
+        [Span(text)]
+    )
+
+
+def _facts(error: FilepactError) -> dict[str, object]:
+    return {
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "hint": error.hint,
+            "details": error.details,
+        }
+    }
+
+
+def _internal(error: Exception) -> FilepactError:
+    """An exception that nobody expected; its text may hold anything and is not shown."""
+    return FilepactError(
+        f"{type(error).__name__}, which should not happen",
+        hint="Set FILEPACT_DEBUG=1 and run it again to see where; please report it.",
+    )

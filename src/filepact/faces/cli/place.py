@@ -1,0 +1,127 @@
+"""Where a command works, for whom, and with which journal: what only a person's shell knows."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator, Sequence
+
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["Place", "find_place", "here", "opened", "person", "state_folder"]
+
+Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The folders in use.
+
+    Attributes:
+        roots: As they were given or found; the first is the working folder.
+        state: The state folder.
+        origin: Why these roots.
+    """
+
+    roots: tuple[str, ...]
+    state: str
+    origin: Origin
+
+
+def state_folder(arguments: Namespace) -> str:
+    """The state folder that a command line or the environment names, else the user's own."""
+    named = arguments.state or os.environ.get("FILEPACT_STATE_DIR")
+    if named:
+        return str(Path(named).expanduser().absolute())
+    from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
+
+    return user_state_dir("filepact", appauthor=False)
+
+
+def find_place(arguments: Namespace) -> Place:
+    """The roots that were named, else the nearest that makes sense at or above this folder."""
+    state = state_folder(arguments)
+    if arguments.root:
+        return Place(tuple(arguments.root), state, "--root")
+    named = os.environ.get("FILEPACT_ROOT", "")
+    if named:
+        return Place(tuple(filter(None, named.split(os.pathsep))), state, "FILEPACT_ROOT")
+    folder = Path.cwd()
+    above = (folder, *folder.parents)
+    known = _nearest_known(above, state)
+    if known is not None:
+        return Place((known,), state, "journal")
+    for candidate in above:
+        if os.path.lexists(candidate / ".git"):
+            return Place((str(candidate),), state, "git")
+    return Place((str(folder),), state, "this folder")
+
+
+def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
+    """The first of some folders in which something was done."""
+    if not Path(state).is_dir():
+        return None
+    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+
+    for folder in folders:
+        try:
+            workspace = open_workspace((str(folder),), state_dir=state)
+        except FilepactError:
+            # A folder that holds the state folder cannot be a root; so never was.
+            continue
+        with closing(workspace):
+            if workspace.log(limit=1):
+                return str(folder)
+    return None
+
+
+@contextmanager
+def opened(arguments: Namespace) -> Iterator[Workspace]:
+    """The workspace of a command, open while it is used."""
+    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+
+    place = find_place(arguments)
+    workspace = open_workspace(place.roots, state_dir=place.state)
+    with closing(workspace):
+        yield workspace
+
+
+def person() -> Session:
+    """This run of the command, by the person who is logged in."""
+    return Session(f"cli-{secrets.token_hex(4)}", Actor("person", _login_name()))
+
+
+def _login_name() -> str:
+    """The account's name; the environment is asked only where there are no accounts."""
+    try:
+        from pwd import getpwuid  # noqa: PLC0415 - not on every system
+
+        return getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
+        return os.environ.get("USERNAME") or os.environ.get("USER") or "somebody"
+
+
+def here(workspace: Workspace, path: str) -> str:
+    """A path as a person types it, relative to the present folder, as tools take it.
+
+    Tools count from the first root.  Outside the roots the present folder means nothing to them,
+    so there a relative path counts from the first root as well.
+    """
+    if path.startswith("/"):
+        return path
+    folder = Path.cwd()
+    first = Path(workspace.guard.roots[0].path)
+    if not any(folder.is_relative_to(root.path) for root in workspace.guard.roots):
+        return path
+    absolute = Path(os.path.normpath(folder / path))
+    return str(absolute.relative_to(first) if absolute.is_relative_to(first) else absolute)

@@ -1,0 +1,149 @@
+"""Operations, proposals and receipts as people and programs read them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Operation
+from filepact.errors import FilepactError
+from filepact.faces.cli.paint import paint_diff, tally
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
+from filepact.tools.answer import receipt_facts, render_receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.domain.operation import Proposal
+    from filepact.faces.cli.screen import Style
+    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["age", "answer_receipt", "facts", "line", "moment", "state"]
+
+_STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
+_STATE_STYLES: dict[str, Style] = {
+    "applied": "good",
+    "interrupted": "bad",
+    "rolled back": "warn",
+    "intended": "warn",
+}
+
+
+def age(created: float, now: float) -> str:
+    """How long ago, in one short word; older than two months: the day."""
+    seconds = max(0, int(now - created))
+    for limit, unit, letter in _STEPS:
+        if seconds < limit:
+            return f"{seconds // unit}{letter}"
+    return time.strftime("%Y-%m-%d", time.localtime(created))
+
+
+def moment(created: float) -> str:
+    """When, in local time with its distance from UTC, as ISO 8601 has it."""
+    local = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(created))
+    return f"{local[:-2]}:{local[-2:]}"
+
+
+def state(change: Operation | Proposal) -> str:
+    """What has become of it, in words."""
+    if isinstance(change, Operation) and change.undone_by is not None:
+        return f"undone by {change.undone_by}"
+    return change.state.replace("_", " ")
+
+
+def line(workspace: Workspace, change: Operation | Proposal, *, now: float) -> tuple[Span, ...]:
+    """An operation or a proposal on one line."""
+    count = len(change.changes.changes)
+    spans = [
+        Span(change.id, "title"),
+        Span(f"  {age(change.created, now):>4}  ", "dim"),
+        Span(f"{change.session.actor}  ", "dim"),
+        Span(change.summary),
+        Span(f"  {count} {'file' if count == 1 else 'files'}", "dim"),
+    ]
+    counted = _tally(workspace, change)
+    if counted is not None:
+        spans += [Span(f" +{counted[0]}", "add"), Span(f" -{counted[1]}", "remove")]
+    became = state(change)
+    if became not in ("applied", "proposed"):
+        spans.append(Span(f"  ({became})", _STATE_STYLES.get(became, "warn")))
+    return (*_one_line(spans), Span("\n"))
+
+
+def _one_line(spans: Sequence[Span]) -> list[Span]:
+    """The same without line ends, which a summary by a stranger may hold."""
+    return [replace(span, text=" ".join(span.text.splitlines())) for span in spans]
+
+
+def _tally(workspace: Workspace, change: Operation | Proposal) -> tuple[int, int] | None:
+    """Added and removed lines; None when the contents were given up to make room."""
+    try:
+        counted = tally(workspace.diff(change))
+    except FilepactError:
+        return None
+    return counted.added, counted.removed
+
+
+def facts(workspace: Workspace, change: Operation | Proposal) -> dict[str, object]:
+    """All there is to know about an operation or a proposal, but for its diff."""
+    counted = _tally(workspace, change)
+    known: dict[str, object] = {
+        "id": change.id,
+        "kind": change.kind,
+        "state": change.state,
+        "summary": change.summary,
+        "tool": change.tool,
+        "created": moment(change.created),
+        "actor": {
+            "kind": change.session.actor.kind,
+            "name": change.session.actor.name,
+            "version": change.session.actor.version,
+        },
+        "session": change.session.id,
+        "target": change.target,
+        "added": counted[0] if counted else None,
+        "removed": counted[1] if counted else None,
+        "files": [
+            {
+                "path": workspace.show(one.path),
+                "change": one.kind,
+                "before": one.before.short if one.before else None,
+                "after": one.after.short if one.after else None,
+            }
+            for one in change.changes.changes
+        ],
+    }
+    if isinstance(change, Operation):
+        known |= {
+            "seq": change.seq,
+            "undone_by": change.undone_by,
+            "approved_by": change.approved_by,
+            "note": change.note,
+        }
+    else:
+        known |= {"rule": change.rule, "reason": change.reason}
+    return known
+
+
+def answer_receipt(receipt: Receipt) -> Answer:
+    """What a change came to, with its whole diff."""
+    said = render_receipt(replace(receipt, diff=""))
+    head, _, notes = said.partition("\n")
+    style: Style = {"applied": "good", "preview": "warn", "pending": "warn"}.get(
+        receipt.status, "dim"
+    )  # type: ignore[assignment]  # mypy widens the values to str
+    spans = [Span(f"{head}\n", style)]
+    if notes:
+        spans.append(Span(f"{notes}\n", "dim"))
+    return Answer(
+        (*spans, *paint_diff(receipt.diff)),
+        {
+            **receipt_facts(receipt),
+            "summary": receipt.summary,
+            "notes": list(receipt.notes),
+            "diff": receipt.diff,
+        },
+        NOTHING if receipt.status == "unchanged" else DONE,
+    )

@@ -1,0 +1,50 @@
+"""The commands of a person whose word is wanted: pending, approve and reject."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Approval
+from filepact.faces.cli.place import opened, person
+from filepact.faces.cli.record import answer_receipt, facts, line
+from filepact.faces.cli.screen import Answer, Span, plain
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.faces.cli.screen import Screen
+
+__all__ = ["approve", "pending", "reject"]
+
+
+def pending(arguments: Namespace, _screen: Screen) -> Answer:
+    """What waits for a person, oldest first."""
+    with opened(arguments) as workspace:
+        waiting = workspace.pending()
+        now = time.time()
+        spans = [span for one in waiting for span in line(workspace, one, now=now)]
+        known = [facts(workspace, one) for one in waiting]
+    if waiting:
+        spans.append(
+            Span(
+                "\nLook with `filepact diff ID`, then `filepact approve ID` or `reject ID`.\n",
+                "dim",
+            )
+        )
+    return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known})
+
+
+def approve(arguments: Namespace, _screen: Screen) -> Answer:
+    """Do what was proposed."""
+    with opened(arguments) as workspace:
+        return answer_receipt(workspace.approve(arguments.operation, Approval(person().actor)))
+
+
+def reject(arguments: Namespace, _screen: Screen) -> Answer:
+    """Refuse what was proposed."""
+    with opened(arguments) as workspace:
+        refused = workspace.reject(arguments.operation, Approval(person().actor, arguments.reason))
+        known = facts(workspace, refused)
+    reason = f": {refused.reason}" if refused.reason else "."
+    return Answer((Span(f"Rejected {refused.id}{reason}\n", "warn"),), known)

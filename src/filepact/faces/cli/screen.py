@@ -1,0 +1,153 @@
+"""What a command answers, and how it becomes bytes on a terminal or in a pipe.
+
+In a pipe every character is kept, so that a diff stays a patch.  On a terminal everything that
+could move the cursor, reorder text or hide is shown as an escape.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import BinaryIO
+
+__all__ = ["DONE", "FAILED", "INTERRUPTED", "NOTHING", "USAGE", "Answer", "Screen", "Span", "plain"]
+
+DONE, FAILED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
+"""Exit codes; part of the contract."""
+
+Style = Literal[
+    "plain",
+    "dim",
+    "strong",
+    "title",
+    "good",
+    "warn",
+    "bad",
+    "add",
+    "remove",
+    "added word",
+    "removed word",
+    "place",
+    "line end",
+]
+
+_CODES: dict[Style, str] = {
+    "dim": "2",
+    "strong": "1",
+    "title": "1;36",
+    "good": "32",
+    "warn": "33",
+    "bad": "1;31",
+    "add": "32",
+    "remove": "31",
+    "added word": "7;32",
+    "removed word": "7;31",
+    "place": "36",
+}
+_SHOWN_AS_THEY_ARE = frozenset("\n\t")
+# Letters and marks by category, and yet nothing is seen where they stand.
+_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for code in (*range(0x180B, 0x1810), *range(0xE0100, 0xE01F0))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Text in one style, as it is: never with control sequences of ours in it."""
+
+    text: str
+    style: Style = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command has to say.
+
+    Attributes:
+        spans: For people; may hold line ends.
+        facts: The same for programs, as values that JSON knows.
+        code: The exit code.
+    """
+
+    spans: tuple[Span, ...]
+    facts: Mapping[str, object] = field(default_factory=dict)
+    code: int = DONE
+
+
+def plain(text: str) -> tuple[Span, ...]:
+    """Text without any style."""
+    return (Span(text),)
+
+
+class Screen:
+    """Where answers go.
+
+    Args:
+        stream: Takes bytes.
+        terminal: A person's terminal reads it, not a program.
+        colour: Styles are shown, if it is a terminal.
+        json: Programs' form is wanted: exactly one object.
+    """
+
+    def __init__(self, stream: BinaryIO, *, terminal: bool, colour: bool, json: bool) -> None:
+        self._stream = stream
+        self.terminal = terminal
+        self.colour = colour
+        self.json = json
+
+    def answer(self, answer: Answer) -> None:
+        """Write an answer in the form that was asked for."""
+        if self.json:
+            self.object(answer.facts)
+        else:
+            self.write(answer.spans)
+
+    def write(self, spans: Iterable[Span]) -> None:
+        """Write for people, now."""
+        text = "".join(map(self._render, spans))
+        # A name that is no UTF-8 reaches us with stand-ins for its bytes; they become bytes again.
+        self._stream.write(text.encode("utf-8", errors="surrogateescape"))
+        self._stream.flush()
+
+    def object(self, facts: Mapping[str, object]) -> None:
+        """Write one JSON object; pure ASCII, so no terminal and no encoding can spoil it."""
+        text = json.dumps(facts, indent=2 if self.terminal else None)
+        self._stream.write(f"{text}\n".encode("ascii"))
+        self._stream.flush()
+
+    def _render(self, span: Span) -> str:
+        if not self.terminal:
+            return span.text
+        if span.style == "line end":
+            # The carriage return of a file that has them on every line is noise to a reader.
+            return ""
+        shown = visible(span.text)
+        code = _CODES.get(span.style) if self.colour else None
+        if code is None:
+            return shown
+        # Styled line by line: some terminals and pagers forget the style at a line's end.
+        return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in shown.split("\n"))
+
+
+def visible(text: str) -> str:
+    """The text with every character that a terminal would obey or hide written out."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    return "".join(
+        char
+        if char in _SHOWN_AS_THEY_ARE or (char.isprintable() and char not in _UNSEEN)
+        else _written_out(char)
+        for char in text
+    )
+
+
+def _written_out(char: str) -> str:
+    if unicodedata.category(char) == "Co":
+        # Private use: icon fonts put visible signs there.
+        return char
+    return char.encode("unicode_escape", errors="backslashreplace").decode("ascii")
