@@ -1,0 +1,75 @@
+"""The face for agents: an MCP server over standard input and output, both protocol eras."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.domain.operation import Actor, Session
+    from filepact.tools.registry import Toolbox
+
+__all__ = ["INSTRUCTIONS_LIMIT", "serve"]
+
+INSTRUCTIONS_LIMIT = 1_000
+"""Most characters of the instructions; hosts put them into every conversation."""
+
+
+def serve(
+    toolbox: Toolbox,
+    *,
+    name: str,
+    version: str,
+    instructions: str,
+    session_factory: Callable[[Actor], Session],
+    narrow: Callable[[Sequence[str]], str | None],
+    pipes: tuple[int, int] | None = None,
+) -> None:
+    """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
+
+    Calls in flight are told that they are cancelled and waited for, so that the engine behind the
+    toolbox can be closed when this returns.
+
+    Args:
+        toolbox: The tools; called from several worker threads at once.
+        name: The server's name as hosts show it.
+        version: The program's version.
+        instructions: What an agent should know before its first call.
+        session_factory: Makes the session of an actor; called once for each in the connection.
+        narrow: Told the folders of a client that has some, as absolute paths; may only narrow what
+            was configured.  Answers a sentence for the log, or None.
+        pipes: Descriptors to read from and write to; standard input and output if None.
+
+    Raises:
+        ValueError: The instructions are too long.
+    """
+    if len(instructions) > INSTRUCTIONS_LIMIT:
+        raise ValueError(f"instructions of {len(instructions)} characters are too long")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+    )
+    from filepact.faces.mcp.opening import Opening, describe_tool  # noqa: PLC0415
+    from filepact.faces.mcp.wire import Wire, standard_pipes  # noqa: PLC0415
+
+    tools = [describe_tool(tool) for tool in toolbox.tools]
+    opening = Opening(name=name, version=version, instructions=instructions, tools=tools)
+    with ExitStack() as stack:
+        source, sink = pipes or stack.enter_context(standard_pipes())
+        wire = Wire(source, sink, opening)
+        wire.start()
+        stack.callback(wire.close)
+
+        # Half a second of imports: the wire answers meanwhile.
+        import anyio  # noqa: PLC0415
+
+        from filepact.faces.mcp.server import Service, run  # noqa: PLC0415
+
+        async def main() -> None:
+            service = Service(toolbox, tools, session_factory=session_factory, narrow=narrow)
+            await run(wire, service, name=name, version=version, instructions=instructions)
+
+        anyio.run(main)
