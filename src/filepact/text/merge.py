@@ -1,0 +1,151 @@
+"""Three-way merge by lines: both changes, or a conflict; never markers, never a guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.text.compare import Region, compare_lines
+from filepact.text.lines import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Conflict", "Merge", "Side", "merge"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one of the three texts has at a conflict.
+
+    Attributes:
+        start: 1-based number of its first line there; of the next line when it has none.
+        lines: The lines with their ends.
+    """
+
+    start: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Lines that both sides changed, each in its own way."""
+
+    base: Side
+    mine: Side
+    theirs: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The outcome of a merge.
+
+    Attributes:
+        text: The merged text; None when there is a conflict.
+        conflicts: Where both sides changed the same lines differently.
+        taken: What came from their side: regions from the lines of ``mine`` to the lines of
+            ``text``; empty when there is a conflict.
+    """
+
+    text: str | None
+    conflicts: tuple[Conflict, ...]
+    taken: tuple[Region, ...]
+
+
+def merge(base: str, mine: str, theirs: str) -> Merge:
+    """Bring two changes of one text together.
+
+    Changes conflict when both changed or removed a same line of the base, or both add lines at
+    the same point, and the results differ: then nobody but a person knows what is wanted.
+    Changes of neighbouring lines are both kept.
+    """
+    if theirs in (mine, base):
+        return Merge(mine, (), ())
+    lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
+    if mine == base:
+        return Merge(theirs, (), tuple(compare_lines(own, other)))
+    merged: list[str] = []
+    taken: list[Region] = []
+    conflicts: list[Conflict] = []
+    at = own_at = other_at = 0
+    for start, end, own_part, other_part in _groups(lines, own, other):
+        merged.extend(lines[at:start])
+        own_at += start - at
+        other_at += start - at
+        own_end = own_at + end - start + _growth(own_part)
+        other_end = other_at + end - start + _growth(other_part)
+        ours, yours = own[own_at:own_end], other[other_at:other_end]
+        if not other_part or ours == yours:
+            merged.extend(ours)
+        elif not own_part:
+            taken.extend(
+                Region(
+                    r.old_start - start + own_at,
+                    r.old_end - start + own_at,
+                    r.new_start - other_at + len(merged),
+                    r.new_end - other_at + len(merged),
+                )
+                for r in other_part
+            )
+            merged.extend(yours)
+        else:
+            conflicts.append(
+                Conflict(
+                    Side(start + 1, tuple(lines[start:end])),
+                    Side(own_at + 1, tuple(ours)),
+                    Side(other_at + 1, tuple(yours)),
+                )
+            )
+        at, own_at, other_at = end, own_end, other_end
+    if conflicts:
+        return Merge(None, tuple(conflicts), ())
+    merged.extend(lines[at:])
+    return Merge("".join(merged), (), tuple(taken))
+
+
+def _growth(regions: Sequence[Region]) -> int:
+    return sum(r.new_end - r.new_start - (r.old_end - r.old_start) for r in regions)
+
+
+def _groups(
+    base: list[str], own: list[str], other: list[str]
+) -> list[tuple[int, int, list[Region], list[Region]]]:
+    """Stretches of the base with the changes of each side that cannot be told apart there."""
+    changes = [(region, True) for region in compare_lines(base, own)]
+    changes += [(region, False) for region in compare_lines(base, other)]
+    changes.sort(key=lambda change: (change[0].old_start, change[0].old_end))
+    # After a last line without an end nothing can follow, so there every seam is one place.
+    ended = all(map(_is_ended, (base, own, other)))
+    closed = -1 if ended else len(base)
+    groups: list[tuple[int, int, list[Region], list[Region]]] = []
+    for region, is_own in changes:
+        if groups and _meets(groups[-1], region, closed):
+            start, end, own_part, other_part = groups.pop()
+            end = max(end, region.old_end)
+        else:
+            start, end, own_part, other_part = region.old_start, region.old_end, [], []
+        (own_part if is_own else other_part).append(region)
+        groups.append((start, end, own_part, other_part))
+    return groups
+
+
+def _meets(group: tuple[int, int, list[Region], list[Region]], region: Region, closed: int) -> bool:
+    """Whether a change shares a line, or a point of insertion, with those before it."""
+    _, end, own_part, other_part = group
+    if region.old_start < end:
+        return True
+    if region.old_start > end:
+        return False
+    return end == closed or (
+        # What only replaces has a clear order with its neighbours; two that add have none.
+        _adds(region) and any(_adds(r) for r in own_part + other_part if r.old_end == end)
+    )
+
+
+def _adds(region: Region) -> bool:
+    return region.new_end - region.new_start > region.old_end - region.old_start
+
+
+def _is_ended(lines: list[str]) -> bool:
+    """Whether more lines can follow; a CR ends a line only where the text has no LF."""
+    return not lines or lines[-1].endswith("\n") or (lines[0][-1] == lines[-1][-1] == "\r")

@@ -1,0 +1,234 @@
+"""Applying a unified diff to a text: every hunk or none, and nothing guessed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from filepact.errors import (
+    PatchAlreadyAppliedError,
+    PatchAmbiguousError,
+    PatchContextMismatchError,
+)
+from filepact.text.edit import Edit, EditList
+from filepact.text.hunks import FilePatch, Hunk, created_text, reverse
+from filepact.text.lines import chomp
+from filepact.text.patch_place import Placement
+from filepact.text.patch_reader import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Applied", "FilePatch", "Hunk", "apply", "created_text", "parse", "reverse"]
+
+_reverse = reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a patch does to a text.
+
+    Attributes:
+        edits: The changes, as offsets in the text that was given.
+        hunks: How many hunks they come from.
+        notes: What was not as the patch says, one sentence each.
+    """
+
+    edits: EditList
+    hunks: int
+    notes: tuple[str, ...]
+
+
+def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "") -> Applied:
+    """Find the place of every hunk and make the edits.
+
+    Lines match without regard to their ends, unless the patch itself has both kinds; lines that
+    stay keep their bytes, and added lines take the end that the file has there.
+
+    Args:
+        text: The whole text of the file.
+        patch: One part of a parsed patch.
+        reverse: Take the patch back instead.
+        name: How the file is called in errors.
+
+    Raises:
+        PatchContextMismatchError: A line that the patch expects is not there.
+        PatchAmbiguousError: A hunk fits in several places, none of them the stated one.
+        PatchAlreadyAppliedError: The text already holds what the patch would make of it.
+    """
+    if reverse:
+        patch = _reverse(patch)
+    prefix = f"{name}: " if name else ""
+    if patch.creates and text:
+        if created_text(patch) == text:
+            raise _already(prefix)
+        raise PatchContextMismatchError(
+            f"{prefix}the patch creates this file, but it exists",
+            hint="Send a patch against what the file holds.",
+        )
+    applied = _applied(text, patch, name, prefix)
+    if patch.deletes and applied.edits.apply(text):
+        raise PatchContextMismatchError(
+            f"{prefix}the patch deletes the file, but the file holds more than the patch says",
+            hint="Read the file; send a patch that removes all of its lines.",
+        )
+    return applied
+
+
+def _applied(text: str, patch: FilePatch, name: str, prefix: str) -> Applied:
+    target = _Target.of(text, "\n")
+    try:
+        return _placed(target, patch, name)
+    except (PatchContextMismatchError, PatchAmbiguousError):
+        if "\r" in text and "\n" not in text:
+            # Patch programs see one line here, but whoever reads the file sees many.
+            target = _Target.of(text, "\r")
+            with suppress(PatchContextMismatchError):
+                return _placed(target, patch, name)
+        if _is_applied(target, patch, name):
+            raise _already(prefix) from None
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The lines of the file with their ends; ``end`` is LF, or CR where it has no LF at all."""
+
+    lines: list[str]
+    end: str
+
+    @classmethod
+    def of(cls, text: str, end: str) -> _Target:
+        lines = [line + end for line in text.split(end)]
+        last = lines.pop().removesuffix(end)
+        return cls([*lines, last] if last else lines, end)
+
+    @property
+    def open_end(self) -> bool:
+        return bool(self.lines) and not self.lines[-1].endswith(self.end)
+
+    def end_of(self, at: int) -> str:
+        """The line end of one line; empty for the last line if it has none, and outside."""
+        if not 0 <= at < len(self.lines) or not self.lines[at].endswith(self.end):
+            return ""
+        return "\r\n" if self.lines[at].endswith("\r\n") else self.end
+
+
+def _placed(target: _Target, patch: FilePatch, name: str) -> Applied:
+    hunks, lines = patch.hunks, target.lines
+    exact = _distinguishes_ends(hunks)
+    places = Placement(lines, exact=exact, open_end=target.open_end, name=name).place(hunks)
+    offsets = [0, *accumulate(map(len, lines))]
+    notes = list(_notes(hunks, places))
+    alike = [
+        exact or tuple(lines[at : at + len(hunk.old)]) == hunk.old
+        for hunk, at in zip(hunks, places, strict=True)
+    ]
+    # An insertion without context follows the hunks that could be compared.
+    compared = [same for hunk, same in zip(hunks, alike, strict=True) if hunk.old]
+    mixed = len({line.endswith("\r\n") for line in lines if line.endswith("\n")}) > 1
+    bare_as_is = all(compared) if compared else exact or mixed
+    edits: list[Edit] = []
+    for hunk, at, same in zip(hunks, places, alike, strict=True):
+        writer = _Writer(target, hunk, as_is=same if hunk.old else bare_as_is)
+        for start, end, new in writer.changes(at):
+            _append(edits, offsets[start], offsets[end], new)
+        if not writer.as_is and hunk.old:
+            note = "The line ends of the patch differ from the file's; the file's were kept."
+            notes.extend([note] if note not in notes else [])
+    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes))
+
+
+def _append(edits: list[Edit], start: int, end: int, new: str) -> None:
+    if edits and edits[-1].end == start:
+        last = edits.pop()
+        start, new = last.start, last.text + new
+    edits.append(Edit(start, end, new))
+
+
+class _Writer:
+    """The new lines of one hunk, with line ends as the file has them around there."""
+
+    def __init__(self, target: _Target, hunk: Hunk, *, as_is: bool) -> None:
+        self._target = target
+        self._hunk = hunk
+        self.as_is = as_is
+
+    def changes(self, at: int) -> Iterator[tuple[int, int, str]]:
+        """Each run of changed lines: file lines ``[start, end)`` and the text for them."""
+        added: list[str] = []
+        start = at
+        for line in (*self._hunk.lines, " "):
+            if line[0] == "-":
+                at += 1
+            elif line[0] == "+":
+                added.append(line[1:])
+            else:
+                new = "".join(added) if self.as_is else self._adapted(start, at, added)
+                if new != "".join(self._target.lines[start:at]):
+                    yield start, at, new
+                added, start, at = [], at + 1, at + 1
+
+    def _adapted(self, start: int, end: int, added: list[str]) -> str:
+        if not added:
+            return ""
+        parts = [chomp(line) + self._end_at(start, end, i) for i, line in enumerate(added)]
+        open_end = end == len(self._target.lines) and self._target.open_end
+        if not added[-1].endswith("\n"):
+            parts[-1] = added[-1]
+        elif open_end and self._hunk.old and self._hunk.old[-1].endswith("\n"):
+            # The patch does not know that the file lacks its last line end; it stays so.
+            parts[-1] = chomp(added[-1])
+            if start == end:
+                parts.insert(0, self._end_at(start, end, 0))
+        return "".join(parts)
+
+    def _end_at(self, start: int, end: int, index: int) -> str:
+        """The end for the added line ``index``: its predecessor's, or the nearest there is."""
+        order = [min(start + index, end - 1)] if end > start else []
+        order += [start - 1, start, start - 2]
+        for at in order:
+            if self._target.end_of(at):
+                return self._target.end_of(at)
+        return "\r\n" if self._hunk.lines[0].endswith("\r\n") else "\n"
+
+
+def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
+    back = _reverse(patch).hunks
+    # The result of a bare removal is nothing, and nothing is found everywhere.
+    if not back or not all(hunk.old for hunk in back):
+        return False
+    try:
+        Placement(
+            target.lines,
+            exact=_distinguishes_ends(back),
+            open_end=target.open_end,
+            name=name,
+        ).place(back)
+    except (PatchContextMismatchError, PatchAmbiguousError):
+        return False
+    return True
+
+
+def _already(prefix: str) -> PatchAlreadyAppliedError:
+    return PatchAlreadyAppliedError(
+        f"{prefix}already holds what the patch would make of it",
+        hint="Nothing has to be done.",
+    )
+
+
+def _notes(hunks: Sequence[Hunk], places: Sequence[int]) -> Iterator[str]:
+    for number, (hunk, at) in enumerate(zip(hunks, places, strict=True), 1):
+        if hunk.repaired:
+            yield f"The counts in the header of hunk {number} were wrong; its lines decided."
+        if hunk.old and hunk.old_start != at + 1:
+            stated = "no line" if hunk.old_start is None else f"line {hunk.old_start}"
+            yield f"Hunk {number} was placed at line {at + 1}; its header says {stated}."
+
+
+def _distinguishes_ends(hunks: Sequence[Hunk]) -> bool:
+    """Whether the patch has lines with CRLF and lines with LF, so that the difference counts."""
+    kinds = {line.endswith("\r\n") for hunk in hunks for line in hunk.lines if line.endswith("\n")}
+    return len(kinds) > 1

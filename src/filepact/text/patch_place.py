@@ -1,0 +1,246 @@
+"""Where the hunks of a patch belong in a file: every line compared, no fuzz.
+
+A hunk goes where its header says, moved by as much as the hunk before it was; else to the one
+place that holds its lines.  What stands in several places is not guessed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from filepact.errors import PatchAmbiguousError, PatchContextMismatchError
+from filepact.text.lines import chomp
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.text.hunks import Hunk
+
+__all__ = ["Placement"]
+
+_MOST_COMPARED = 50_000_000
+_MOST_SHOWN = 6
+_LOOK_AHEAD = 8
+_NEARBY = 30
+_LONGEST = 120
+
+
+class Placement:
+    """The lines of one file, and the search for hunks in them.
+
+    Args:
+        lines: The file's lines with their ends; only the last may lack one.
+        exact: Line ends have to match too.
+        open_end: The last line lacks its end.
+        name: How the file is called in errors.
+    """
+
+    def __init__(self, lines: Sequence[str], *, exact: bool, open_end: bool, name: str) -> None:
+        self._lines = lines
+        self._exact = exact
+        self._name = name
+        self._keys = self._keyed(lines)
+        self._places: dict[str, list[int]] | None = None
+        self._compared = 0
+        self._open_end = open_end
+
+    def place(self, hunks: Sequence[Hunk]) -> list[int]:
+        """The 0-based line at which each hunk's old lines begin.
+
+        Raises:
+            PatchAmbiguousError: A hunk's lines stand in several places, none of them stated.
+            PatchContextMismatchError: A hunk's lines stand nowhere after the hunk before it.
+        """
+        found: list[int] = []
+        drift = after = 0
+        for number, hunk in enumerate(hunks):
+            at = self._place_one(hunks, number, after, drift)
+            found.append(at)
+            if hunk.old_start is not None:
+                drift = at - _stated(hunk, hunk.old_start)
+            after = at + len(hunk.old)
+        return found
+
+    def _place_one(self, hunks: Sequence[Hunk], number: int, after: int, drift: int) -> int:
+        hunk = hunks[number]
+        keys = self._keyed(hunk.old)
+        expected = None if hunk.old_start is None else _stated(hunk, hunk.old_start) + drift
+        if not keys:
+            if expected is None or drift or not after <= expected <= len(self._lines):
+                raise self._no_context(hunk, number)
+            if not self._ends_agree(hunk, expected):
+                raise self._mismatch(hunk, number, expected)
+            return expected
+        if expected is not None and expected >= after and self._fits(hunk, keys, expected):
+            return expected
+        if self._result_stands(hunk, expected):
+            raise self._mismatch(hunk, number, expected)
+        candidates = self._search(hunk, keys, after)
+        if not candidates:
+            raise self._mismatch(hunk, number, expected)
+        if len(candidates) == 1:
+            return candidates[0]
+        # A later hunk with one place only shows by how much the whole patch is off.
+        if hunk.old_start is not None:
+            for later in hunks[number + 1 : number + 1 + _LOOK_AHEAD]:
+                places = self._search(later, self._keyed(later.old), after) if later.old else []
+                if len(places) == 1 and later.old_start is not None:
+                    shifted = (
+                        _stated(hunk, hunk.old_start) + places[0] - _stated(later, later.old_start)
+                    )
+                    if shifted in candidates:
+                        return shifted
+        raise self._ambiguous(hunk, number, candidates)
+
+    def _keyed(self, lines: Sequence[str]) -> list[str]:
+        return list(lines) if self._exact else [chomp(line) for line in lines]
+
+    def _fits(self, hunk: Hunk, keys: list[str], at: int) -> bool:
+        if at < 0 or at + len(keys) > len(self._keys):
+            return False
+        self._compared += len(keys)
+        return self._keys[at : at + len(keys)] == keys and self._ends_agree(hunk, at + len(keys))
+
+    def _ends_agree(self, hunk: Hunk, end: int) -> bool:
+        """Whether what the hunk says about the end of the file is so at ``end``."""
+        old_open, new_open = (_is_open(side) for side in (hunk.old, hunk.new))
+        if not old_open and not new_open:
+            return True
+        if end != len(self._lines):
+            return False
+        return self._open_end == old_open or not hunk.old
+
+    def _result_stands(self, hunk: Hunk, expected: int | None) -> bool:
+        """Whether the lines that the hunk would make are at its place already."""
+        if not any(line[0] == "+" for line in hunk.lines):
+            return False
+        keys = self._keyed(hunk.new)
+        places = {expected, None if hunk.new_start is None else hunk.new_start - 1}
+        return any(
+            at is not None and at >= 0 and self._keys[at : at + len(keys)] == keys for at in places
+        )
+
+    def _search(self, hunk: Hunk, keys: list[str], after: int) -> list[int]:
+        """The first few places from ``after`` on where the hunk fits."""
+        if self._places is None:
+            self._places = {}
+            for at, key in enumerate(self._keys):
+                self._places.setdefault(key, []).append(at)
+        counts = [len(self._places.get(key, ())) for key in keys]
+        rarest = counts.index(min(counts))
+        places = self._places.get(keys[rarest], [])
+        found: list[int] = []
+        for place in places[bisect_left(places, after + rarest) :]:
+            if self._compared > _MOST_COMPARED:
+                raise PatchAmbiguousError(
+                    f"{self._name}: too many places look like the hunk at line {hunk.line} of "
+                    "the patch",
+                    hint="Correct the line numbers in the hunk headers.",
+                    patch_line=hunk.line,
+                )
+            if self._fits(hunk, keys, place - rarest):
+                found.append(place - rarest)
+                if len(found) == _MOST_SHOWN:
+                    break
+        return found
+
+    def _ambiguous(self, hunk: Hunk, number: int, found: list[int]) -> PatchAmbiguousError:
+        shown = ", ".join(str(at + 1) for at in found)
+        more = " and more" if len(found) == _MOST_SHOWN else ""
+        return PatchAmbiguousError(
+            f"{self._title(hunk, number)} fits in several places: lines {shown}{more}",
+            hint="Correct the line numbers in the hunk's header, or give it more context lines.",
+            hunk=number + 1,
+            patch_line=hunk.line,
+            lines=tuple(at + 1 for at in found),
+        )
+
+    def _no_context(self, hunk: Hunk, number: int) -> PatchContextMismatchError:
+        return PatchContextMismatchError(
+            f"{self._title(hunk, number)} only adds lines, and nothing shows where",
+            hint="Give the hunk context lines, and counts that agree with them.",
+            hunk=number + 1,
+            patch_line=hunk.line,
+        )
+
+    def _mismatch(self, hunk: Hunk, number: int, expected: int | None) -> PatchContextMismatchError:
+        wanted = self._keyed(hunk.old)
+        at = self._nearest(wanted, expected)
+        there = self._keys[at : at + len(wanted)]
+        index = next((i for i, (a, b) in enumerate(zip(wanted, there, strict=False)) if a != b), -1)
+        if index < 0:
+            index = len(there)
+        line = at + index + 1
+        hint = f"Read the file around line {line} and make the patch for what it holds now."
+        if self._result_stands(hunk, expected):
+            why = "What it would make stands there already."
+            hint = "Leave this hunk out, or read the file and make a new patch."
+        elif index >= len(wanted):
+            why = "The patch and the file differ in whether a line end closes the file."
+        elif index >= len(there):
+            why = f"The file ends after {len(self._lines)} lines; the patch expects there"
+            why += f"\n  {_shown(wanted[index])}"
+        else:
+            why = (
+                f"Line {line} of the file is\n  {_shown(there[index])}\n"
+                f"but line {_patch_line(hunk, index)} of the patch has\n  {_shown(wanted[index])}"
+            )
+            if wanted[index].split() == there[index].split():
+                why += "\nThey differ in blanks only."
+        body = "\n".join(f"  {_shown(text)}" for text in map(chomp, hunk.lines[:12]))
+        return PatchContextMismatchError(
+            f"{self._title(hunk, number)} does not fit. {why}\nThe hunk begins\n{body}",
+            hint=hint,
+            hunk=number + 1,
+            patch_line=hunk.line,
+            line=line,
+        )
+
+    def _nearest(self, wanted: list[str], expected: int | None) -> int:
+        """The place that has most of the wanted lines; near the stated one among equals."""
+        stated = min(max(expected or 0, 0), len(self._keys))
+        head = wanted[:200]
+        tried = {stated}
+        for index, key in enumerate(head[:50]):
+            if len(tried) < _NEARBY and self._places is not None:
+                # A line that stands everywhere shows nothing.
+                places = self._places.get(key, [])
+                tried.update(at - index for at in places[:4] if at >= index)
+
+        def likeness(at: int) -> tuple[int, int]:
+            there = self._keys[at : at + len(head)]
+            same = sum(a == b for a, b in zip(head, there, strict=False))
+            return same, -abs(at - stated)
+
+        return max(tried, key=likeness)
+
+    def _title(self, hunk: Hunk, number: int) -> str:
+        prefix = f"{self._name}: " if self._name else ""
+        return f"{prefix}hunk {number + 1} (line {hunk.line} of the patch)"
+
+
+def _stated(hunk: Hunk, start: int) -> int:
+    """The 0-based index that a header's line number means; without lines it is the one before."""
+    return start - 1 if hunk.old else start
+
+
+def _is_open(side: Sequence[str]) -> bool:
+    return bool(side) and not side[-1].endswith("\n")
+
+
+def _patch_line(hunk: Hunk, index: int) -> int:
+    """The 1-based line of the patch that holds the hunk's old line ``index``."""
+    line = hunk.line
+    for text in hunk.lines:
+        line += 1
+        if text[0] != "+":
+            index -= 1
+        if index < 0:
+            break
+        line += not text.endswith("\n")
+    return line
+
+
+def _shown(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"

@@ -1,0 +1,281 @@
+"""Reading patches: the headers of ``diff -u`` and ``git diff``, strictly.
+
+Whatever is not understood is refused, because a part that is skipped is a file that is left out.
+Only free text before a file's header is passed over, as in mailed patches.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.errors import PatchMalformedError
+from filepact.text.hunk_reader import malformed, read_hunk
+from filepact.text.hunks import FilePatch
+from filepact.text.patch_names import header_name, names_of_git_line, strip_prefixes, unquote
+
+if TYPE_CHECKING:
+    from filepact.text.hunks import Hunk
+
+__all__ = ["parse"]
+
+_IGNORED = ("similarity index ", "dissimilarity index ")
+_MODES = {
+    "old mode ": "old_mode",
+    "new mode ": "new_mode",
+    "new file mode ": "created_mode",
+    "deleted file mode ": "deleted_mode",
+}
+_RENAMES = {
+    "rename from ": "rename_from",
+    "rename to ": "rename_to",
+    "rename old ": "rename_from",
+    "rename new ": "rename_to",
+}
+_REFUSED = (
+    (
+        re.compile(r"GIT binary patch|Binary files? .* (differ|changed)|Files .* differ"),
+        "contents that are not text",
+        "Leave this file out of the patch; replace it with write_file if you have its bytes.",
+    ),
+    (
+        re.compile(r"copy (from|to) "),
+        "a copy of a file",
+        "Make the diff without copies (git diff --no-renames), or write the new file.",
+    ),
+    (
+        re.compile(r"\*\*\* (Begin Patch|Update File|Add File|Delete File)"),
+        "not a unified diff",
+        "Send a unified diff, as diff -u and git diff print it, or use edit_file.",
+    ),
+    (
+        re.compile(r"\*{15}"),
+        "a context diff",
+        "Send a unified diff, as diff -u and git diff print it.",
+    ),
+    (
+        re.compile(r"@@@"),
+        "a combined diff of a merge",
+        "Send the diff against one parent.",
+    ),
+)
+_KINDS = {"120": "a symbolic link", "160": "a submodule", "040": "a folder"}
+
+
+@dataclass(slots=True)
+class _GitHeader:
+    """What stands between ``diff --git`` and the hunks."""
+
+    line: int
+    names: tuple[str, str] | None
+    old_mode: int | None = None
+    new_mode: int | None = None
+    created_mode: int | None = None
+    deleted_mode: int | None = None
+    rename_from: str | None = None
+    rename_to: str | None = None
+
+
+def parse(patch: str) -> tuple[FilePatch, ...]:
+    """The parts of a patch, one for each file, in order.
+
+    Raises:
+        PatchMalformedError: Some part of it cannot be understood or is not allowed; the message
+            names the 1-based line.
+    """
+    files = _Reader(patch).files()
+    if not files:
+        raise PatchMalformedError(
+            "no hunk and no file header in the patch",
+            hint="Send a unified diff: --- and +++ lines, then @@ hunks.",
+        )
+    return files
+
+
+class _Reader:
+    def __init__(self, patch: str) -> None:
+        self._lines = patch.split("\n")
+        if not self._lines[-1]:
+            self._lines.pop()
+        self._at = 0
+
+    def files(self) -> tuple[FilePatch, ...]:
+        files: list[FilePatch] = []
+        while self._at < len(self._lines):
+            line = self._line()
+            if line.startswith("diff --git "):
+                files.append(self._git_file())
+            elif line.startswith("--- ") and self._line(1).startswith("+++ "):
+                files.append(self._plain_file())
+            elif line.startswith("@@") and not line.startswith("@@@"):
+                if files:
+                    malformed(
+                        self._at + 1,
+                        "a hunk that belongs to no file",
+                        "Put --- and +++ lines before each file's hunks, and nothing between "
+                        "hunks.",
+                    )
+                start = self._at + 1
+                files.append(FilePatch(None, None, self._hunks(), line=start))
+            else:
+                self._pass_over(line)
+        return tuple(files)
+
+    def _line(self, ahead: int = 0) -> str:
+        """A line without the CR of a patch sent with CRLF; empty after the end."""
+        at = self._at + ahead
+        return self._lines[at].removesuffix("\r") if at < len(self._lines) else ""
+
+    def _pass_over(self, line: str) -> None:
+        self._refuse(line)
+        if line.startswith(("--- ", "+++ ")) and self._line(1).startswith("@@"):
+            malformed(
+                self._at + 1,
+                f"{line[:3]} without its partner",
+                "Name the file before in a --- line and the file after in a +++ line.",
+            )
+        self._at += 1
+
+    def _refuse(self, line: str) -> None:
+        for pattern, what, hint in _REFUSED:
+            if pattern.match(line):
+                malformed(self._at + 1, what, hint)
+
+    def _hunks(self) -> tuple[Hunk, ...]:
+        hunks: list[Hunk] = []
+        while True:
+            at = self._at
+            while at < len(self._lines) and self._lines[at] in ("", "\r"):
+                at += 1
+            if at == len(self._lines) or not self._lines[at].startswith("@@"):
+                break
+            self._at = at
+            self._refuse(self._line())
+            hunk, self._at = read_hunk(self._lines, at)
+            hunks.append(hunk)
+        return tuple(hunks)
+
+    def _plain_file(self) -> FilePatch:
+        start = self._at + 1
+        old, old_missing = header_name(self._line()[4:], start)
+        new, new_missing = header_name(self._line(1)[4:], start + 1)
+        self._at += 2
+        hunks = self._hunks()
+        if not hunks:
+            malformed(
+                start, "a file header without hunks", "Put @@ hunks after the --- and +++ lines."
+            )
+        # diff -N names an absent file and dates it 1970; its hunk then has no lines there.
+        first = hunks[0]
+        if old_missing and not any(hunk.old for hunk in hunks) and first.old_start == 0:
+            old = None
+        elif new_missing and not any(hunk.new for hunk in hunks) and first.new_start == 0:
+            new = None
+        if old is None and new is None:
+            malformed(start, "both sides are /dev/null", "Name the file in one of the two lines.")
+        creates, deletes = old is None, new is None
+        old, new = strip_prefixes(old, new, git=False)
+        return FilePatch(old, new, hunks, creates=creates, deletes=deletes, line=start)
+
+    def _git_file(self) -> FilePatch:
+        header = self._git_header()
+        creates, deletes = header.created_mode is not None, header.deleted_mode is not None
+        if (header.rename_from is None) != (header.rename_to is None) or (creates and deletes):
+            malformed(header.line, "half a header", "Send the diff as git printed it.")
+        old, new = header.names or (None, None)
+        if header.rename_from is not None:
+            old, new = header.rename_from, header.rename_to
+        if self._line().startswith("--- ") and self._line(1).startswith("+++ "):
+            old, new = self._checked_names(header, old, new)
+            creates, deletes = creates or old is None, deletes or new is None
+            self._at += 2
+        hunks = self._hunks()
+        if old is None and new is None:
+            malformed(
+                header.line,
+                "the names cannot be told apart",
+                "Add --- and +++ lines, or rename from and rename to.",
+            )
+        old_mode = header.deleted_mode if deletes else header.old_mode
+        new_mode = header.created_mode if creates else header.new_mode
+        if old_mode == new_mode:
+            old_mode = new_mode = None
+        renames = header.rename_from is not None and old != new
+        if not (hunks or creates or deletes or renames or new_mode or header.old_mode):
+            malformed(header.line, "a file header without hunks", "Put @@ hunks after it.")
+        return FilePatch(
+            None if creates else old,
+            None if deletes else new,
+            hunks,
+            old_mode,
+            new_mode,
+            creates,
+            deletes,
+            renames,
+            header.line,
+        )
+
+    def _checked_names(
+        self, header: _GitHeader, old: str | None, new: str | None
+    ) -> tuple[str | None, str | None]:
+        """The names of the ``---`` and ``+++`` lines, which must agree with the header."""
+        line = self._at + 1
+        stated = [header_name(self._line(i)[4:], line + i)[0] for i in (0, 1)]
+        if header.names is not None and stated[0] in (None, old) and stated[1] in (None, new):
+            named_old, named_new = stated  # a diff made without prefixes
+        else:
+            named_old, named_new = strip_prefixes(stated[0], stated[1], git=True)
+        for known, named, gone in (
+            (old, named_old, header.created_mode is not None),
+            (new, named_new, header.deleted_mode is not None),
+        ):
+            if gone != (named is None) and (gone or known is None):
+                malformed(line, "/dev/null contradicts the header", "Send the diff as it was made.")
+            if named is not None and known is not None and named != known:
+                malformed(
+                    line,
+                    f"the name {named!r} differs from {known!r} in the header above",
+                    "Name one file in all lines of a file's header.",
+                )
+        if named_old is None and named_new is None:
+            malformed(line, "both sides are /dev/null", "Name the file in one of the two lines.")
+        return named_old, named_new
+
+    def _git_header(self) -> _GitHeader:
+        start = self._at + 1
+        header = _GitHeader(start, names_of_git_line(self._line()[len("diff --git ") :], start))
+        self._at += 1
+        while self._at < len(self._lines):
+            line = self._line()
+            self._refuse(line)
+            if not self._take_extended(header, line):
+                break
+            self._at += 1
+        return header
+
+    def _take_extended(self, header: _GitHeader, line: str) -> bool:
+        for prefix, field in _MODES.items():
+            if line.startswith(prefix):
+                setattr(header, field, self._mode(line[len(prefix) :]))
+                return True
+        for prefix, field in _RENAMES.items():
+            if line.startswith(prefix):
+                setattr(header, field, unquote(line[len(prefix) :], self._at + 1))
+                return True
+        if line.startswith("index "):
+            mode = re.fullmatch(r"index \S+ (\d+)", line)
+            if mode:
+                self._mode(mode[1])
+            return True
+        return line.startswith(_IGNORED)
+
+    def _mode(self, digits: str) -> int:
+        """A Git mode; only the two of regular files pass."""
+        digits = digits.strip()
+        if re.fullmatch(r"100[0-7]{3}", digits):
+            return 0o100755 if int(digits, 8) & 0o100 else 0o100644
+        kind = _KINDS.get(digits[:3], "not the mode of a regular file")
+        return malformed(
+            self._at + 1, f"mode {digits[:20]} is {kind}", "Leave this file out of the patch."
+        )
