@@ -146,7 +146,8 @@ class Parameters:
         for name, value in values.items():
             problems += _out_of_bounds(value, self._documented[name])
         if problems:
-            raise InvalidParamsError("; ".join(problems[:3]), hint=self.usage(), tool=self.tool)
+            told = list(dict.fromkeys(problems))[:3]
+            raise InvalidParamsError("; ".join(told), hint=self.usage(), tool=self.tool)
         return values
 
     def usage(self) -> str:
@@ -173,6 +174,8 @@ class Parameters:
         where, schema = "", self.schema
         siblings: list[str] = []
         for step in detail["loc"]:
+            if "anyOf" in schema:
+                break  # what follows names an alternative, not a place
             if isinstance(step, int):
                 where, schema = f"{where}[{step}]", schema.get("items", {})
                 continue

@@ -1,0 +1,135 @@
+"""A server with a few small tools over files in memory; run as a program or used in a thread."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from typing import Annotated
+
+from pydantic import Field
+
+from filepact.domain.operation import Session
+from filepact.errors import NotFoundError
+from filepact.faces.mcp import serve
+from filepact.tools.registry import Alias, Blob, Toolbox, Written, tool
+
+Path = Annotated[str, Field(min_length=1, description="File.")]
+
+LARGE = 3_000_000
+
+
+@tool(title="Read", level="safe", tier="essential")
+def read(files, path: Path, raw: Annotated[bool, Field(description="Bytes.")] = False) -> str | Blob:
+    """Read a file."""
+    text = files.text(path)
+    return Blob(text.encode()) if raw else text
+
+
+@tool(title="Write", level="moderate", tier="essential", idempotent=True)
+def write(
+    draft,
+    path: Path,
+    content: Annotated[str, Field(description="Text.")],
+    create_dirs: Annotated[bool, Field(description="Folders."), Alias("createDirs")] = False,
+) -> str:
+    """Write a file."""
+    draft[path] = content
+    return f"write {path}"
+
+
+@tool(title="Break", level="dangerous", tier="full")
+def fail(files) -> str:
+    """Break in a way that nobody foresaw."""
+    raise RuntimeError("the secret is in /home/somebody/.ssh")
+
+
+@tool(title="Wait", level="safe", tier="standard")
+def wait(files, steps: Annotated[int, Field(ge=1, description="Steps of 10 ms.")] = 1_000) -> str:
+    """Wait until cancelled, and tell how far it is."""
+    for step in range(steps):
+        files.call.progress(step, f"step {step}")
+        if files.call.cancelled():
+            files.engine.cancelled.set()
+            return "cancelled"
+        threading.Event().wait(0.01)
+    return "done"
+
+
+@tool(title="Meet", level="safe", tier="standard")
+def meet(files) -> str:
+    """Answer when three calls have come together."""
+    files.engine.meeting.wait(10)
+    return "met"
+
+
+@tool(title="Print", level="safe", tier="standard")
+def chatter(files) -> str:
+    """Print to standard output in every way there is."""
+    print("print")
+    sys.__stdout__.flush()
+    os.write(1, b"descriptor\n")
+    os.system("echo child; cat")
+    return f"read {sys.stdin.read()!r} and {os.read(0, 10)!r}"
+
+
+@tool(title="Who", level="safe", tier="standard")
+def who(files) -> str:
+    """Tell who calls."""
+    return f"{files.call.session.id} {files.call.session.actor}"
+
+
+class Files:
+    def __init__(self, engine, call) -> None:
+        self.engine = engine
+        self.call = call
+
+    def text(self, path: str) -> str:
+        if path == "large":
+            return "x" * LARGE
+        if path not in self.engine.files:
+            raise NotFoundError(f"{path}: no such file", hint="Look again.", path=path)
+        return self.engine.files[path]
+
+
+class SmallEngine:
+    def __init__(self) -> None:
+        self.files = {"a": "one\ntwo\n", "odd": "name \udcff end"}
+        self.cancelled = threading.Event()
+        self.meeting = threading.Barrier(3)
+
+    @contextmanager
+    def reader(self, call):
+        yield Files(self, call)
+
+    def write(self, call, tool, action) -> Written:
+        draft = {}
+        summary = action(draft)
+        self.files |= draft
+        files = [
+            {"path": path, "before": None, "after": "0" * 12, "added": 1, "removed": 0}
+            for path in draft
+        ]
+        receipt = {"operation": "c0123456789", "status": "applied", "files": files}
+        return Written(f"Done: {summary}.", receipt)
+
+
+TOOLS = (read, write, fail, wait, meet, chatter, who)
+
+
+def start(engine, *, pipes=None, narrow=lambda _folders: None) -> None:
+    names = iter(range(100))
+    serve(
+        Toolbox(TOOLS, engine),
+        name="small",
+        version="1.2",
+        instructions="Be gentle.",
+        session_factory=lambda actor: Session(f"s{next(names)}", actor),
+        narrow=narrow,
+        pipes=pipes,
+    )
+
+
+if __name__ == "__main__":
+    start(SmallEngine())
