@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 from typing import TYPE_CHECKING
@@ -20,9 +19,9 @@ from tests.architecture.project import (
     present,
     syntax,
 )
+from tests.architecture.reference import PAGES, commands
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 ENVIRONMENT = re.compile(r"FILEPACT_[A-Z_]+\b")
@@ -46,54 +45,29 @@ def test_every_error_says_when_it_comes_and_what_to_do_next() -> None:
         assert "**Next**" in body, code
 
 
-# -- tools ----------------------------------------------------------------------------------
+# -- tools and commands ---------------------------------------------------------------------
 
 
-def test_every_tool_is_documented_with_every_parameter_and_no_other() -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_says_what_the_code_says(page: str) -> None:
+    written = (REFERENCE / page).read_text(encoding="utf-8")
+    assert written == PAGES[page](), "run ./scripts/reference"
+
+
+def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
     catalogue = present("tools.catalogue")
-    tools = {} if catalogue is None else {tool.name: tool for tool in catalogue.TOOLS}
-    sections = headings(REFERENCE / "tools.md")
-    assert set(sections) == set(tools)
-    for name, tool in tools.items():
-        rows = set(re.findall(r"^\| `([^`]+)`", sections[name], flags=re.MULTILINE))
-        assert rows == set(tool.schema["properties"]), name
+    for tool in () if catalogue is None else catalogue.TOOLS:
+        assert tool.description, tool.name
+        for name, schema in tool.schema["properties"].items():
+            assert schema.get("description"), f"{tool.name}.{name}"
 
 
-# -- the command ----------------------------------------------------------------------------
-
-
-def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """Every command that does something, with its parser; hidden ones are left out."""
-    groups = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-    for group in groups:
-        shown = {choice.dest for choice in group._choices_actions}
-        for name, below in group.choices.items():
-            if name in shown:
-                yield from commands(below)
-    if not groups:
-        yield parser.prog, parser
-
-
-def arguments(parser: argparse.ArgumentParser) -> set[str]:
-    """How each argument is written: its long option, or the name of its place."""
-    written = set()
-    for action in parser._actions:
-        if isinstance(action, argparse._HelpAction) or action.help == argparse.SUPPRESS:
-            continue
-        options = [option for option in action.option_strings if option.startswith("--")]
-        place = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
-        written.add(options[0] if options else place)
-    return written
-
-
-def test_every_command_is_documented_with_every_argument_and_no_other() -> None:
+def test_every_command_and_every_argument_says_what_it_is_for() -> None:
     cli = present("faces.cli")
-    found = {} if cli is None else dict(commands(cli.build_parser()))
-    sections = headings(REFERENCE / "cli.md")
-    assert set(sections) == set(found)
-    for name, parser in found.items():
-        rows = set(re.findall(r"^\| `([^` =]+)", sections[name], flags=re.MULTILINE))
-        assert rows == arguments(parser), name
+    for name, parser in () if cli is None else commands(cli.build_parser()):
+        assert parser.description, name
+        for action in parser._actions:
+            assert action.help, f"{name} {action.dest}"
 
 
 # -- settings -------------------------------------------------------------------------------

@@ -1,0 +1,162 @@
+"""The pages of the reference that say what the code says already: tools and commands.
+
+`scripts/reference` writes them; a test compares.  What a person should read there is therefore
+written where it is used: in a tool's description and in a command's help.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import TYPE_CHECKING, Any
+
+from tests.architecture.project import REFERENCE, present
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+COMMON = "options of every command"
+
+_TOOLS = """\
+# Tools
+
+<!-- Made by scripts/reference from the tools themselves; change them instead of this page. -->
+
+What an agent may call. A tool's *level* says what it can do: `safe` tools only look, `moderate` ones change files. Its *tier*
+says how much it is needed; `filepact mcp --tier` and `--max-level` show fewer tools.
+
+A path is relative to the first root, or absolute inside any root. Every path passes the guard, and so does each single hit of
+a search. The page [Errors](errors.md) says what a refusal means.
+"""
+
+_COMMANDS = """\
+# The command `filepact`
+
+<!-- Made by scripts/reference from the command itself; change its help instead of this page. -->
+
+For people: look at what agents did, take it back, and do the same by hand. `filepact COMMAND --help` says the same as this
+page.
+"""
+
+_EXITS = """\
+## Exit statuses
+
+| status | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | refused or failed; the answer says why |
+| 2 | the command line is wrong |
+| 3 | nothing was found, or there was nothing to do |
+| 130 | interrupted |
+"""
+
+
+def tools_page() -> str:
+    catalogue = present("tools.catalogue")
+    tools = () if catalogue is None else catalogue.TOOLS
+    return "\n".join([_TOOLS, *(_tool(tool) for tool in tools)])
+
+
+def _tool(tool: Any) -> str:
+    lines = [f"## `{tool.name}`", "", f"*{tool.level}, {tool.tier}.* {tool.description}", ""]
+    lines += ["| parameter | takes | default | |", "| --- | --- | --- | --- |"]
+    required = tool.schema.get("required", ())
+    for name, schema in tool.schema["properties"].items():
+        default = "needed" if name in required else _value(schema.get("default"))
+        cells = (f"`{name}`", _kind(schema), default, schema.get("description", ""))
+        lines.append(f"| {' | '.join(map(_cell, cells))} |")
+    return "\n".join([*lines, ""])
+
+
+def _kind(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return " or ".join(f"`{value}`" for value in schema["enum"])
+    kind = schema.get("type", "")
+    if kind == "array":
+        of = schema.get("items", {})
+        if of.get("type") == "object":
+            return "list of {" + ", ".join(f"`{name}`" for name in of["properties"]) + "}"
+        return f"list of {_kind(of)}"
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if least is None and most is None:
+        return str(kind)
+    return f"{kind}, {least}-{most}" if most is not None else f"{kind} from {least}"
+
+
+def _value(default: object) -> str:
+    if default is None:
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def _cell(text: str) -> str:
+    return re.sub(r"\s+", " ", text).replace("|", "\\|").strip()
+
+
+def commands_page() -> str:
+    cli = present("faces.cli")
+    if cli is None:
+        return _COMMANDS
+    parser = cli.build_parser()
+    page = [
+        _COMMANDS,
+        "## Options of every command",
+        "",
+        _table(parser, lambda _action: True),
+        _EXITS,
+    ]
+    return "\n".join([*page, *(_command(name, one) for name, one in commands(parser))])
+
+
+def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command that does something, with its parser; hidden ones are left out."""
+    groups = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
+    for group in groups:
+        for choice in group._choices_actions:
+            yield from commands(group.choices[choice.dest])
+    if not groups:
+        yield parser.prog, parser
+
+
+def _command(name: str, parser: argparse.ArgumentParser) -> str:
+    parts = [f"## `{name}`", "", _cell(parser.description or ""), ""]
+    example = re.search(r"example:\s*(.+)", parser.epilog or "")
+    if example:
+        parts += ["```sh", example[1].strip(), "```", ""]
+    table = _table(parser, lambda action: not _is_common(action))
+    return "\n".join([*parts, *([table] if table else [])])
+
+
+def _is_common(action: argparse.Action) -> bool:
+    return getattr(action, "container", None) is not None and action.container.title == COMMON
+
+
+def _table(parser: argparse.ArgumentParser, wanted: Callable[[argparse.Action], bool]) -> str:
+    rows = []
+    for action in parser._actions:
+        hidden = action.help == argparse.SUPPRESS or isinstance(
+            action, (argparse._HelpAction, argparse._SubParsersAction)
+        )
+        if not hidden and wanted(action):
+            rows.append(f"| {_written(action)} | {_cell(action.help or '')} |")
+    return "\n".join(["| argument | |", "| --- | --- |", *rows, ""]) if rows else ""
+
+
+def _written(action: argparse.Action) -> str:
+    """How an argument is typed."""
+    if action.choices is not None and action.metavar is None:
+        value = "{" + ",".join(map(str, action.choices)) + "}"
+    else:
+        value = str(action.metavar or action.dest.upper())
+    if not action.option_strings:
+        shape = {"?": "[{}]", "+": "{} ...", "*": "[{} ...]"}.get(str(action.nargs), "{}")
+        return f"`{shape.format(value)}`"
+    takes = "" if action.nargs == 0 else f" {value}"
+    return ", ".join(f"`{option}{takes}`" for option in action.option_strings)
+
+
+PAGES = {"tools.md": tools_page, "cli.md": commands_page}
+
+if __name__ == "__main__":
+    for page, make in PAGES.items():
+        (REFERENCE / page).write_text(make(), encoding="utf-8")

@@ -1,0 +1,162 @@
+"""What we promise people, and the tests that hold us to it.
+
+Each promise is a sentence that a person can rely on; the page docs/explanation/promises.md has the same
+sentences.  `tests/architecture/test_promises.py` holds this list, that page and the tests to each
+other: a test that is renamed or removed has to be renamed or replaced here as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PROMISES", "Promise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One sentence, and the tests that would fail if it were broken.
+
+    Attributes:
+        says: As it stands on the page.
+        tests: File, relative to `tests`, and name of each.
+    """
+
+    says: str
+    tests: tuple[tuple[str, str], ...]
+
+
+CHANGES = "workspace/test_changes.py"
+HISTORY = "workspace/test_history.py"
+POLICY = "domain/test_policy.py"
+REGISTRY = "tools/test_registry.py"
+SERVER = "faces/test_seven_tools.py"
+MACHINE = "properties/test_workspace_machine.py"
+CRASH = "crash/test_kill.py"
+REFERENCE = "architecture/test_reference.py"
+
+PROMISES: dict[str, tuple[Promise, ...]] = {
+    "Where an agent can reach": (
+        Promise(
+            "A path that leads out of the roots, by whatever way, is never opened.",
+            ((CHANGES, "test_what_must_not_be_written_is_refused_by_code"),),
+        ),
+        Promise(
+            "Files under whose names keys and passwords are kept are neither read nor written, "
+            "however the name is disguised.",
+            (
+                (POLICY, "test_secret_names_are_denied"),
+                (POLICY, "test_a_disguised_secret_name_is_denied"),
+            ),
+        ),
+        Promise(
+            "The insides of version control are never changed.",
+            ((POLICY, "test_version_control_internals_can_be_read_but_not_changed"),),
+        ),
+        Promise(
+            "An agent that may only look is not even shown a tool that changes something.",
+            (
+                (REGISTRY, "test_tier_level_and_read_only_choose_what_is_shown"),
+                (REGISTRY, "test_a_tool_that_is_not_shown_does_not_exist"),
+                (SERVER, "test_fewer_tools_are_shown_when_asked"),
+            ),
+        ),
+    ),
+    "What a change does": (
+        Promise(
+            "Every byte outside an edit stays as it is: encoding, line ends, byte-order mark "
+            "and mode are kept.",
+            (
+                (CHANGES, "test_an_overwrite_keeps_line_ends_encoding_and_mode"),
+                (CHANGES, "test_latin_1_keeps_every_byte_outside_the_edit"),
+            ),
+        ),
+        Promise(
+            "A preview shows exactly the change that would be made, and makes none.",
+            ((CHANGES, "test_a_dry_run_shows_the_same_diff_and_changes_nothing"),),
+        ),
+        Promise(
+            "A change of several files is done whole or not at all.",
+            ((CHANGES, "test_a_change_of_several_files_is_done_whole_or_not_at_all"),),
+        ),
+        Promise(
+            "Edits of one file at the same time all survive.",
+            (
+                (CHANGES, "test_sixteen_edits_at_once_leave_sixteen_edits"),
+                (CHANGES, "test_edits_of_one_file_by_two_sessions_are_both_kept"),
+                (SERVER, "test_sixteen_edits_sent_at_once_leave_sixteen_edits"),
+                (SERVER, "test_two_servers_with_eight_times_a_hundred_edits_each_lose_none"),
+            ),
+        ),
+        Promise(
+            "A text that somebody changed since the agent read it is never silently overwritten.",
+            (
+                (CHANGES, "test_an_edit_over_somebody_elses_later_change_keeps_both"),
+                (CHANGES, "test_a_whole_write_over_a_moved_file_is_merged_by_lines"),
+                (CHANGES, "test_a_whole_write_over_the_same_lines_is_stale"),
+            ),
+        ),
+        Promise(
+            "In preview mode nothing changes before a person has said yes, and what was shown "
+            "is what is done.",
+            (
+                (CHANGES, "test_a_preview_mode_change_waits_and_is_done_on_approval"),
+                (SERVER, "test_a_preview_server_only_proposes_and_a_person_approves"),
+            ),
+        ),
+        Promise(
+            "A refused proposal changes nothing, and the agent can read why.",
+            ((CHANGES, "test_a_rejected_proposal_keeps_the_reason_and_changes_nothing"),),
+        ),
+    ),
+    "Going back": (
+        Promise(
+            "Everything an agent changed through filepact is in the log and can be taken back.",
+            (
+                (CHANGES, "test_a_new_file_is_written_and_journalled"),
+                (HISTORY, "test_undo_and_redo_walk_back_and_forth"),
+                (SERVER, "test_all_seven_tools_do_their_work_and_everything_can_be_taken_back"),
+            ),
+        ),
+        Promise(
+            "Undo never overwrites what someone else wrote since.",
+            (
+                (HISTORY, "test_undo_never_overwrites_what_somebody_else_wrote_since"),
+                (HISTORY, "test_undo_of_a_deletion_is_refused_when_the_name_is_taken"),
+                (MACHINE, "TestWorkspaceMachine"),
+            ),
+        ),
+        Promise(
+            "Undo of one operation keeps later edits of other lines.",
+            ((HISTORY, "test_undo_of_one_operation_keeps_later_edits"),),
+        ),
+        Promise(
+            "An undo can be undone.",
+            ((HISTORY, "test_undo_of_an_undo_is_a_redo_and_undo_of_a_redo_undoes_the_original"),),
+        ),
+        Promise(
+            "Restoring a checkpoint keeps what a person wrote elsewhere.",
+            ((HISTORY, "test_restore_keeps_what_a_person_wrote_elsewhere_in_the_file"),),
+        ),
+    ),
+    "When things go wrong": (
+        Promise(
+            "Killed at any moment, a change is whole or not there after the next start.",
+            ((CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),),
+        ),
+        Promise(
+            "What was recorded is still there after a restart.",
+            ((HISTORY, "test_the_journal_survives_a_restart"),),
+        ),
+        Promise(
+            "Every refusal has a code that programs can rely on, and says what to do next.",
+            (
+                (SERVER, "test_every_error_code_is_reached_over_the_protocol"),
+                (REFERENCE, "test_every_error_says_when_it_comes_and_what_to_do_next"),
+            ),
+        ),
+        Promise(
+            "An unexpected mistake in filepact never tells an agent what an exception said.",
+            ((REGISTRY, "test_any_other_error_is_logged_and_not_told"),),
+        ),
+    ),
+}
