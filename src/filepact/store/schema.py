@@ -1,0 +1,181 @@
+"""The journal's tables, by numbered steps, and what may be opened as a journal at all.
+
+The file says whose it is (``application_id``) and which step it has reached (``user_version``).
+Released steps are never edited; a change of the tables is a new step at the end.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.errors import StateFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "check", "migrate"]
+
+APPLICATION_ID = 0x66706163
+
+# Names of files may hold bytes that are no text anywhere, so paths are kept as bytes; free text
+# is TEXT unless such a name stands in it, hence ANY.  Change ids, states and kinds are ours.
+_VERSION_1 = """
+CREATE TABLE root (
+    number INTEGER PRIMARY KEY,
+    path BLOB NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE session (
+    number INTEGER PRIMARY KEY,
+    id ANY NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_name ANY NOT NULL,
+    actor_version ANY NOT NULL,
+    UNIQUE (id, actor_kind, actor_name, actor_version)
+) STRICT;
+
+CREATE TABLE content (
+    number INTEGER PRIMARY KEY,
+    id BLOB NOT NULL UNIQUE CHECK (length(id) = 32),
+    size INTEGER NOT NULL,
+    kept TEXT NOT NULL CHECK (kept IN ('row', 'file', 'gone')),
+    base INTEGER REFERENCES content (number),
+    depth INTEGER NOT NULL,
+    stored INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX content_base ON content (base) WHERE base IS NOT NULL;
+
+CREATE TABLE image (
+    number INTEGER PRIMARY KEY REFERENCES content (number),
+    data BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE proposal (
+    number INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session INTEGER NOT NULL REFERENCES session (number),
+    tool ANY NOT NULL,
+    summary ANY NOT NULL,
+    created REAL NOT NULL,
+    target ANY NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('proposed', 'committed', 'rejected')),
+    rule ANY NOT NULL,
+    reason ANY NOT NULL,
+    decided_by ANY NOT NULL DEFAULT ''
+) STRICT;
+CREATE INDEX proposal_state ON proposal (state, number);
+
+CREATE TABLE proposal_change (
+    owner INTEGER NOT NULL REFERENCES proposal (number),
+    position INTEGER NOT NULL,
+    root INTEGER NOT NULL REFERENCES root (number),
+    path BLOB NOT NULL,
+    before INTEGER REFERENCES content (number),
+    before_mode INTEGER,
+    after INTEGER REFERENCES content (number),
+    after_mode INTEGER,
+    PRIMARY KEY (owner, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE operation (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    session INTEGER NOT NULL REFERENCES session (number),
+    tool ANY NOT NULL,
+    summary ANY NOT NULL,
+    created REAL NOT NULL,
+    target ANY NOT NULL,
+    undone_by TEXT,
+    state TEXT NOT NULL CHECK (state IN ('intended', 'applied', 'rolled_back', 'interrupted')),
+    approved_by ANY NOT NULL,
+    note ANY NOT NULL
+) STRICT;
+CREATE INDEX operation_intended ON operation (seq) WHERE state = 'intended';
+
+CREATE TABLE operation_change (
+    owner INTEGER NOT NULL REFERENCES operation (seq),
+    position INTEGER NOT NULL,
+    root INTEGER NOT NULL REFERENCES root (number),
+    path BLOB NOT NULL,
+    before INTEGER REFERENCES content (number),
+    before_mode INTEGER,
+    after INTEGER REFERENCES content (number),
+    after_mode INTEGER,
+    PRIMARY KEY (owner, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX operation_change_root ON operation_change (root, owner);
+CREATE INDEX operation_change_path ON operation_change (root, path, owner);
+
+CREATE TABLE operation_directory (
+    owner INTEGER NOT NULL REFERENCES operation (seq),
+    position INTEGER NOT NULL,
+    root INTEGER NOT NULL REFERENCES root (number),
+    path BLOB NOT NULL,
+    PRIMARY KEY (owner, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE checkpoint (
+    root INTEGER NOT NULL REFERENCES root (number),
+    name ANY NOT NULL,
+    seq INTEGER NOT NULL,
+    created REAL NOT NULL,
+    PRIMARY KEY (root, name)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+"""Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
+
+
+def check(database: apsw.Connection, *, newest: int = len(MIGRATIONS)) -> int:
+    """The version of an opened file, 0 for an empty one; changes nothing.
+
+    Raises:
+        StateFailedError: It is another program's, or of a newer filepact.
+    """
+    owner = int(database.pragma("application_id"))
+    version = int(database.pragma("user_version"))
+    if owner != APPLICATION_ID:
+        tables = database.execute("SELECT count(*) FROM sqlite_schema").get
+        if owner or version or tables:
+            raise StateFailedError(
+                "the journal's file is a database of another program",
+                hint="Name another state folder, or move that file away.",
+            )
+        return 0
+    if version > newest:
+        raise StateFailedError(
+            f"the journal is of a newer filepact (its tables have version {version}, "
+            f"this program knows {newest})",
+            hint="Use the newer filepact, or name another state folder.",
+            version=version,
+            known=newest,
+        )
+    return version
+
+
+def migrate(database: apsw.Connection, steps: Sequence[str] = MIGRATIONS) -> None:
+    """Bring a journal to the newest version: all missing steps or none of them.
+
+    Raises:
+        StateFailedError: As `check`.
+    """
+    if check(database, newest=len(steps)) == len(steps):
+        return
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have done it while this one waited for its turn.
+        version = check(database, newest=len(steps))
+        for step in steps[version:]:
+            database.execute(step)
+        database.pragma("application_id", APPLICATION_ID)
+        database.pragma("user_version", len(steps))
+        database.execute("COMMIT")
+    except BaseException:
+        database.execute("ROLLBACK")
+        raise

@@ -1,0 +1,321 @@
+"""The journal in one SQLite file, for one machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from filepact.domain.operation import Checkpoint
+from filepact.errors import (
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    StateFailedError,
+    UserDeniedError,
+)
+from filepact.store import upkeep
+from filepact.store.connection import Database
+from filepact.store.content import Contents
+from filepact.store.lookup import by_id, missing, only, touched
+from filepact.store.rows import (
+    from_text,
+    insert_changes,
+    insert_directories,
+    insert_operation,
+    insert_proposal,
+    root_number,
+    select_operations,
+    select_proposals,
+    to_path,
+    to_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import RootId
+    from filepact.domain.figures import Pruned, Statistics
+    from filepact.domain.operation import (
+        Approval,
+        ChangeId,
+        Operation,
+        OperationState,
+        Proposal,
+        ProposalState,
+    )
+    from filepact.store.connection import View
+    from filepact.store.rows import Sides
+
+__all__ = ["SqliteStore"]
+
+_NAMED_AT_MOST = 5
+
+
+class SqliteStore:
+    """Satisfies `filepact.workspace.journal.Store`, where every method is described.
+
+    What must be known after a power cut is synchronised to the disk; how an operation ended is
+    not, since that can be seen from the files.
+
+    Args:
+        path: The file; made when missing, in a folder that is there.  Large contents are kept in
+            the folder ``contents`` beside it.
+
+    Raises:
+        StateFailedError: The file is no journal, or of a newer filepact; it is left as it is.
+        TimedOutError: Another process held it for too long.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._database = Database(path)
+        self._contents = Contents(Path(path).parent / "contents")
+
+    def close(self) -> None:
+        self._database.close()
+
+    def content(self, content_id: str) -> bytes:
+        try:
+            with self._database.reading() as view:
+                return self._contents.find(view, content_id)
+        except StateFailedError:
+            # The view may tell of a file that another process has just pruned; look again.
+            with self._database.reading() as view:
+                return self._contents.find(view, content_id)
+
+    # -- proposals ----------------------------------------------------------------------------
+
+    def propose(self, proposal: Proposal, contents: Mapping[str, bytes]) -> None:
+        with self._database.writing(durable=True) as view:
+            taken = view.one(
+                "SELECT 1 FROM proposal WHERE id = ?1 UNION ALL"
+                " SELECT 1 FROM operation WHERE id = ?1",
+                (proposal.id,),
+            )
+            if taken is not None:
+                raise InvalidParamsError(f"the id {proposal.id} is taken")
+            sides = self._sides(view, proposal.changes, contents)
+            number = insert_proposal(view, proposal)
+            insert_changes(view, "proposal", number, proposal.changes, sides)
+
+    def proposal(self, change_id: str) -> Proposal:
+        with self._database.reading() as view:
+            found = select_proposals(view, *by_id("p", change_id))
+        return only(found, change_id, "proposal")
+
+    def proposals(
+        self, *, root: RootId | None = None, state: ProposalState = "proposed"
+    ) -> tuple[Proposal, ...]:
+        tail = "WHERE p.state = ? "
+        values: list[Any] = [state]
+        if root is not None:
+            tail += (
+                "AND EXISTS (SELECT 1 FROM proposal_change c JOIN root r ON r.number = c.root"
+                " WHERE c.owner = p.number AND r.path = ?) "
+            )
+            values.append(to_path(root))
+        with self._database.reading() as view:
+            return select_proposals(view, tail + "ORDER BY p.number", values)
+
+    def reject(self, change_id: ChangeId, approval: Approval) -> None:
+        with self._database.writing(durable=True) as view:
+            row = view.one("SELECT state FROM proposal WHERE id = ?", (to_text(change_id),))
+            if row is None:
+                raise missing(change_id, "proposal")
+            if row[0] != "proposed":
+                raise NoChangeError(
+                    f"{change_id} was already {row[0]}",
+                    hint=f"`filepact undo {change_id}` takes back what was committed."
+                    if row[0] == "committed"
+                    else "",
+                )
+            view.run(
+                "UPDATE proposal SET state = 'rejected', decided_by = ?, reason = ? WHERE id = ?",
+                (to_text(str(approval.actor)), to_text(approval.reason), change_id),
+            )
+
+    # -- operations ---------------------------------------------------------------------------
+
+    def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        with self._database.writing(durable=True) as view:
+            _commit_proposal(view, operation)
+            sides = self._sides(view, operation.changes, contents)
+            seq = insert_operation(view, operation)
+            insert_changes(view, "operation", seq, operation.changes, sides)
+            view.many(
+                "UPDATE content SET last_seq = ? WHERE number = ?",
+                [(seq, number) for pair in sides for number in pair if number is not None],
+            )
+        return replace(operation, seq=seq, state="intended")
+
+    def finish(
+        self,
+        change_id: ChangeId,
+        *,
+        state: OperationState,
+        directories: tuple[tuple[RootId, str], ...] = (),
+        note: str = "",
+        changes: ChangeSet | None = None,
+    ) -> None:
+        with self._database.writing(durable=False) as view:
+            row = view.one(
+                "SELECT seq, state, kind, target FROM operation WHERE id = ?",
+                (to_text(change_id),),
+            )
+            if row is None:
+                raise missing(change_id, "operation")
+            seq, earlier, kind, target = row
+            view.run(
+                "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
+                (state, to_text(note), seq),
+            )
+            view.run("DELETE FROM operation_directory WHERE owner = ?", (seq,))
+            insert_directories(view, seq, directories)
+            if changes is not None:
+                sides = self._sides(view, changes, {})
+                view.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
+                insert_changes(view, "operation", seq, changes, sides)
+            if state == "applied" and earlier != "applied":
+                # Only once: a later note must not take back what was redone meanwhile.
+                _mark(view, change_id, kind, target)
+
+    def unfinished(self) -> tuple[Operation, ...]:
+        with self._database.reading() as view:
+            return select_operations(view, "WHERE o.state = 'intended' ORDER BY o.seq")
+
+    def operation(self, change_id: str) -> Operation:
+        with self._database.reading() as view:
+            found = select_operations(view, *by_id("o", change_id))
+        return only(found, change_id, "operation")
+
+    def operations(
+        self,
+        *,
+        root: RootId | None = None,
+        path: str | None = None,
+        after_seq: int = 0,
+        before_seq: int | None = None,
+        limit: int | None = 50,
+        newest_first: bool = True,
+    ) -> tuple[Operation, ...]:
+        tail = "WHERE o.state <> 'intended' AND o.seq > ? "
+        values: list[Any] = [after_seq]
+        if before_seq is not None:
+            tail += "AND o.seq < ? "
+            values.append(before_seq)
+        condition, of_condition = touched(root, path)
+        if condition:
+            tail += f"AND {condition} "
+            values += of_condition
+        tail += f"ORDER BY o.seq {'DESC' if newest_first else 'ASC'} LIMIT ?"
+        values.append(-1 if limit is None else limit)
+        with self._database.reading() as view:
+            return select_operations(view, tail, values)
+
+    def last_seq(self) -> int:
+        with self._database.reading() as view:
+            return int(view.value("SELECT coalesce(max(seq), 0) FROM operation"))
+
+    def _sides(self, view: View, changes: ChangeSet, contents: Mapping[str, bytes]) -> list[Sides]:
+        return [self._store(view, change, contents) for change in changes.changes]
+
+    def _store(self, view: View, change: FileChange, contents: Mapping[str, bytes]) -> Sides:
+        """Keep both contents of a change, each against what the file held before."""
+        before = after = None
+        if change.before is not None:
+            last = _last_content(view, change)
+            before = self._contents.put(view, change.before.content, contents, base=last)
+        if change.after is not None:
+            after = self._contents.put(view, change.after.content, contents, base=before)
+        return before, after
+
+    # -- checkpoints --------------------------------------------------------------------------
+
+    def add_checkpoint(self, checkpoint: Checkpoint) -> None:
+        with self._database.writing(durable=True) as view:
+            key = (root_number(view, checkpoint.root), to_text(checkpoint.name))
+            taken = view.one("SELECT 1 FROM checkpoint WHERE root = ? AND name = ?", key)
+            if taken is not None:
+                raise InvalidParamsError(
+                    f"there is a checkpoint {checkpoint.name!r} already",
+                    hint="Choose another name.",
+                )
+            view.run(
+                "INSERT INTO checkpoint VALUES (?, ?, ?, ?)",
+                (*key, checkpoint.seq, checkpoint.created),
+            )
+
+    def checkpoint(self, name: str, root: RootId) -> Checkpoint:
+        checkpoints = self.checkpoints(root)
+        for checkpoint in checkpoints:
+            if checkpoint.name == name:
+                return checkpoint
+        names = ", ".join(repr(checkpoint.name) for checkpoint in checkpoints[-_NAMED_AT_MOST:])
+        raise NotFoundError(
+            f"there is no checkpoint {name!r}",
+            hint=f"The latest are {names}." if names else "No checkpoint was set here.",
+        )
+
+    def checkpoints(self, root: RootId) -> tuple[Checkpoint, ...]:
+        with self._database.reading() as view:
+            rows = view.all(
+                "SELECT c.name, c.seq, c.created FROM checkpoint c JOIN root r"
+                " ON r.number = c.root WHERE r.path = ? ORDER BY c.seq, c.created, c.name",
+                (to_path(root),),
+            )
+        return tuple(Checkpoint(from_text(name), root, seq, created) for name, seq, created in rows)
+
+    # -- upkeep -------------------------------------------------------------------------------
+
+    def statistics(self) -> Statistics:
+        return upkeep.statistics(self._database)
+
+    def prune(self, *, keep_bytes: int, keep_seconds: float) -> Pruned:
+        return upkeep.prune(
+            self._database, self._contents, keep_bytes=keep_bytes, keep_seconds=keep_seconds
+        )
+
+
+def _commit_proposal(view: View, operation: Operation) -> None:
+    """Use up the proposal of an operation, or refuse to do a thing twice."""
+    begun = view.one("SELECT 1 FROM operation WHERE id = ?", (operation.id,))
+    if begun is not None:
+        raise NoChangeError(
+            f"{operation.id} was already committed",
+            hint="`filepact log` shows what was done.",
+        )
+    row = view.one("SELECT state, decided_by, reason FROM proposal WHERE id = ?", (operation.id,))
+    if row is not None and row[0] == "rejected":
+        who, why = from_text(row[1]), from_text(row[2])
+        raise UserDeniedError(
+            f"{operation.id} was rejected by {who}" + (f": {why}" if why else ""),
+            hint="Propose something else.",
+        )
+    view.run(
+        "UPDATE proposal SET state = 'committed', decided_by = ? WHERE id = ?",
+        (to_text(operation.approved_by), operation.id),
+    )
+
+
+def _mark(view: View, change_id: str, kind: str, target: str | bytes) -> None:
+    """Note on what an undo or a redo names that it is taken back, or in force again."""
+    if kind not in ("undo", "redo"):
+        return
+    if kind == "redo":
+        view.run(
+            "UPDATE operation SET undone_by = NULL WHERE undone_by = ?1"
+            " AND id = (SELECT target FROM operation WHERE id = ?1)",
+            (target,),
+        )
+    view.run("UPDATE operation SET undone_by = ? WHERE id = ?", (change_id, target))
+
+
+def _last_content(view: View, change: FileChange) -> int | None:
+    """What the journal knew last of a file: much like what somebody made of it since."""
+    row = view.one(
+        "SELECT coalesce(c.after, c.before) FROM operation_change c JOIN root r"
+        " ON r.number = c.root WHERE r.path = ? AND c.path = ? ORDER BY c.owner DESC LIMIT 1",
+        (to_path(change.path.root), to_path(change.path.path)),
+    )
+    return row[0] if row is not None else None
