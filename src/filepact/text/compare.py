@@ -283,5 +283,5 @@ def _cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
         line = lines[place][:200] if place < len(lines) else ""
         body = line.lstrip(" \t")
         indent += len(line) - len(body) if body.strip() else (60 if line else 0)
-        blanks -= place == 0 or not lines[place - 1][:200].strip()
+        blanks -= place > 0 and not lines[place - 1][:200].strip()
     return indent, blanks
