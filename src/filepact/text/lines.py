@@ -152,10 +152,11 @@ def _adopt_mixed(lines: list[str], known: list[str]) -> str:
 
 def _nearby(ends: Sequence[str], at: int) -> str:
     """The end that most of the few lines around a place have; a tie goes to the line before it."""
-    around = [end for end in ends[max(at - 3, 0) : at + 3] if end]
+    before = [end for end in ends[max(at - 3, 0) : at] if end]
+    around = before + [end for end in ends[at : at + 3] if end]
     both = around.count("\r\n")
     if 2 * both == len(around):
-        return ends[at - 1] if at else ends[0]
+        return before[-1] if before else around[0]
     return "\r\n" if 2 * both > len(around) else "\n"
 
 

@@ -1,0 +1,161 @@
+"""In what two similar lines differ, in words and made visible."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Contrast", "compare_line", "excerpt", "fold", "squeeze"]
+
+_LONGEST_SHOWN = 160
+_SHOWN_BEFORE = 60
+
+_PLAIN = {
+    "'": "\u2018\u2019\u201a\u201b\u2032\u00b4",
+    '"': "\u201c\u201d\u201e\u201f\u2033",
+    "-": "\u2010\u2011\u2012\u2013\u2014\u2015\u2212",
+    " ": "\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u3000",
+    "...": "\u2026",
+    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff",
+}
+_TYPOGRAPHY = str.maketrans({odd: plain for plain, odds in _PLAIN.items() for odd in odds})
+_VISIBLE = str.maketrans({" ": "\u00b7", "\t": "\u2192"})
+_INNER_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+(?=[^ \t])")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """Two lines that differ.
+
+    Attributes:
+        what: What differs, as a part of a sentence.
+        sent: The line that was sent, cut around the difference, blanks visible if they matter.
+        there: The file's line, in the same way.
+    """
+
+    what: str
+    sent: str
+    there: str
+
+
+def fold(text: str) -> str:
+    """A text without letter case and typography: quotes, dashes and blanks as on a keyboard."""
+    return (text if text.isascii() else text.translate(_TYPOGRAPHY)).casefold()
+
+
+def squeeze(text: str) -> str:
+    """A text without the blanks and tabs in its lines."""
+    return text.replace(" ", "").replace("\t", "")
+
+
+def excerpt(line: str, at: int = 0) -> str:
+    """What is shown of a line: all, or of a long one the part around an offset."""
+    if len(line) <= _LONGEST_SHOWN:
+        return line
+    start = max(min(at - _SHOWN_BEFORE, len(line) - _LONGEST_SHOWN), 0)
+    end = start + _LONGEST_SHOWN
+    return ("\u2026" if start else "") + line[start:end] + ("\u2026" if end < len(line) else "")
+
+
+def compare_line(sent: str, there: str | None, *, column: int = 1) -> Contrast:
+    """Contrast a line that was sent with the file's.
+
+    Args:
+        sent: The line that was sent, without its end.
+        there: The file's line or the part of it that is compared; None past the last line.
+        column: 1-based column of the file at which ``there`` starts.
+    """
+    if there is None:
+        return Contrast("the file ends before it", excerpt(sent), "")
+    differing = [
+        describe(sent, there)
+        for kind, (_, describe) in _KINDS.items()
+        if _plain(sent, without=kind) != _plain(there, without=kind)
+    ]
+    blanks = sent.translate(_TYPOGRAPHY) != there.translate(_TYPOGRAPHY)
+    if sent.strip() == there.strip() == "":
+        differing = ["blanks on a line that is otherwise empty"]
+    elif not sent.strip():
+        differing = ["a blank line was sent that the file does not have there"]
+    elif not there.strip():
+        differing = ["the file has a blank line there that was not sent"]
+    elif _plain(sent) != _plain(there):
+        if squeeze(fold(sent)) == squeeze(fold(there)):
+            differing = ["blanks between words or signs"]
+        else:
+            blanks = _indentation(sent) != _indentation(there)
+            first = _common_head(sent.lstrip(), there.lstrip()) + len(_indentation(there))
+            differing = [f"the text from column {column + first} on"]
+            differing += [_say_indentation(sent, there)] if blanks else []
+    at = _common_head(sent, there)
+    sent, there = excerpt(sent, at), excerpt(there, at)
+    if blanks:
+        sent, there = sent.translate(_VISIBLE), there.translate(_VISIBLE)
+    return Contrast("; ".join(differing) or "nothing that can be seen", sent, there)
+
+
+def _plain(line: str, *, without: str = "") -> str:
+    """A line with every kind of difference taken out but one."""
+    for kind, (take_out, _) in _KINDS.items():
+        if kind != without:
+            line = take_out(line)
+    return line
+
+
+def _say_typography(sent: str, there: str) -> str:
+    for ours, theirs in zip(sent, there, strict=False):
+        if ours != theirs and (not ours.isascii() or not theirs.isascii()):
+            return f"the file has {_named(theirs)} where {_named(ours)} was sent"
+    return "typographic or invisible characters"
+
+
+def _say_indentation(sent: str, there: str) -> str:
+    ours, theirs = _indentation(sent), _indentation(there)
+    if "\t" in theirs and "\t" not in ours:
+        return "the file is indented with tabs, blanks were sent"
+    if "\t" in ours and "\t" not in theirs:
+        return "the file is indented with blanks, tabs were sent"
+    unit = "tabs" if "\t" in theirs else "blanks"
+    return f"the file is indented by {len(theirs)} {unit}, {len(ours)} were sent"
+
+
+def _say_inner(sent: str, there: str) -> str:
+    ours, theirs = "\t" in sent.strip(), "\t" in there.strip()
+    if ours == theirs:
+        return "the number of blanks within the line"
+    kinds = ("tabs", "blanks") if theirs else ("blanks", "tabs")
+    return f"the file has {kinds[0]} within the line where {kinds[1]} were sent"
+
+
+def _say_trailing(sent: str, there: str) -> str:
+    if len(there) - len(there.rstrip()) > len(sent) - len(sent.rstrip()):
+        return "the file has blanks at the end of the line"
+    return "blanks at the end of the line were sent that the file does not have"
+
+
+_KINDS: dict[str, tuple[Callable[[str], str], Callable[[str, str], str]]] = {
+    "typography": (lambda line: line.translate(_TYPOGRAPHY), _say_typography),
+    "case": (str.casefold, lambda _sent, _there: "letter case"),
+    "indentation": (lambda line: line.lstrip(" \t"), _say_indentation),
+    "inner": (lambda line: _INNER_BLANKS.sub(" ", line), _say_inner),
+    "trailing": (lambda line: line.rstrip(" \t"), _say_trailing),
+}
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _named(char: str) -> str:
+    shown = f"{char} " if char.isprintable() and not char.isspace() else ""
+    return f"{shown}U+{ord(char):04X} {unicodedata.name(char, 'UNNAMED CHARACTER')}"
+
+
+def _common_head(a: str, b: str) -> int:
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))
