@@ -15,12 +15,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, InvalidParamsError
+from filepact.text.edit import Edit, EditList
 from filepact.text.lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from filepact.text.edit import EditList
 
 __all__ = ["Encoding", "SourceText", "decode", "detect", "encode", "encode_new", "rewrite"]
 
@@ -167,13 +166,13 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
     """
     encoding = source.encoding
     edits = edits.trim(source.text)
+    if encoding.bom and not source.text.startswith("\ufeff"):
+        edits = _without_mark(edits)
     text = edits.apply(source.text)
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
-        if bad is not None and not (encoding.bom and start + bad == 0 and put[0] == "\ufeff"):
+        if bad is not None:
             raise _unsafe(text, start + bad, encoding, name)
-    if encoding.bom and text.startswith("\ufeff") and not source.text.startswith("\ufeff"):
-        text = text[1:]
     return encoding.bom + _to_bytes(text, encoding, name)
 
 
@@ -230,18 +229,19 @@ def _read(
 def _decode_as(data: bytes, codec: str, name: str) -> SourceText:
     """Bytes in an encoding that the caller named."""
     try:
-        wanted = codecs.lookup(codec).name
+        wanted = codecs.lookup(codec).name.removesuffix("-sig")
         "".encode(wanted)
-    except LookupError:
+    except (LookupError, ValueError):
         raise InvalidParamsError(
             f"there is no text encoding {codec!r}", hint="Leave it out, or name one such as utf-8."
         ) from None
-    marked = next((e for e in _MARKED if e.name == wanted and data.startswith(e.bom)), None)
-    encoding = marked or Encoding(wanted)
+    # ``utf-16`` alone leaves it to the mark which of the two it is.
+    marked = (e for e in _MARKED if e.name.startswith(wanted) and data.startswith(e.bom))
+    encoding = next(marked, Encoding(wanted))
     shown = name or "the file"
     try:
-        text = data[len(encoding.bom) :].decode(wanted, _errors(encoding))
-        same = encoding.bom + text.encode(wanted, _errors(encoding)) == data
+        text = data[len(encoding.bom) :].decode(encoding.name, _errors(encoding))
+        same = encoding.bom + text.encode(encoding.name, _errors(encoding)) == data
     except UnicodeError as error:
         raise EncodingUnsafeError(
             f"{shown}: is not in the encoding {wanted}: {error}",
@@ -266,6 +266,14 @@ def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
         return text.encode(encoding.name, _errors(encoding))
     except UnicodeEncodeError as error:
         raise _unsafe(text, error.start, encoding, name) from None
+
+
+def _without_mark(edits: EditList) -> EditList:
+    """The edits without a byte-order mark put before the text."""
+    match edits.edits:
+        case (Edit(start=0, text=put) as first, *others) if put.startswith("\ufeff"):
+            return EditList((Edit(0, first.end, put[1:]), *others))
+    return edits
 
 
 def _replacements(text: str, edits: EditList) -> Iterator[tuple[int, str, str]]:
@@ -294,7 +302,7 @@ def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
 def _unsafe(text: str, at: int, encoding: Encoding, name: str) -> EncodingUnsafeError:
     char = text[at]
     line = line_of(text, at)
-    column = at - max(text.rfind("\n", 0, at), text.rfind("\r", 0, at))
+    column = at - text.rfind("\n" if "\n" in text else "\r", 0, at)
     lone = "\ud800" <= char <= "\udfff"
     title = "LONE SURROGATE" if lone else unicodedata.name(char, "UNNAMED CHARACTER")
     if lone:

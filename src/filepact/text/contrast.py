@@ -7,6 +7,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from filepact.text.edit import common_head
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -44,8 +46,13 @@ class Contrast:
 
 
 def fold(text: str) -> str:
-    """A text without letter case and typography: quotes, dashes and blanks as on a keyboard."""
-    return (text if text.isascii() else text.translate(_TYPOGRAPHY)).casefold()
+    """A text without letter case and typography: quotes, dashes and blanks as on a keyboard.
+
+    It has as many lines as before, but a line may have more or fewer characters.
+    """
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", text.translate(_TYPOGRAPHY)).casefold()
 
 
 def squeeze(text: str) -> str:
@@ -89,10 +96,10 @@ def compare_line(sent: str, there: str | None, *, column: int = 1) -> Contrast:
             differing = ["blanks between words or signs"]
         else:
             blanks = _indentation(sent) != _indentation(there)
-            first = _common_head(sent.lstrip(), there.lstrip()) + len(_indentation(there))
+            first = common_head(sent.lstrip(), there.lstrip()) + len(_indentation(there))
             differing = [f"the text from column {column + first} on"]
             differing += [_say_indentation(sent, there)] if blanks else []
-    at = _common_head(sent, there)
+    at = common_head(sent, there)
     sent, there = excerpt(sent, at), excerpt(there, at)
     if blanks:
         sent, there = sent.translate(_VISIBLE), there.translate(_VISIBLE)
@@ -120,8 +127,9 @@ def _say_indentation(sent: str, there: str) -> str:
         return "the file is indented with tabs, blanks were sent"
     if "\t" in ours and "\t" not in theirs:
         return "the file is indented with blanks, tabs were sent"
-    unit = "tabs" if "\t" in theirs else "blanks"
-    return f"the file is indented by {len(theirs)} {unit}, {len(ours)} were sent"
+    unit = "tab" if "\t" in theirs else "blank"
+    plural = "" if len(theirs) == 1 else "s"
+    return f"the file is indented by {len(theirs)} {unit}{plural}, not by {len(ours)}"
 
 
 def _say_inner(sent: str, there: str) -> str:
@@ -140,6 +148,10 @@ def _say_trailing(sent: str, there: str) -> str:
 
 _KINDS: dict[str, tuple[Callable[[str], str], Callable[[str, str], str]]] = {
     "typography": (lambda line: line.translate(_TYPOGRAPHY), _say_typography),
+    "form": (
+        lambda line: unicodedata.normalize("NFC", line),
+        lambda _sent, _there: "accents are composed differently (Unicode normal form)",
+    ),
     "case": (str.casefold, lambda _sent, _there: "letter case"),
     "indentation": (lambda line: line.lstrip(" \t"), _say_indentation),
     "inner": (lambda line: _INNER_BLANKS.sub(" ", line), _say_inner),
@@ -154,8 +166,3 @@ def _indentation(line: str) -> str:
 def _named(char: str) -> str:
     shown = f"{char} " if char.isprintable() and not char.isspace() else ""
     return f"{shown}U+{ord(char):04X} {unicodedata.name(char, 'UNNAMED CHARACTER')}"
-
-
-def _common_head(a: str, b: str) -> int:
-    pairs = enumerate(zip(a, b, strict=False))
-    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))

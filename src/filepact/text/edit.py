@@ -11,7 +11,7 @@ from filepact.text.lines import LineIndex
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Edit", "EditList"]
+__all__ = ["Edit", "EditList", "common_head"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class EditList:
             old, new = text[edit.start : edit.end], edit.text
             if old == new:
                 continue
-            head = _common_head(old, new)
+            head = common_head(old, new)
             tail = _common_tail(old[head:], new[head:])
             trimmed.append(Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail]))
         return EditList(tuple(trimmed))
@@ -119,7 +119,7 @@ class EditList:
             raise ValueError(f"{self.edits[-1]} reaches beyond a text of {len(text)} characters")
 
 
-def _common_head(a: str, b: str) -> int:
+def common_head(a: str, b: str) -> int:
     """How many characters two strings share at the front, comparing whole slices."""
     low, high = 0, min(len(a), len(b))
     while low < high:

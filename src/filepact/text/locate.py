@@ -227,10 +227,10 @@ def _ambiguous(text: str, search: _Search, count: int, shown: str) -> AmbiguousM
     starts = [start for (start, _), _ in zip(search.spans(), range(_LISTED), strict=False)]
     lines = _lines_of(text, starts, line_ends(text))
     distinct = list(dict.fromkeys(lines))
-    more = f" and {count - _LISTED:,} more" if count > _LISTED else ""
+    more = f" and {count - _LISTED:,} more places" if count > _LISTED else ""
     return AmbiguousMatchError(
         f"{shown}: the text to replace stands in {count:,} places, "
-        f"{'line' if len(distinct) == 1 and not more else 'lines'} "
+        f"{'line' if len(distinct) == 1 else 'lines'} "
         f"{', '.join(map(str, distinct))}{more}",
         hint="Send more of the lines around the place that is meant, or set replace_all to "
         "replace every one.",

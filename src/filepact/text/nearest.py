@@ -9,13 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from filepact.text.contrast import compare_line, excerpt, fold, squeeze
+from filepact.text.edit import common_head
 from filepact.text.lines import chomp, line_ends, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+
+    from filepact.text.contrast import Contrast
 
 __all__ = ["Explanation", "explain_miss"]
 
@@ -30,10 +34,10 @@ _MOST_LINES = 2_000
 _MOST_PLACES = 20
 _MOST_CANDIDATES = 6
 _LONGEST_COMPARED = 300
-_LONGEST_PATTERN = 500
 _LONGEST_LINE = 2_000
 _LEAST_LIKENESS = 0.6
 _SHOWN_AROUND = 2
+_CLOSE_BY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +136,17 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
     wanted = sent.split("\n")[:_MOST_LINES]
     if len(wanted) > 1 and not wanted[-1]:
         wanted.pop()
-    folded = fold(whole)
-    if len(wanted) == 1 and (at := _loosely(folded, wanted[0])) is not None:
-        number = folded.count("\n", 0, at)
-        column = at - folded.rfind("\n", 0, at) - 1
-        return _explain(lines, number, wanted, note, near=column)
-    keys = squeeze(folded).split("\n")
-    start = _by_equal_lines(keys, wanted)
+    whole_key = squeeze(fold(whole))
+    keys = [squeeze(fold(line)) for line in wanted]
+    if len(keys) == 1 and keys[0] and (at := whole_key.find(keys[0])) != -1:
+        # A part of a line that is the same but for blanks, letter case and typography.
+        number = whole_key.count("\n", 0, at)
+        first = at - whole_key.rfind("\n", 0, at) - 1
+        return _explain(lines, number, wanted, note, near=(first, first + len(keys[0])))
+    file_keys = whole_key.split("\n")
+    start = _by_equal_lines(file_keys, keys)
     if start is None:
-        start = _by_words(keys, wanted)
+        start = _by_words(file_keys, wanted)
     if start is None:
         return Explanation(
             f"{note}No line of the file is similar to it.",
@@ -150,28 +156,15 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
     return _explain(lines, start, wanted, note)
 
 
-def _loosely(folded: str, wanted: str) -> int | None:
-    """Where a part of a line is the same but for blanks, letter case and typography."""
-    if not wanted.strip() or len(wanted) > _LONGEST_PATTERN:
-        return None
-    match = re.search(_loose_pattern(wanted), folded)
-    return match.start() if match else None
-
-
-def _loose_pattern(wanted: str) -> str:
-    return r"[^\S\n]+".join(map(re.escape, fold(wanted).split()))
-
-
-def _by_equal_lines(keys: list[str], wanted: list[str]) -> int | None:
+def _by_equal_lines(file_keys: list[str], keys: list[str]) -> int | None:
     """The 0-based first line of the window that has most lines in common."""
-    places: dict[str, list[int]] = {key: [] for line in wanted if (key := squeeze(fold(line)))}
-    for number, key in enumerate(keys):
+    places: dict[str, list[int]] = {key: [] for key in keys if key}
+    for number, key in enumerate(file_keys):
         found = places.get(key)
         if found is not None and len(found) < _MOST_PLACES:
             found.append(number)
     votes: dict[int, int] = {}
-    for index, line in enumerate(wanted):
-        key = squeeze(fold(line))
+    for index, key in enumerate(keys):
         found = places.get(key, [])
         # A closing bracket that stands everywhere says little about the place.
         weight = min(len(key), 40) * (4 if len(found) == 1 else 1)
@@ -179,46 +172,54 @@ def _by_equal_lines(keys: list[str], wanted: list[str]) -> int | None:
             votes[number - index] = votes.get(number - index, 0) + weight
     if not votes:
         return None
-    return max(votes, key=lambda start: (votes[start], -start))
+    return max(votes, key=lambda start: (votes[start], start >= 0, -abs(start)))
 
 
-def _by_words(keys: list[str], wanted: list[str]) -> int | None:
+def _by_words(file_keys: list[str], wanted: list[str]) -> int | None:
     """The same for lines of which none is equal: by the words of the longest of them."""
     index = max(range(len(wanted)), key=lambda i: (len(wanted[i].strip()), -i))
-    line = fold(wanted[index])[: 4 * _LONGEST_COMPARED]
+    line = fold(wanted[index][: 4 * _LONGEST_COMPARED])
     words = sorted(set(_WORD.findall(line)), key=lambda word: (-len(word), word))[:10]
     target = squeeze(line)[:_LONGEST_COMPARED]
-    scores = [sum(word in key for word in words) for key in keys] if words else []
-    ranked = sorted(
+    scores = [sum(word in key for word in words) for key in file_keys] if words else []
+    ranked = nsmallest(
+        _MOST_CANDIDATES,
         (number for number, score in enumerate(scores) if score),
         key=lambda number: (-scores[number], number),
     )
     best, best_likeness = None, _LEAST_LIKENESS
-    for number in ranked[:_MOST_CANDIDATES]:
-        for part in _parts(keys[number], target, words):
-            matcher = SequenceMatcher(None, target, part, autojunk=False)
-            if matcher.quick_ratio() > best_likeness:
-                likeness = matcher.ratio()
-                if likeness > best_likeness:
-                    best, best_likeness = number - index, likeness
+    for number in ranked:
+        part = file_keys[number]
+        if len(part) > _LONGEST_COMPARED:
+            start = _anchor(part, target)
+            part = part[start : start + len(target)]
+        matcher = SequenceMatcher(None, target, part, autojunk=False)
+        if matcher.quick_ratio() > best_likeness and (ratio := matcher.ratio()) > best_likeness:
+            best, best_likeness = number - index, ratio
     return best
 
 
-def _parts(key: str, target: str, words: list[str]) -> Iterator[str]:
-    """What of a line may be the target: the line, or of a long line the part at a shared word."""
-    if len(key) <= _LONGEST_COMPARED:
-        yield key
-        return
-    word = next(word for word in words if word in key)
-    start = max(key.find(word) - target.find(word), 0)
-    yield key[start : start + len(target)]
+def _anchor(line: str, target: str) -> int:
+    """Where in a long line something like the target may start: where a piece of it stands."""
+    for size in (96, 48, 24, 12):
+        for at in range(0, max(len(target) - size, 0) + 1, max(len(target) // 6, 1)):
+            found = line.find(target[at : at + size])
+            if found != -1:
+                return max(found - at, 0)
+    words = sorted(_WORD.findall(target), key=len, reverse=True)[:10]
+    word = next((word for word in words if word in line), "")
+    return max(line.find(word) - target.find(word), 0)
 
 
 # -- showing them -----------------------------------------------------------------------------
 
 
 def _explain(
-    lines: list[str], start: int, wanted: list[str], note: str, near: int | None = None
+    lines: list[str],
+    start: int,
+    wanted: list[str],
+    note: str,
+    near: tuple[int, int] | None = None,
 ) -> Explanation:
     """Compare line by line from ``start`` on and show the first that differs.
 
@@ -227,52 +228,83 @@ def _explain(
         start: 0-based number of the line to compare the first with; may lie outside the file.
         wanted: The lines that were sent.
         note: What to say first.
-        near: The text was sent as a part of a line and is similar at about this offset.
+        near: The text was sent as a part of a line and is similar to this part, which is
+            counted in folded characters that are not blank.
     """
     count = len(wanted)
     there = [lines[i] if 0 <= i < len(lines) else None for i in range(start, start + count)]
     at = next((i for i, (a, b) in enumerate(zip(wanted, there, strict=True)) if a != b), 0)
-    number, line = start + at, there[at]
-    column = 0
-    if line is not None and (near is not None or len(line) > _LONGEST_LINE):
-        column, line = _part(line, wanted[at], near)
-    contrast = compare_line(wanted[at], line, column=column + 1)
+    number = max(start + at, 0)
+    contrast = _contrast(wanted[at], there[at], near)
+    what = "the file begins after this line" if start + at < 0 else contrast.what
+    moved = _elsewhere(lines, number, wanted[at])
+    if moved is not None:
+        what += f"; the line that was sent stands at line {moved + 1}"
     first, last = max(start, 0) + 1, min(start + count, len(lines))
-    where = f"line {first}" if last <= first else f"lines {first}-{last}"
     equal = sum(a == b for a, b in zip(wanted, there, strict=True))
-    share = f", {equal} of {count} equal" if count > 1 else ""
+    if last <= first:
+        head = f"Nearest: line {number + 1}, which differs: {what}."
+    else:
+        share = f", {equal} of {count} equal" if equal else ""
+        head = f"Nearest: lines {first}-{last}{share}. Line {number + 1} differs: {what}."
     shown = [
-        f"{note}Nearest: {where}{share}. Line {number + 1} differs: {contrast.what}.",
+        note + head,
         _numbered(lines, max(number - _SHOWN_AROUND, start), number),
-        f"{number + 1}\u2502{contrast.there}" if line is not None else "",
+        f"{number + 1}\u2502{contrast.there}" if there[at] is not None else "",
         f"sent: {contrast.sent}",
         _numbered(lines, number + 1, min(number + 1 + _SHOWN_AROUND, start + count)),
     ]
     return Explanation("\n".join(filter(None, shown)), line=number + 1)
 
 
-def _part(line: str, wanted: str, near: int | None) -> tuple[int, str]:
-    """The part of a line to compare with a shorter text: its offset and itself."""
-    folded, target = fold(line), fold(wanted)
-    if near is None:
-        words = sorted(_WORD.findall(target[:_LONGEST_COMPARED]), key=len, reverse=True)
-        word = next((word for word in words if word in folded), "")
-        near = max(folded.find(word) - target.find(word), 0)
-    if len(folded) != len(line):
-        # Folding made a character longer somewhere, so offsets are only about right.
-        return 0, line[: max(_LONGEST_LINE, near + len(wanted))]
-    match = re.compile(_loose_pattern(wanted)).match(folded, near)
-    start, end = match.span() if match else (near, near + len(wanted))
+def _contrast(sent: str, there: str | None, near: tuple[int, int] | None) -> Contrast:
+    """Contrast two lines, of a long one only the part that matters."""
+    column = 0
+    if there is not None and near is not None:
+        column, there = _part(there, sent, *near)
+    elif there is not None and len(there) > _LONGEST_LINE:
+        column = _anchor(fold(there), fold(sent[:_LONGEST_LINE]))
+        there = there[column : column + len(sent)]
+    if there is not None and max(len(sent), len(there)) > _LONGEST_LINE:
+        skipped = max(common_head(sent, there) - _LONGEST_COMPARED, 0)
+        sent = sent[skipped : skipped + _LONGEST_LINE]
+        there = there[skipped : skipped + _LONGEST_LINE]
+        column += skipped
+    return compare_line(sent, there, column=column + 1)
+
+
+def _part(line: str, wanted: str, first: int, last: int) -> tuple[int, str]:
+    """A part of a line, given in folded characters that are not blank: its offset and itself."""
+    start = _offset(line, first)
+    end = start + _offset(line[start:], last - first)
     # Blanks around it belong to the comparison as far as some were sent.
     if wanted[:1].isspace():
-        start -= _blanks(line[max(start - _LONGEST_COMPARED, 0) : start][::-1])
-    if wanted[-1:].isspace():
-        end += _blanks(line[end : end + _LONGEST_COMPARED])
+        start = len(line[:start].rstrip())
+    if not wanted[-1:].isspace():
+        end = start + len(line[start:end].rstrip())
     return start, line[start:end]
 
 
-def _blanks(text: str) -> int:
-    return len(text) - len(text.lstrip())
+def _offset(line: str, count: int) -> int:
+    """The last offset before which there are so many folded characters that are not blank."""
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        size = len(squeeze(fold(line[low:middle])))
+        if size <= count:
+            low = middle
+            count -= size
+        else:
+            high = middle - 1
+    return low
+
+
+def _elsewhere(lines: list[str], number: int, sent: str) -> int | None:
+    """A line close by that is the one that was sent: lines were lost or added between."""
+    if not sent.strip():
+        return None
+    close = range(max(number - _CLOSE_BY, 0), min(number + _CLOSE_BY + 1, len(lines)))
+    return next((i for i in close if i != number and lines[i] == sent), None)
 
 
 def _numbered(lines: list[str], start: int, end: int) -> str:
