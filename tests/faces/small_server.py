@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
@@ -21,7 +23,9 @@ LARGE = 3_000_000
 
 
 @tool(title="Read", level="safe", tier="essential")
-def read(files, path: Path, raw: Annotated[bool, Field(description="Bytes.")] = False) -> str | Blob:
+def read(
+    files, path: Path, raw: Annotated[bool, Field(description="Bytes.")] = False
+) -> str | Blob:
     """Read a file."""
     text = files.text(path)
     return Blob(text.encode()) if raw else text
@@ -70,7 +74,7 @@ def chatter(files) -> str:
     print("print")
     sys.__stdout__.flush()
     os.write(1, b"descriptor\n")
-    os.system("echo child; cat")
+    subprocess.run(["sh", "-c", "echo child; cat"], check=True)
     return f"read {sys.stdin.read()!r} and {os.read(0, 10)!r}"
 
 
@@ -103,7 +107,7 @@ class SmallEngine:
     def reader(self, call):
         yield Files(self, call)
 
-    def write(self, call, tool, action) -> Written:
+    def write(self, _call, _tool, action) -> Written:
         draft = {}
         summary = action(draft)
         self.files |= draft
@@ -118,14 +122,18 @@ class SmallEngine:
 TOOLS = (read, write, fail, wait, meet, chatter, who)
 
 
-def start(engine, *, pipes=None, narrow=lambda _folders: None) -> None:
-    names = iter(range(100))
+def counted_sessions():
+    names = itertools.count()
+    return lambda actor: Session(f"s{next(names)}", actor)
+
+
+def start(engine, *, pipes=None, narrow=lambda _folders: None, session_factory=None) -> None:
     serve(
         Toolbox(TOOLS, engine),
         name="small",
         version="1.2",
         instructions="Be gentle.",
-        session_factory=lambda actor: Session(f"s{next(names)}", actor),
+        session_factory=session_factory or counted_sessions(),
         narrow=narrow,
         pipes=pipes,
     )

@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from filepact.domain.operation import Actor
-from filepact.faces.mcp.lines import INVALID_PARAMS, request_id
+from filepact.faces.mcp.lines import INTERNAL_ERROR, INVALID_PARAMS, request_id
 from filepact.tools.registry import Call, UnknownToolError
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Service:
         )
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
+        self._sessions_lock = threading.Lock()
         self._narrow = narrow
         self._workers = anyio.CapacityLimiter(_WORKERS)
         self._roots_asked = False
@@ -86,9 +87,6 @@ class Service:
     ) -> types.CallToolResult:
         await self._wait_for_roots()
         cancelled = threading.Event()
-        call = Call(
-            self._session(ctx), cancelled=cancelled.is_set, progress=_progress_reporter(ctx)
-        )
 
         async def watch() -> None:
             try:
@@ -96,18 +94,26 @@ class Service:
             finally:
                 cancelled.set()
 
-        def work() -> Outcome:
-            return self._toolbox.call(params.name, params.arguments or {}, call)
+        def work() -> Outcome | MCPError:
+            try:
+                call = Call(self._session(ctx), cancelled.is_set, _progress_reporter(ctx))
+                return self._toolbox.call(params.name, params.arguments or {}, call)
+            except UnknownToolError as error:
+                return MCPError(INVALID_PARAMS, str(error))
+            except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+                # The package would send the exception's text, which may name host paths.
+                _log.exception("%s could not be called", params.name)
+                return MCPError(INTERNAL_ERROR, "internal error; the server's log has the details")
 
         # A cancelled call is told so, and waited for: a change is never left half done.
         async with anyio.create_task_group() as group:
             group.start_soon(watch)
             try:
                 outcome = await anyio.to_thread.run_sync(work, limiter=self._workers)
-            except UnknownToolError as error:
-                raise MCPError(INVALID_PARAMS, str(error)) from None
             finally:
                 group.cancel_scope.cancel()
+        if isinstance(outcome, MCPError):
+            raise outcome
         return types.CallToolResult(
             content=[types.TextContent(text=outcome.text)],
             structured_content=outcome.receipt,
@@ -153,9 +159,10 @@ class Service:
         if params is not None:
             info = params.client_info
             actor = Actor("agent", _name(info.name) or "unknown", _name(info.version))
-        if actor not in self._sessions:
-            self._sessions[actor] = self._session_factory(actor)
-        return self._sessions[actor]
+        with self._sessions_lock:
+            if actor not in self._sessions:
+                self._sessions[actor] = self._session_factory(actor)
+            return self._sessions[actor]
 
 
 def _name(text: str) -> str:

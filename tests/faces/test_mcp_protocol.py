@@ -1,0 +1,696 @@
+"""The MCP face over real pipes: both eras, failures, cancellation, and hostile lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+from base64 import b64decode
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filepact.domain.operation import Session
+from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
+from filepact.faces.mcp.lines import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    LINE_LIMIT,
+    PARSE_ERROR,
+    LineReader,
+    Refusal,
+)
+from filepact.faces.mcp.opening import Opening, describe_tool
+from filepact.faces.mcp.server import Service, folder_of_uri, run
+from filepact.faces.mcp.wire import Wire
+from filepact.tools.registry import Toolbox
+
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+CLIENT = {"name": "tester", "version": "7"}
+
+
+def modern(**params) -> dict:
+    meta = {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}, CLIENT_KEY: CLIENT}
+    return {**params, "_meta": meta | params.get("_meta", {})}
+
+
+def handshake(**changes) -> dict:
+    return {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT} | changes
+
+
+# -- the two eras ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_a_handshake_settles_on_the_version_asked_for(client, version):
+    settled = client.shake_hands(version)
+    assert settled["protocolVersion"] == version
+    assert settled["serverInfo"] == {"name": "small", "version": "1.2"}
+    assert settled["instructions"] == "Be gentle."
+    assert settled["capabilities"] == {"tools": {"listChanged": False}}
+    assert client.text("read", path="a") == "one\ntwo\n"
+
+
+def test_a_handshake_with_an_unknown_version_settles_on_the_newest(client):
+    assert client.shake_hands("1999-01-01")["protocolVersion"] == "2025-11-25"
+
+
+def test_a_client_without_a_handshake_is_served_call_by_call(client):
+    discovered = client.ask("server/discover", modern())["result"]
+    assert discovered["supportedVersions"] == ["2026-07-28"]
+    assert discovered["instructions"] == "Be gentle."
+    assert discovered["_meta"][SERVER_KEY]["name"] == "small"
+    listed = client.ask("tools/list", modern())["result"]
+    assert [one["name"] for one in listed["tools"]][:2] == ["read", "write"]
+    called = client.ask("tools/call", modern(name="read", arguments={"path": "a"}))["result"]
+    assert called["content"] == [{"type": "text", "text": "one\ntwo\n"}]
+    assert called["resultType"] == "complete"
+
+
+def test_a_probe_and_a_handshake_at_once_are_both_answered(client):
+    probe = client.begin("server/discover", modern())
+    greeting = client.begin("initialize", handshake())
+    assert "result" in client.answer(probe)
+    assert client.answer(greeting)["error"]["code"] == -32022
+
+
+def test_an_unknown_version_without_a_handshake_names_the_known_ones(client):
+    refused = client.ask("tools/list", modern(_meta={VERSION_KEY: "2031-01-01"}))["error"]
+    assert refused["code"] == -32022
+    assert refused["data"]["supported"] == ["2026-07-28"]
+
+
+@pytest.mark.parametrize("method", ["resources/list", "prompts/list", "no/such/method"])
+def test_a_method_that_is_not_served_is_said_to_be_missing(client, method):
+    client.shake_hands()
+    assert client.ask(method)["error"]["code"] == -32601
+
+
+def test_a_call_before_the_handshake_is_refused(client):
+    refused = client.ask("tools/call", {"name": "read", "arguments": {"path": "a"}})
+    assert refused["error"]["code"] == INVALID_PARAMS
+
+
+# -- what is answered early is what the package would answer ----------------------------------
+
+
+class Mute(Opening):
+    """Leaves everything to the package."""
+
+    def answer(self, message):  # noqa: ARG002 - that is the point
+        return None
+
+
+@pytest.fixture
+def package(in_thread, small, engine):
+    """A client whose every question the protocol package answers."""
+    listed = [describe_tool(one) for one in small.TOOLS]
+    facts = {"name": "small", "version": "1.2", "instructions": "Be gentle."}
+
+    def work(pipes) -> None:
+        wire = Wire(*pipes, Mute(**facts, tools=listed))
+        wire.start()
+
+        async def main() -> None:
+            service = Service(
+                Toolbox(small.TOOLS, engine),
+                listed,
+                session_factory=lambda actor: Session("s", actor),
+                narrow=lambda _folders: None,
+            )
+            await run(wire, service, **facts)
+
+        anyio.run(main)
+        wire.close()
+
+    return in_thread(work), Opening(**facts, tools=listed)
+
+
+# fmt: off
+OPENINGS = [
+    [("initialize", handshake())],
+    [("initialize", handshake(protocolVersion="2024-11-05"))],
+    [("initialize", handshake(protocolVersion="2026-07-28"))],
+    [("initialize", handshake(protocolVersion=""))],
+    [("initialize", handshake(capabilities={"roots": {"listChanged": True}, "sampling": {}}))],
+    [("initialize", handshake(capabilities={"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}}))],
+    [("initialize", handshake(capabilities={"extensions": {"x/ui": {"mimeTypes": ["text/html"]}}, "experimental": {"y": {"z": 1}}}))],
+    [("initialize", handshake(capabilities={"tasks": {"list": {}, "cancel": {}}, "unheard-of": {"of": {}}}))],
+    [("initialize", handshake(clientInfo={"name": "", "version": "", "title": "T", "websiteUrl": "https://x.example"}))],
+    [("initialize", handshake()), ("tools/list", None), ("ping", None), ("tools/list", {}), ("ping", {"_meta": {}})],
+    [("initialize", handshake()), ("tools/list", {"_meta": {"progressToken": 3}})],
+    [("server/discover", modern()), ("tools/list", modern()), ("server/discover", modern())],
+    [("tools/list", modern()), ("server/discover", modern())],
+    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {"roots": {}, "elicitation": {}}}})],
+]
+LEFT_ALONE = [
+    [("initialize", None)],
+    [("initialize", {})],
+    [("initialize", handshake(protocolVersion=5))],
+    [("initialize", handshake(capabilities=[]))],
+    [("initialize", handshake(capabilities={"roots": True}))],
+    [("initialize", handshake(capabilities={"roots": {"listChanged": "perhaps"}}))],
+    [("initialize", handshake(capabilities={"sampling": {"tools": 5}}))],
+    [("initialize", handshake(capabilities={"extensions": {"x/ui": 5}}))],
+    [("initialize", handshake(clientInfo={"name": "x"}))],
+    [("initialize", handshake(clientInfo={"name": "x", "version": 5}))],
+    [("initialize", handshake(clientInfo=None))],
+    [("tools/list", None)],
+    [("ping", None)],
+    [("server/discover", None)],
+    [("server/discover", modern(_meta={VERSION_KEY: "2031-01-01"}))],
+    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28"}})],
+    [("server/discover", modern(_meta={CLIENT_KEY: "x"}))],
+    [("server/discover", {"_meta": 5})],
+]
+LATER = [
+    [("initialize", handshake()), ("tools/list", {"cursor": "x"})],
+    [("initialize", handshake()), ("tools/list", modern())],
+    [("initialize", handshake()), ("tools/call", {"name": "read", "arguments": {"path": "a"}})],
+    [("initialize", handshake()), ("initialize", handshake())],
+    [("server/discover", modern()), ("ping", modern())],
+    [("server/discover", modern()), ("tools/list", modern(cursor="x"))],
+    [("server/discover", modern()), ("tools/list", None)],
+    [("server/discover", modern()), ("initialize", handshake())],
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("questions", OPENINGS)
+def test_the_opening_answers_as_the_package_does(package, questions):
+    client, opening = package
+    for method, params in questions:
+        said = client.ask(method, params)["result"]
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        assert opening.answer(message) == said
+
+
+@pytest.mark.parametrize("questions", LEFT_ALONE + LATER)
+def test_what_is_out_of_the_ordinary_is_left_to_the_package(package, questions):
+    client, opening = package
+    said = {}
+    for method, params in questions:
+        said = client.ask(method, params)
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = opening.answer(message)
+    assert answer is None
+    assert said
+
+
+def test_notifications_and_answers_are_not_for_the_opening(package):
+    _, opening = package
+    assert opening.answer({"jsonrpc": "2.0", "method": "ping"}) is None
+    assert opening.answer({"jsonrpc": "2.0", "id": 1, "result": {}}) is None
+
+
+def test_every_question_is_answered_once(program):
+    client, process = program
+    first = client.begin("initialize", handshake())
+    client.notify("notifications/initialized")
+    questions = [first, client.begin("tools/list"), client.begin("ping")]
+    call = client.begin("tools/call", {"name": "read", "arguments": {"path": "a"}})
+    for question in [*questions, call]:
+        assert "result" in client.answer(question)
+    client.hang_up()
+    assert client.wait_for_the_end() == []
+    assert process.wait(30) == 0
+    assert process.stderr.read() == b""
+
+
+# -- tools ------------------------------------------------------------------------------------
+
+
+def test_tools_are_listed_with_title_hints_and_schemas(client):
+    client.shake_hands()
+    listed = {one["name"]: one for one in client.ask("tools/list")["result"]["tools"]}
+    assert list(listed) == ["read", "write", "fail", "wait", "meet", "chatter", "who"]
+    assert listed["read"]["title"] == "Read"
+    assert listed["read"]["description"] == "Read a file."
+    assert listed["read"]["annotations"] == {
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    }
+    assert "outputSchema" not in listed["read"]
+    assert listed["write"]["annotations"]["readOnlyHint"] is False
+    assert listed["write"]["annotations"]["destructiveHint"] is True
+    assert "createDirs" in listed["write"]["inputSchema"]["properties"]
+    assert listed["write"]["outputSchema"]["required"] == ["operation", "status", "files"]
+
+
+def test_a_reading_tool_answers_text_and_nothing_else(client):
+    client.shake_hands()
+    assert client.call("read", path="a") == {
+        "content": [{"type": "text", "text": "one\ntwo\n"}],
+        "isError": False,
+    }
+
+
+def test_bytes_come_in_base64(client):
+    client.shake_hands()
+    assert b64decode(client.text("read", path="a", raw="true")) == b"one\ntwo\n"
+
+
+def test_a_writing_tool_answers_text_and_its_receipt(client, engine):
+    client.shake_hands()
+    answer = client.call("write", path="b", content="x", create_dirs=True)
+    assert answer["content"] == [{"type": "text", "text": "Done: write b."}]
+    assert answer["structuredContent"] == {
+        "operation": "c0123456789",
+        "status": "applied",
+        "files": [{"path": "b", "before": None, "after": "0" * 12, "added": 1, "removed": 0}],
+    }
+    assert engine.files["b"] == "x"
+
+
+# fmt: off
+FAILURES = [
+    ("read", {"path": "gone"}, "NOT_FOUND: gone: no such file\nLook again."),
+    ("read", {}, "INVALID_PARAMS: path is missing"),
+    ("write", {"file_path": "b", "content": "x"}, "INVALID_PARAMS: unknown parameter file_path, did you mean path?"),
+    ("fail", {}, "INTERNAL: fail failed unexpectedly"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+@pytest.mark.parametrize(("tool", "arguments", "said"), FAILURES)
+def test_a_failed_tool_says_why(client, era, tool, arguments, said):
+    if era == "handshake":
+        client.shake_hands()
+        answer = client.call(tool, **arguments)
+    else:
+        params = modern(name=tool, arguments=arguments)
+        answer = client.ask("tools/call", params)["result"]
+    assert answer["isError"] is True
+    assert answer["content"][0]["text"].startswith(said)
+    assert "structuredContent" not in answer
+    assert "somebody" not in str(answer)
+
+
+def test_an_unknown_tool_is_an_error_that_names_the_known_ones(client):
+    client.shake_hands()
+    refused = client.ask("tools/call", {"name": "explode", "arguments": {}})["error"]
+    assert refused["code"] == INVALID_PARAMS
+    assert "known: read, write" in refused["message"]
+
+
+def test_a_session_that_cannot_be_made_is_an_error_that_tells_nothing(in_thread, small, engine):
+    def no_session(_actor):
+        raise OSError("/home/somebody/state")
+
+    def work(pipes) -> None:
+        small.start(engine, pipes=pipes, session_factory=no_session)
+
+    client = in_thread(work)
+    client.shake_hands()
+    refused = client.ask("tools/call", {"name": "who"})["error"]
+    assert refused["code"] == INTERNAL_ERROR
+    assert "somebody" not in refused["message"]
+
+
+def test_a_call_may_leave_its_arguments_out(client):
+    client.shake_hands()
+    answer = client.ask("tools/call", {"name": "who"})["result"]
+    assert answer["content"][0]["text"] == "s0 tester 7"
+
+
+def test_an_answer_that_is_not_utf_8_arrives_in_escapes(client):
+    client.shake_hands()
+    assert client.text("read", path="odd") == "name \\udcff end"
+
+
+def test_a_large_answer_arrives_whole_also_through_pipes_that_do_not_block(
+    in_thread, small, engine
+):
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes), blocking=False)
+    client.shake_hands()
+    assert client.text("read", path="large") == "x" * small.LARGE
+
+
+def test_several_calls_run_at_once(client):
+    client.shake_hands()
+    calls = [client.begin("tools/call", {"name": "meet"}) for _ in range(3)]
+    for call in calls:
+        assert client.answer(call)["result"]["content"][0]["text"] == "met"
+
+
+# -- who calls --------------------------------------------------------------------------------
+
+
+def test_a_client_has_one_session_in_its_own_name(client):
+    client.shake_hands()
+    assert {client.text("who"), client.text("who")} == {"s0 tester 7"}
+
+
+def test_without_a_handshake_each_name_has_its_session(client):
+    def who(**meta) -> str:
+        params = modern(name="who", arguments={}, _meta=meta)
+        return client.ask("tools/call", params)["result"]["content"][0]["text"]
+
+    other = {"name": "other\n\x1b[31m", "version": "1"}
+    assert [who(), who(**{CLIENT_KEY: other}), who()] == [
+        "s0 tester 7",
+        "s1 other[31m 1",
+        "s0 tester 7",
+    ]
+    nameless = {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}}
+    answer = client.ask("tools/call", {"name": "who", "arguments": {}, "_meta": nameless})
+    assert answer["result"]["content"][0]["text"] == "s2 unknown"
+
+
+# -- cancellation and progress ----------------------------------------------------------------
+
+
+def test_a_cancelled_call_is_told_so_and_not_answered(client, engine):
+    client.shake_hands()
+    call = client.begin("tools/call", {"name": "wait", "_meta": {"progressToken": "t"}})
+    client.notes.get(timeout=30)
+    client.notify("notifications/cancelled", requestId=call, reason="enough")
+    assert engine.cancelled.wait(30)
+    assert client.ask("ping")["result"] == {}
+    client.hang_up()
+    assert client.wait_for_the_end() == []
+
+
+def test_a_stray_cancellation_is_ignored(client):
+    client.shake_hands()
+    done = client.begin("tools/call", {"name": "who"})
+    client.answer(done)
+    for stray in (done, 10**6, "x", None, [1], {}):
+        client.notify("notifications/cancelled", requestId=stray)
+    client.send({"jsonrpc": "2.0", "method": "notifications/cancelled"})
+    assert client.text("who") == "s0 tester 7"
+
+
+def test_progress_is_told_a_few_times_a_second(client):
+    client.shake_hands()
+    params = {"name": "wait", "arguments": {"steps": 60}, "_meta": {"progressToken": 0}}
+    assert client.ask("tools/call", params)["result"]["content"][0]["text"] == "done"
+    told = [client.notes.get_nowait()["params"] for _ in range(client.notes.qsize())]
+    values = [one["progress"] for one in told]
+    assert values == sorted(set(values))
+    assert 2 <= len(told) < 30
+    assert {one["progressToken"] for one in told} == {0}
+    assert told[0]["message"] == "step 0"
+
+
+def test_without_a_token_no_progress_is_told(client):
+    client.shake_hands()
+    assert client.text("wait", steps=3) == "done"
+    assert client.notes.empty()
+
+
+# -- the client's folders ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def narrowed():
+    return []
+
+
+@pytest.fixture
+def rooted(in_thread, small, engine, narrowed):
+    """A client whose folders are recorded; one of them makes the server say something."""
+
+    def narrow(folders):
+        narrowed.append(list(folders))
+        return "a folder is outside" if "/outside" in folders else None
+
+    return in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow))
+
+
+def tell_folders(client, *uris) -> None:
+    question = client.asked.get(timeout=30)
+    assert question["method"] == "roots/list"
+    roots = [{"uri": uri} for uri in uris]
+    client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": roots}})
+
+
+def test_the_clients_folders_narrow_before_the_first_call(rooted, narrowed, caplog):
+    rooted.shake_hands(roots={"listChanged": True})
+    call = rooted.begin("tools/call", {"name": "who"})
+    tell_folders(rooted, "file:///a%20b/%25c", "file://localhost/d", "file:///outside")
+    rooted.answer(call)
+    assert narrowed == [["/a b/%c", "/d", "/outside"]]
+    assert "a folder is outside" in caplog.text
+
+
+def test_folders_that_change_are_asked_for_again(rooted, narrowed):
+    rooted.shake_hands(roots={"listChanged": True})
+    tell_folders(rooted, "file:///a")
+    rooted.text("who")
+    rooted.notify("notifications/roots/list_changed")
+    tell_folders(rooted, "file:///b")
+    rooted.text("who")
+    rooted.hang_up()
+    rooted.wait_for_the_end()
+    assert narrowed == [["/a"], ["/b"]]
+
+
+def test_no_folder_of_this_machine_narrows_nothing(rooted, narrowed):
+    rooted.shake_hands(roots={})
+    tell_folders(rooted, "file://server/share", "file:///nul%00")
+    rooted.text("who")
+    assert narrowed == []
+
+
+# fmt: off
+URIS = [
+    ("file:///a/b", "/a/b"),
+    ("file:///a%2520b", "/a%20b"),
+    ("file:///%ff", "/\udcff"),
+    ("file://localhost/a", "/a"),
+    ("file://elsewhere/a", None),
+    ("file:a", None),
+    ("https://example.org/a", None),
+    ("/a", None),
+    ("", None),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("uri", "folder"), URIS)
+def test_a_file_uri_is_decoded_once(uri, folder):
+    assert folder_of_uri(uri) == folder
+
+
+def test_a_client_that_refuses_to_tell_is_served(rooted, narrowed):
+    rooted.shake_hands(roots={})
+    question = rooted.asked.get(timeout=30)
+    error = {"code": -32601, "message": "no"}
+    rooted.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+    assert rooted.text("who") == "s0 tester 7"
+    assert narrowed == []
+
+
+def test_a_client_that_tells_nonsense_is_served(rooted, narrowed):
+    rooted.shake_hands(roots={})
+    question = rooted.asked.get(timeout=30)
+    rooted.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": 5}})
+    assert rooted.text("who") == "s0 tester 7"
+    assert narrowed == []
+
+
+def test_a_client_that_never_tells_is_served_all_the_same(rooted, narrowed):
+    rooted.shake_hands(roots={})
+    assert rooted.text("who") == "s0 tester 7"
+    assert rooted.text("who") == "s0 tester 7"
+    assert narrowed == []
+
+
+def test_a_client_without_folders_is_not_asked(rooted):
+    rooted.shake_hands()
+    rooted.text("who")
+    assert rooted.asked.empty()
+
+
+# -- hostile and broken lines -----------------------------------------------------------------
+
+DEEP = 100_000
+
+# fmt: off
+LINES = [
+    (b"[" * DEEP + b"]" * DEEP, PARSE_ERROR, None),
+    (b'{"jsonrpc":"2.0","id":7,"method":"x","params":' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}", PARSE_ERROR, None),
+    (b"{", PARSE_ERROR, None),
+    (b"not json", PARSE_ERROR, None),
+    (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', PARSE_ERROR, None),
+    (b'{"jsonrpc":"2.0","id":"q","method":"ping","params":{"x":"\\ud800"}}', PARSE_ERROR, "q"),
+    (b'"\\ud800"', PARSE_ERROR, None),
+    (b"x" * (LINE_LIMIT + 1), INVALID_REQUEST, None),
+    (b"[]", INVALID_REQUEST, None),
+    (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', INVALID_REQUEST, None),
+    (b"5", INVALID_REQUEST, None),
+    (b"null", INVALID_REQUEST, None),
+    (b"{}", INVALID_REQUEST, None),
+    (b'{"id":"q","method":"ping"}', INVALID_REQUEST, "q"),
+    (b'{"jsonrpc":"1.0","id":"q","method":"ping"}', INVALID_REQUEST, "q"),
+    (b'{"jsonrpc":"2.0","id":"q"}', INVALID_REQUEST, "q"),
+    (b'{"jsonrpc":"2.0","id":"q","method":5}', INVALID_REQUEST, "q"),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST, None),
+    (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', INVALID_REQUEST, None),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', INVALID_REQUEST, None),
+    (b'{"jsonrpc":"2.0","id":"q","method":"ping","params":[1]}', INVALID_PARAMS, "q"),
+    (b'{"jsonrpc":"2.0","id":"q","method":"tools/call","params":{"name":5}}', INVALID_PARAMS, "q"),
+    (b'{"jsonrpc":"2.0","id":"q","method":"tools/call","params":{"name":"who","arguments":[1]}}', INVALID_PARAMS, "q"),
+]
+IGNORED = [
+    b"",
+    b"   \t ",
+    b"Content-Length: 52",
+    b"Content-Type: application/vscode-jsonrpc; charset=utf-8\r",
+    b'{"jsonrpc":"2.0","id":99,"result":{}}',
+    b'{"jsonrpc":"2.0","id":99,"error":{"code":1,"message":"x"}}',
+    b'{"jsonrpc":"2.0","id":99,"error":5}',
+    b'{"jsonrpc":"2.0","id":99,"result":5}',
+    b'{"jsonrpc":"2.0","result":{}}',
+    b'{"jsonrpc":"2.0","method":"no/such/notification"}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":null}',
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("line", "code", "wanted"), LINES)
+def test_a_line_that_is_no_message_is_refused_and_the_server_lives(client, line, code, wanted):
+    client.shake_hands()
+    client.send(line + b"\n")
+    assert client.answer(wanted)["error"]["code"] == code
+    assert client.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize("line", IGNORED)
+def test_a_line_that_asks_nothing_is_ignored(client, line):
+    client.shake_hands()
+    client.send(line + b"\n")
+    assert client.ask("ping")["result"] == {}
+    client.hang_up()
+    assert client.wait_for_the_end() == []
+
+
+def test_a_hundred_megabytes_without_a_line_end_are_refused_once(client):
+    client.shake_hands()
+    for _ in range(100):
+        client.send(b"x" * 1_000_000)
+    client.send(b"\n")
+    assert client.answer(None)["error"]["code"] == INVALID_REQUEST
+    assert client.ask("ping")["result"] == {}
+    client.hang_up()
+    assert client.wait_for_the_end() == []
+
+
+def test_a_header_before_each_message_is_skipped(client):
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake()})
+    client.send(f"Content-Length: {len(body)}\r\n\r\n{body}\n".encode())
+    assert "result" in client.answer(1)
+
+
+@given(st.lists(st.integers(0, 200), max_size=8))
+def test_messages_are_the_same_however_the_bytes_are_cut(cuts):
+    stream = b'{"jsonrpc":"2.0","id":1,"method":"a"}\r\n\n{"x\n' + b"y" * 60 + b"\n"
+    stream += b'{"jsonrpc":"2.0","method":"\xc3\xa4"}'
+    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    reader = LineReader(limit=50)
+    found = []
+    for start, end in itertools.pairwise(places):
+        found += reader.feed(stream[start:end])
+    found += reader.end()
+    assert [one.code if isinstance(one, Refusal) else one["method"] for one in found] == [
+        "a",
+        PARSE_ERROR,
+        INVALID_REQUEST,
+        "ä",
+    ]
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_break_the_reader(data):
+    reader = LineReader()
+    for item in [*reader.feed(data + b"\n" + data), *reader.end()]:
+        json.dumps(item.reply if isinstance(item, Refusal) else item)
+
+
+# -- beginning and end ------------------------------------------------------------------------
+
+
+def test_instructions_that_are_too_long_are_a_mistake_of_ours(small, engine):
+    with pytest.raises(ValueError, match="too long"):
+        serve(
+            Toolbox(small.TOOLS, engine),
+            name="x",
+            version="1",
+            instructions="x" * (INSTRUCTIONS_LIMIT + 1),
+            session_factory=lambda actor: actor,
+            narrow=lambda _folders: None,
+        )
+
+
+def test_half_a_message_and_the_end_is_a_clean_exit(program):
+    client, process = program
+    client.send(b'{"jsonrpc":"2.0","id":1,"meth')
+    client.hang_up()
+    (refused,) = client.wait_for_the_end()
+    assert refused["error"]["code"] == PARSE_ERROR
+    assert process.wait(30) == 0
+
+
+def test_a_script_that_is_piped_in_is_answered_whole(client):
+    client.shake_hands()
+    calls = [
+        client.begin("tools/call", {"name": "wait", "arguments": {"steps": 20}}) for _ in range(3)
+    ]
+    client.hang_up()
+    answers = {one["id"]: one for one in client.wait_for_the_end()}
+    assert [answers[call]["result"]["content"][0]["text"] for call in calls] == ["done"] * 3
+
+
+def test_a_call_that_lasts_is_cancelled_when_the_client_has_left(client, engine):
+    client.shake_hands()
+    client.begin("tools/call", {"name": "wait"})
+    client.hang_up()
+    (answer,) = client.wait_for_the_end()
+    assert answer["result"]["content"][0]["text"] == "cancelled"
+    assert engine.cancelled.is_set()
+
+
+def test_the_server_leaves_when_nobody_takes_its_answers(small, engine):
+    server_in, to_server = os.pipe()
+    nobody, server_out = os.pipe()
+    os.close(nobody)
+    os.write(to_server, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
+    small.start(engine, pipes=(server_in, server_out))
+    for descriptor in (server_in, to_server, server_out):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_cleanly_also_during_a_call(program, number):
+    client, process = program
+    client.shake_hands()
+    client.begin("tools/call", {"name": "wait", "_meta": {"progressToken": 1}})
+    client.notes.get(timeout=30)
+    process.send_signal(number)
+    assert process.wait(30) == 0
+    assert process.stderr.read() == b""
+
+
+def test_nothing_but_the_protocol_reaches_standard_output(program):
+    client, process = program
+    client.shake_hands()
+    assert client.text("chatter") == "read '' and b''"
+    client.hang_up()
+    client.wait_for_the_end()
+    assert process.wait(30) == 0
+    said = process.stderr.read()
+    for word in (b"print", b"descriptor", b"child"):
+        assert word in said
+    assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in client.raw)
