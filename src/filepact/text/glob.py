@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from filepact.errors import SearchFailedError
 from filepact.text.wildcard import WildcardError, translate
 
-__all__ = ["MAX_ALTERNATIVES", "MAX_LENGTH", "MAX_STARS", "Glob"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["MAX_ALTERNATIVES", "MAX_LENGTH", "MAX_STARS", "Glob", "compile_filter"]
 
 MAX_LENGTH: Final = 1_000
 """Longest pattern, in characters."""
@@ -135,7 +138,28 @@ class Glob:
             return True
         if self._on_path is not None and self._on_path.fullmatch(path):
             return True
-        return is_dir and self._on_directory is not None and self._on_directory.matches(path)
+        return is_dir and self.matches_folder(path)
+
+    @property
+    def finds_folders(self) -> bool:
+        """Whether an alternative ends with a slash, so that folders are asked for."""
+        return self._on_directory is not None
+
+    def matches_folder(self, path: str) -> bool:
+        """Whether a folder matches an alternative that asks for folders."""
+        return self._on_directory is not None and self._on_directory.matches(path)
+
+
+def compile_filter(pattern: str) -> Callable[[str], bool]:
+    """A question about files for a glob with braces; ``!`` before the glob turns it round.
+
+    Raises:
+        SearchFailedError: See :meth:`Glob.parse`.
+    """
+    if pattern.startswith("!"):
+        unwanted = Glob.parse(pattern[1:], braces=True)
+        return lambda path: not unwanted.matches(path)
+    return Glob.parse(pattern, braces=True).matches
 
 
 def _alternation(sources: list[str]) -> re.Pattern[str] | None:

@@ -1,0 +1,91 @@
+"""Find files by a glob on their path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.fs.walk import walk
+from filepact.text.glob import Glob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.fs.root import Root
+
+__all__ = ["Found", "find_files"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to one search for names.
+
+    Attributes:
+        paths: What was found, in path order, relative to the root; folders end with a slash.
+        total: How many there are, shown or not.
+        total_is_floor: Whether there may be more than ``total``.
+        unreadable: Folders that could not be read.
+        cancelled: Whether the search ended because the caller said so.
+        looked_at: Files and folders that were compared.
+    """
+
+    pattern: str
+    paths: tuple[str, ...]
+    total: int
+    total_is_floor: bool
+    unreadable: tuple[str, ...] = ()
+    cancelled: bool = False
+    looked_at: int = 0
+
+
+def find_files(
+    root: Root,
+    base: str,
+    pattern: str,
+    *,
+    allow: Callable[[str, bool], bool],
+    cancelled: Callable[[], bool] = lambda: False,
+    limit: int = 100,
+) -> Found:
+    """Files and links below a folder whose path matches; ignored entries are left out.
+
+    Args:
+        root: Where the names begin.
+        base: A folder, as a canonical path.
+        pattern: A glob, compared with paths below the base.  With a slash at its end it finds
+            folders; with ``!`` before it everything that it does not match.
+        allow: The guard's question.
+        cancelled: Asked before each folder; true ends the search.
+        limit: Most paths to return; the rest is only counted.
+
+    Raises:
+        SearchFailedError: The pattern cannot be understood.
+    """
+    inverted = pattern.startswith("!")
+    glob = Glob.parse(pattern[inverted:], braces=True)
+    folders = glob.finds_folders and not inverted
+    skip = 0 if base == "." else len(base) + 1
+    paths: list[str] = []
+    total = looked_at = 0
+    with walk(root, base, allow=allow, cancelled=cancelled) as entries:
+        for entry in entries:
+            looked_at += 1
+            if entry.kind == "other":
+                continue
+            if is_dir := entry.kind == "folder":
+                found = folders and glob.matches_folder(entry.path[skip:])
+            else:
+                found = glob.matches(entry.path[skip:]) is not inverted
+            if found:
+                total += 1
+                if total <= limit:
+                    paths.append(f"{entry.path}/" if is_dir else entry.path)
+        return Found(
+            pattern,
+            tuple(paths),
+            total,
+            not entries.complete,
+            tuple(entries.unreadable),
+            entries.cancelled,
+            looked_at,
+        )

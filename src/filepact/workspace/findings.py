@@ -1,0 +1,149 @@
+"""What searches found, as the text that the tools print.
+
+The last line stands in brackets: totals, what was left out and why, and how to get the rest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from filepact.text.shown import shown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from filepact.workspace.find import Found
+    from filepact.workspace.grep import Grepped
+
+__all__ = ["MAX_CHARACTERS", "render_found", "render_grepped"]
+
+MAX_CHARACTERS: Final = 40_000
+"""Most characters of results; what does not fit is on the next page."""
+
+_NAMED = 3
+
+
+def _same(path: str) -> str:
+    return path
+
+
+def render_found(found: Found, *, show: Callable[[str], str] = _same) -> str:
+    """One path a line, then the totals.
+
+    Args:
+        found: The answer.
+        show: How a root-relative path is called; control characters are escaped after it.
+    """
+    lines: list[str] = []
+    used = 0
+    for path in found.paths:
+        line = shown_name(show(path))
+        used += len(line) + 1
+        if used > MAX_CHARACTERS:
+            break
+        lines.append(line)
+    total = _count(found.total, "file", floor=found.total_is_floor)
+    if found.pattern.endswith("/"):
+        total = _count(found.total, "folder", floor=found.total_is_floor)
+    if not found.total:
+        words = [f"nothing matches {found.pattern}"]
+        if found.total_is_floor:
+            words.append("not everything was looked at")
+    elif len(lines) < found.total:
+        more = "max_results" if len(lines) == len(found.paths) else "a narrower pattern"
+        words = [f"first {len(lines):,} of {total}", f"{more} gets others"]
+    else:
+        words = [total]
+    words += _left_out(found.unreadable, "not readable", show)
+    if found.cancelled:
+        words.append("cancelled")
+    return "\n".join([*lines, f"[{' | '.join(words)}]"])
+
+
+def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same) -> str:
+    """Results by mode, then the totals.
+
+    Mode ``content``: ``file:line: text`` for matches, ``file-line- text`` for context, ``--``
+    between groups.  Mode ``files``: one path a line.  Mode ``count``: ``path: matches``.
+
+    Args:
+        result: The answer.
+        show: How a root-relative path is called; control characters are escaped after it.
+    """
+    lines: list[str] = []
+    used = sent = 0
+    for text, hits in _rows(result, show):
+        if lines and used + len(text) + 1 > MAX_CHARACTERS:
+            break
+        used += len(text) + 1
+        sent += hits
+        lines.append(text)
+    if lines and lines[-1] == "--":
+        lines.pop()
+    return "\n".join([*lines, f"[{' | '.join(_totals(result, sent, show))}]"])
+
+
+def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:
+    """Each line of the answer, and how many results begin on it."""
+    context = any(not line.matched for f in result.files for g in f.groups for line in g)
+    first = True
+    for file in result.files:
+        name = shown_name(show(file.path))
+        if result.mode != "content":
+            yield (name if result.mode == "files" else f"{name}: {file.count:,}"), 1
+            continue
+        for group in file.groups:
+            if context and not first:
+                yield "--", 0
+            first = False
+            for line in group:
+                mark = ":" if line.matched else "-"
+                yield f"{name}{mark}{line.number}{mark} {line.text}", line.hits
+
+
+def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]:
+    floor = result.total_is_floor
+    unit = "match" if result.mode == "content" else "file"
+    total = _count(result.total, unit, floor=floor)
+    if not result.total:
+        words = [f"no matches in {_count(result.searched, 'file')}"]
+        words += [_BAR] if "\\|" in result.pattern else []
+    elif result.offset >= result.total:
+        words = [f"offset {result.offset:,} is past the end: {total}"]
+    elif result.offset or sent < result.total:
+        first, last = result.offset + 1, result.offset + sent
+        plural = "matches" if unit == "match" else "files"
+        words = [f"{plural} {first:,}-{last:,} of {total}"]
+    else:
+        words = [total]
+    if result.mode == "content" and result.files and not result.offset and sent == result.total:
+        words[0] += f" in {_count(len(result.files), 'file')}"
+    if result.mode == "count" and result.total:
+        words.append(_count(result.matches, "match", floor=floor))
+    if result.offset + sent < result.total:
+        words.append(f"next: offset={result.offset + sent}")
+    if result.stopped:
+        why = "out of time" if result.stopped == "time" else "cancelled"
+        words.append(f"{why}, so results are partial")
+    if result.binary:
+        words.append(f"{_count(result.binary, 'binary file')} skipped")
+    words += _left_out(result.large, "over 64 MB, not searched", show)
+    words += _left_out(result.slow, "the pattern took too long in", show)
+    words += _left_out(result.unreadable, "not readable", show)
+    return words
+
+
+_BAR = r"note: \| means the character |; alternatives are written a|b"
+
+
+def _count(count: int, unit: str, *, floor: bool = False) -> str:
+    plural = f"{unit}es" if unit.endswith("ch") else f"{unit}s"
+    return f"{'at least ' if floor else ''}{count:,} {unit if count == 1 else plural}"
+
+
+def _left_out(paths: Sequence[str], why: str, show: Callable[[str], str]) -> list[str]:
+    if not paths:
+        return []
+    names = ", ".join(shown_name(show(path)) for path in paths[:_NAMED])
+    more = f" (+{len(paths) - _NAMED:,} more)" if len(paths) > _NAMED else ""
+    return [f"{why}: {names}{more}"]

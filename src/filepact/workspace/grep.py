@@ -1,0 +1,357 @@
+"""Search the contents of the files below a folder."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
+from filepact.fs.walk import walk
+from filepact.text.glob import compile_filter
+from filepact.text.match import searchable
+from filepact.text.shown import shown_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.fs.root import Root
+    from filepact.text.match import Hit, Query
+
+__all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "Grepped", "Line", "grep"]
+
+FILE_LIMIT: Final = 64 << 20
+"""Largest file that is searched, in bytes."""
+
+_COUNT_SECONDS = 1.0
+_COUNT_BYTES = 64 << 20
+_STEP_SECONDS = 2.0
+_PROGRESS_EVERY = 200
+_MOST_LINES = 50
+"""Most lines of one multiline match that are shown."""
+
+GrepMode = Literal["content", "files", "count"]
+Stopped = Literal["", "time", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is shown.
+
+    Attributes:
+        number: 1-based.
+        matched: Whether it is part of a match; else it is context.
+        hits: How many matches begin on it.
+    """
+
+    number: int
+    text: str
+    matched: bool
+    hits: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileMatches:
+    """What was found in one file.
+
+    Attributes:
+        path: Relative to the root.
+        count: Matches in the file, as far as they were counted.
+        groups: Runs of consecutive lines; empty but in mode ``content``.
+    """
+
+    path: str
+    count: int
+    groups: tuple[tuple[Line, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grepped:
+    """The answer to one search.
+
+    Attributes:
+        files: Files in path order, with what is shown of them.
+        total: All matches (mode ``content``) or matching files (other modes), shown or not.
+        matches: All matches, where they were counted.
+        total_is_floor: Whether there may be more than ``total``.
+        offset: How many were skipped.
+        shown: How many are in ``files``.
+        searched: Files that were looked into.
+        binary: Files skipped because they hold no text.
+        large: Files skipped because they are over ``FILE_LIMIT``.
+        slow: Files given up because the pattern took too long there.
+        unreadable: Files and folders that could not be read.
+        stopped: Why the search ended early.
+    """
+
+    pattern: str
+    mode: GrepMode
+    files: tuple[FileMatches, ...]
+    total: int
+    matches: int
+    total_is_floor: bool
+    offset: int
+    shown: int
+    searched: int
+    binary: int = 0
+    large: tuple[str, ...] = ()
+    slow: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    stopped: Stopped = ""
+
+
+def grep(
+    root: Root,
+    base: str,
+    query: Query,
+    *,
+    allow: Callable[[str, bool], bool],
+    cancelled: Callable[[], bool] = lambda: False,
+    glob: str = "**/*",
+    limit: int = 50,
+    offset: int = 0,
+    context: int = 0,
+    mode: GrepMode = "content",
+    progress: Callable[[int, str], None] = lambda _done, _what: None,
+    overlay: Callable[[str], bytes | None] = lambda _path: None,
+    time_limit: float = 20.0,
+) -> Grepped:
+    """Search a file, or the files below a folder, in path order.
+
+    When ``limit`` is reached the search goes on for a moment only to count.
+
+    Args:
+        root: Where the names begin.
+        base: A file or folder, as a canonical path; a file is searched whatever ``glob`` says.
+        query: What to look for.
+        allow: The guard's question; a file it refuses is never opened.
+        cancelled: Asked between files and within long ones.
+        glob: Only files whose path below the base matches; ``!`` before it turns it round.
+        limit: Most matches (mode ``content``) or files to return.
+        offset: How many of these to skip.
+        context: Lines shown before and after each match.
+        mode: Lines, names of files, or a count for each file.
+        progress: Told now and then how many files were searched, and the last of them.
+        overlay: Newer bytes of a file than those on disk, if somebody has them.
+        time_limit: Seconds until the search ends with what it has.
+
+    Raises:
+        SearchFailedError: The glob cannot be understood.
+        PathBlockedError: The base is a file that ``allow`` refuses.
+    """
+    accepts = compile_filter(glob)
+    run = _Run(query, mode, limit, offset, context, cancelled, time.monotonic() + time_limit)
+    if root.place(base).kind == "file":
+        if not allow(base, False):
+            raise PathBlockedError(f"{base}: may not be read", path=base)
+        run.file(base, overlay, partial(_stream, root, base))
+        return run.answer()
+    skip = 0 if base == "." else len(base) + 1
+    with walk(root, base, allow=allow, cancelled=run.ended) as entries:
+        for entry in entries:
+            if entry.kind != "file" or not accepts(entry.path[skip:]):
+                continue
+            if run.ended():
+                break
+            run.file(entry.path, overlay, partial(entry.read, limit=FILE_LIMIT))
+            if run.searched % _PROGRESS_EVERY == 0:
+                progress(run.searched, entry.path)
+        run.unreadable += entries.unreadable
+        run.floor = run.floor or not entries.complete
+    return run.answer()
+
+
+def _stream(root: Root, path: str) -> bytes:
+    with root.stream(path) as (stream, size):
+        data = b"" if size > FILE_LIMIT else stream.read(FILE_LIMIT + 1)
+    if max(size, len(data)) > FILE_LIMIT:
+        raise TooLargeError(f"{path}: over {FILE_LIMIT:,} bytes", path=path)
+    return data
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one search has found so far."""
+
+    query: Query
+    mode: GrepMode
+    limit: int
+    offset: int
+    context: int
+    cancelled: Callable[[], bool]
+    deadline: float
+    files: list[FileMatches] = field(default_factory=list)
+    total: int = 0
+    matches: int = 0
+    shown: int = 0
+    searched: int = 0
+    binary: int = 0
+    floor: bool = False
+    stopped: Stopped = ""
+    large: list[str] = field(default_factory=list)
+    slow: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    bytes_left: int = _COUNT_BYTES
+    enough: bool = False
+
+    def ended(self) -> bool:
+        """Whether to stop now: cancelled, out of time, or counted long enough."""
+        if self.enough and self.bytes_left <= 0:
+            self.floor = True
+            return True
+        if self.cancelled():
+            self.stopped = "cancelled"
+        elif time.monotonic() > self.deadline:
+            # Once there is enough to show, more time was only granted for counting.
+            self.stopped = "" if self.enough else "time"
+        else:
+            return False
+        self.floor = True
+        return True
+
+    def file(
+        self, path: str, overlay: Callable[[str], bytes | None], read: Callable[[], bytes]
+    ) -> None:
+        """Search one file; a file that cannot be searched is noted."""
+        try:
+            newer = overlay(path)
+            data = read() if newer is None else newer
+        except TooLargeError:
+            self.large.append(path)
+            return
+        except FilepactError:
+            self.unreadable.append(path)
+            return
+        text = searchable(data, name=path)
+        if text is None:
+            self.binary += 1
+            return
+        self.searched += 1
+        if self.enough:
+            self.bytes_left -= len(text)
+        try:
+            self._search(path, self.query.prepare(text))
+        except TimedOutError:
+            self.floor = True
+            if not self.stopped and not self.ended():
+                self.slow.append(path)
+
+    def answer(self) -> Grepped:
+        return Grepped(
+            pattern=self.query.pattern,
+            mode=self.mode,
+            files=tuple(self.files),
+            total=self.total,
+            matches=self.matches,
+            total_is_floor=self.floor,
+            offset=self.offset,
+            shown=self.shown,
+            searched=self.searched,
+            binary=self.binary,
+            large=tuple(self.large),
+            slow=tuple(self.slow),
+            unreadable=tuple(self.unreadable),
+            stopped=self.stopped,
+        )
+
+    def _search(self, path: str, text: bytes) -> None:
+        seconds = max(0.05, min(_STEP_SECONDS, self.deadline - time.monotonic()))
+        if self.mode == "content":
+            self._search_lines(path, text, seconds)
+            return
+        if self.mode == "files":
+            found = next(self.query.spans(text, stop=self.ended, seconds=seconds), None)
+            count = int(found is not None)
+        else:
+            count = self.query.count(text, stop=self.ended, seconds=seconds)
+        if count:
+            self.total += 1
+            self.matches += count
+            if self.offset < self.total <= self.offset + self.limit:
+                self.files.append(FileMatches(path, count))
+                self._note_shown(1)
+
+    def _search_lines(self, path: str, text: bytes, seconds: float) -> None:
+        if self.enough:
+            count = self.query.count(text, stop=self.ended, seconds=seconds)
+            self.total += count
+            self.matches += count
+            return
+        kept: list[Hit] = []
+        count = 0
+        try:
+            for hit in self.query.hits(text, stop=self.ended, seconds=seconds):
+                count += 1
+                if self.offset < self.total + count <= self.offset + self.limit:
+                    kept.append(hit)
+        finally:
+            self.total += count
+            self.matches += count
+            if kept:
+                groups = _groups(text, kept, self.context)
+                self.files.append(FileMatches(path, count, groups))
+                self._note_shown(len(kept))
+
+    def _note_shown(self, count: int) -> None:
+        self.shown += count
+        if self.shown >= self.limit:
+            self.enough = True
+            self.deadline = min(self.deadline, time.monotonic() + _COUNT_SECONDS)
+
+
+# -- lines ------------------------------------------------------------------------------------
+
+
+def _groups(text: bytes, hits: list[Hit], context: int) -> tuple[tuple[Line, ...], ...]:
+    """The lines of some matches with their context, each line once, in runs."""
+    lines: dict[int, Line] = {}
+    for hit in hits:
+        _add_before(lines, text, hit, context)
+        at = _add_match(lines, text, hit)
+        for number in range(hit.last_line + 1, hit.last_line + 1 + context):
+            if at >= len(text):
+                break
+            end = _line_end(text, at)
+            if number not in lines:
+                lines[number] = Line(number, shown_line(text, at, end), matched=False)
+            at = end + 1
+    groups: list[list[Line]] = []
+    for number in sorted(lines):
+        if not groups or groups[-1][-1].number < number - 1:
+            groups.append([])
+        groups[-1].append(lines[number])
+    return tuple(map(tuple, groups))
+
+
+def _add_before(lines: dict[int, Line], text: bytes, hit: Hit, context: int) -> None:
+    end = hit.line_start - 1
+    for number in range(hit.line - 1, max(0, hit.line - 1 - context), -1):
+        if number in lines:
+            return
+        start = text.rfind(b"\n", 0, end) + 1
+        lines[number] = Line(number, shown_line(text, start, end), matched=False)
+        end = start - 1
+
+
+def _add_match(lines: dict[int, Line], text: bytes, hit: Hit) -> int:
+    """Add the lines of one match; returns the offset behind the last of them."""
+    at, focus = hit.line_start, hit.start
+    last = min(hit.last_line, hit.line + _MOST_LINES - 1)
+    for number in range(hit.line, last + 1):
+        end = _line_end(text, at)
+        earlier = lines.get(number)
+        begins = int(number == hit.line) + (earlier.hits if earlier else 0)
+        shown = shown_line(text, at, end, focus=focus)
+        if earlier is not None and earlier.matched:
+            shown = earlier.text
+        if number == last and last < hit.last_line:
+            shown += f" [+{hit.last_line - last:,} lines of this match]"
+        lines[number] = Line(number, shown, matched=True, hits=begins)
+        at = focus = end + 1
+    return hit.line_end + 1
+
+
+def _line_end(text: bytes, at: int) -> int:
+    end = text.find(b"\n", at)
+    return len(text) if end < 0 else end

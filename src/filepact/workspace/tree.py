@@ -1,0 +1,192 @@
+"""Draw a folder as a tree, the upper levels first when there is not room for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.fs.walk import walk
+from filepact.text.glob import Glob
+from filepact.text.shown import shown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.fs.root import Root
+    from filepact.fs.walk import Kind
+
+__all__ = ["Tree", "tree"]
+
+_SUFFIX: dict[Kind, str] = {"folder": "/", "file": "", "link": " -> (link)", "other": " (no file)"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A drawn folder.
+
+    Attributes:
+        text: The drawing; its last line says how many folders and files there are.
+        directories: Folders within the depth, drawn or not.
+        files: Files and links within the depth, drawn or not.
+        hidden: Entries that were not drawn for want of room.
+        totals_are_floor: Whether something could not be counted.
+    """
+
+    text: str
+    directories: int
+    files: int
+    hidden: int
+    totals_are_floor: bool
+
+
+class _Node:
+    """A folder or file while the tree is built; ``room`` is how many children are drawn."""
+
+    __slots__ = ("children", "kind", "name", "room")
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        self.name = name
+        self.kind: Kind = kind
+        self.children: list[_Node] = []
+        self.room = 0
+
+
+def tree(
+    root: Root,
+    base: str,
+    *,
+    allow: Callable[[str, bool], bool],
+    cancelled: Callable[[], bool] = lambda: False,
+    depth: int = 3,
+    include_files: bool = True,
+    pattern: str | None = None,
+    budget: int = 1_000,
+) -> Tree:
+    """Draw what lies below a folder; ignored entries are left out.
+
+    Args:
+        root: Where the names begin.
+        base: A folder, as a canonical path.
+        allow: The guard's question.
+        cancelled: Asked before each folder; true ends the walk.
+        depth: Levels to descend; 1 is what lies directly in the folder.
+        include_files: Whether files are drawn; they are counted in any case.
+        pattern: Only files whose name (or path, for a pattern with a slash) matches; folders
+            that hold none within the depth are left out.
+        budget: Most entries drawn.
+
+    Raises:
+        SearchFailedError: The pattern cannot be understood.
+    """
+    glob = None if pattern is None else Glob.parse(pattern, braces=True)
+    skip = 0 if base == "." else len(base) + 1
+    top = _Node(base, "folder")
+    chain = [top]
+    files = 0
+    with walk(root, base, allow=allow, max_depth=depth, cancelled=cancelled) as entries:
+        for entry in entries:
+            del chain[entry.depth :]
+            if entry.kind == "folder":
+                node = _Node(entry.name, "folder")
+                chain[-1].children.append(node)
+                chain.append(node)
+            elif glob is None or glob.matches(entry.path[skip:]):
+                files += 1
+                chain[-1].children.append(_Node(entry.name, entry.kind))
+        floor = not entries.complete
+    if glob is not None:
+        _prune(top)
+    directories = _count_folders(top)
+    if not include_files:
+        _drop_files(top)
+    hidden = (directories + (files if include_files else 0)) - _share(top, budget)
+    counted = (
+        f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
+    )
+    lines = [_label(top) if base != "." else ".", *_draw(top)]
+    lines += ["", f"at least {counted}" if floor else counted]
+    return Tree("\n".join(lines), directories, files, hidden, floor)
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+# -- which entries are drawn ------------------------------------------------------------------
+
+
+def _levels(top: _Node) -> Iterator[list[_Node]]:
+    """The folders of each level, from the top down."""
+    level = [top]
+    while level:
+        yield level
+        level = [child for node in level for child in node.children if child.kind == "folder"]
+
+
+def _prune(top: _Node) -> None:
+    """Leave out folders without a file, from the bottom up."""
+    for level in reversed(list(_levels(top))):
+        for node in level:
+            node.children = [c for c in node.children if c.kind != "folder" or c.children]
+
+
+def _count_folders(top: _Node) -> int:
+    return sum(len(level) for level in _levels(top)) - 1
+
+
+def _drop_files(top: _Node) -> None:
+    for level in _levels(top):
+        for node in level:
+            node.children = [child for child in node.children if child.kind == "folder"]
+
+
+def _share(top: _Node, budget: int) -> int:
+    """Give each folder room for children, level by level; returns how many are drawn in all.
+
+    When a level does not fit, small folders are drawn whole and large ones share the rest.
+    """
+    left = budget
+    level = [top]
+    while level and left:
+        waiting = sorted(level, key=lambda node: len(node.children))
+        for position, node in enumerate(waiting):
+            node.children.sort(key=lambda child: (child.kind != "folder", child.name))
+            node.room = min(len(node.children), -(-left // (len(waiting) - position)))
+            left -= node.room
+        level = [
+            child
+            for node in level
+            for child in node.children[: node.room]
+            if child.kind == "folder"
+        ]
+    return budget - left
+
+
+# -- drawing ----------------------------------------------------------------------------------
+
+
+def _label(node: _Node) -> str:
+    return shown_name(node.name) + _SUFFIX[node.kind]
+
+
+def _draw(top: _Node) -> Iterator[str]:
+    """The lines below the top, each with the branches that lead to it."""
+    waiting: list[tuple[str, Iterator[tuple[str, _Node | None, bool]]]] = [("", _rows(top))]
+    while waiting:
+        indent, rows = waiting[-1]
+        row = next(rows, None)
+        if row is None:
+            waiting.pop()
+            continue
+        label, node, last = row
+        yield f"{indent}{'└── ' if last else '├── '}{label}"
+        if node is not None and node.children:
+            waiting.append((indent + ("    " if last else "│   "), _rows(node)))
+
+
+def _rows(folder: _Node) -> Iterator[tuple[str, _Node | None, bool]]:
+    cut = len(folder.children) - folder.room
+    for position, child in enumerate(folder.children[: folder.room], start=1):
+        yield _label(child), child, not cut and position == folder.room
+    if cut:
+        yield f"... (+{cut:,} more)", None, True
