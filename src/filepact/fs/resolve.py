@@ -1,0 +1,385 @@
+"""Names beneath a directory descriptor: where they lead, or a refusal.
+
+Two resolvers with one meaning.  `Openat2` lets the kernel resolve a path in one step that cannot
+leave the directory.  `ComponentWalk` opens one part after the other and follows links itself; it
+is for kernels without that call, and it finds out how far a name exists that leads to nothing.
+Both refuse absolute links and every step above the directory, also a link's.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import tempfile
+import unicodedata
+from collections import deque
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from filepact.errors import NotFoundError, PathBlockedError, ReadFailedError
+from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
+
+__all__ = [
+    "ComponentWalk",
+    "Found",
+    "Openat2",
+    "Resolver",
+    "check_form",
+    "check_new_name",
+    "choose_resolver",
+]
+
+LONGEST_PATH = 4_096
+LONGEST_PART = 255
+_LINKS = 40
+_TRIES = 16
+
+# O_PATH gives a handle without opening the file, so no driver sees it; elsewhere a folder has to
+# be opened for reading to be used as a starting point.
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+_FOLDER = _HANDLE | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:", re.ASCII)
+_WINDOWS = re.compile(r"[A-Za-z]:([\\/]|$)|\\\\|//[?.]/", re.ASCII)
+
+
+def check_form(path: str) -> str:
+    """Check a path for its form alone, before any disk is asked.
+
+    ``~``, ``$HOME`` and ``%41`` are plain characters: nothing is expanded or decoded.
+
+    Returns:
+        The path as it came.
+
+    Raises:
+        PathBlockedError: It cannot be a path on this system, or hides what it is.
+    """
+    if not path.isprintable() and (bad := _hidden(path, ("Cc", "Cs"))):
+        raise _form(path, f"contains {bad}")
+    if _SCHEME.match(path):
+        raise _form(path, "is a URL, not a path")
+    if _WINDOWS.match(path):
+        raise _form(path, "is a Windows drive, network or device path")
+    encoded = len(path.encode("utf-8", "surrogatepass"))
+    if encoded > LONGEST_PATH:
+        raise _form(path, f"has {encoded:,} bytes, at most {LONGEST_PATH:,} are possible")
+    if encoded > LONGEST_PART and any(
+        len(part.encode("utf-8", "surrogatepass")) > LONGEST_PART for part in path.split("/")
+    ):
+        raise _form(path, f"has a part of more than {LONGEST_PART} bytes")
+    return path
+
+
+def _hidden(path: str, categories: tuple[str, ...]) -> str:
+    """The first character of some categories, described; empty when there is none."""
+    for char in path:
+        category = unicodedata.category(char)
+        if category in categories:
+            name = {"\0": "a NUL", "\n": "a line feed"}.get(char)
+            return name or f"the invisible character U+{ord(char):04X}"
+    return ""
+
+
+def check_new_name(path: str) -> None:
+    """Check a name that is about to be made.
+
+    Characters that cannot be seen are left alone in names that exist (some emoji hold them), but
+    a new one would only serve to look like another.
+
+    Raises:
+        PathBlockedError: It holds such a character.
+    """
+    if not path.isprintable() and (bad := _hidden(path, ("Cf", "Zl", "Zp", "Co"))):
+        raise _form(path, f"contains {bad}")
+
+
+def _form(path: str, what: str) -> PathBlockedError:
+    shown = path[:100].encode("unicode_escape").decode("ascii")
+    return PathBlockedError(
+        f"{shown}: {what}",
+        hint="Send a plain path, relative to the root or absolute.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a name leads.
+
+    Attributes:
+        parent: Descriptor of the deepest folder that exists above it; the caller closes it.
+        rest: Names of missing folders between that one and the name.
+        name: The last part; ``.`` for the starting folder itself.
+        path: The whole canonical name, relative to the starting folder; ``.`` for itself.
+        status: What is there, links resolved; None when nothing is.
+    """
+
+    parent: int
+    rest: tuple[str, ...]
+    name: str
+    path: str
+    status: os.stat_result | None
+
+
+class Resolver(Protocol):
+    """Follows names beneath a folder."""
+
+    name: str
+
+    def find(self, folder: int, path: str) -> Found:
+        """Follow a relative path from a folder's descriptor.
+
+        Raises:
+            PathBlockedError: It leads out of the folder, or in a circle.
+            NotFoundError: A part of it that is used as a folder is none.
+        """
+
+    def open_folder(self, folder: int, path: str) -> int:
+        """A handle of a folder by its canonical path, without following any link."""
+
+
+class ComponentWalk:
+    """Opens part after part and follows links itself."""
+
+    name = "walk"
+
+    def find(self, folder: int, path: str) -> Found:
+        for _ in range(_TRIES):
+            try:
+                return _Walk(folder).run(path)
+            except OSError as error:
+                # A part changed its kind between looking at it and opening it.
+                if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
+                    raise _refused(error, path) from None
+        raise PathBlockedError(
+            f"{path}: folders on the way are being exchanged",
+            hint="Try again when the tree is at rest.",
+            path=path,
+        )
+
+    def open_folder(self, folder: int, path: str) -> int:
+        here = os.dup(folder)
+        try:
+            for part in path.split("/"):
+                if part != ".":
+                    below = os.open(part, _FOLDER, dir_fd=here)
+                    os.close(here)
+                    here = below
+        except BaseException:
+            os.close(here)
+            raise
+        return here
+
+
+class _Walk:
+    """The state of one component walk."""
+
+    def __init__(self, folder: int) -> None:
+        self.start = folder
+        self.open: list[tuple[int, str]] = []
+        self.missing: list[str] = []
+        self.leaf: tuple[str, os.stat_result] | None = None
+
+    def run(self, path: str) -> Found:
+        pending = deque(path.split("/"))
+        links = 0
+        try:
+            while pending:
+                part = pending.popleft()
+                if part in ("", "."):
+                    continue
+                if self.leaf is not None:
+                    raise _no_folder(path)
+                if part == "..":
+                    self._up(path)
+                elif self.missing:
+                    self.missing.append(part)
+                elif (target := self._down(part)) is not None:
+                    links += 1
+                    if links > _LINKS:
+                        raise _circle(path)
+                    if target.startswith("/"):
+                        raise _outside(path)
+                    pending.extendleft(reversed(target.split("/")))
+            return self._found()
+        finally:
+            for descriptor, _ in self.open:
+                os.close(descriptor)
+
+    def _here(self) -> int:
+        return self.open[-1][0] if self.open else self.start
+
+    def _up(self, path: str) -> None:
+        if self.missing:
+            raise _no_folder(path)
+        if not self.open:
+            raise _outside(path)
+        os.close(self.open.pop()[0])
+
+    def _down(self, part: str) -> str | None:
+        """Take one step; the target when the part is a link."""
+        try:
+            status = os.stat(part, dir_fd=self._here(), follow_symlinks=False)
+        except FileNotFoundError:
+            self.missing.append(part)
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return os.readlink(part, dir_fd=self._here())
+        if stat.S_ISDIR(status.st_mode):
+            self.open.append((os.open(part, _FOLDER, dir_fd=self._here()), part))
+        else:
+            self.leaf = (part, status)
+        return None
+
+    def _found(self) -> Found:
+        names = [name for _, name in self.open]
+        if self.missing:
+            *rest, name = self.missing
+            path = "/".join([*names, *self.missing])
+            return Found(os.dup(self._here()), tuple(rest), name, path, None)
+        if self.leaf is not None:
+            name, status = self.leaf
+            return Found(os.dup(self._here()), (), name, "/".join([*names, name]), status)
+        status = os.fstat(self._here())
+        if not self.open:
+            return Found(os.dup(self.start), (), ".", ".", status)
+        parent = self.open[-2][0] if len(self.open) > 1 else self.start
+        return Found(os.dup(parent), (), names[-1], "/".join(names), status)
+
+
+class Openat2:
+    """Lets the kernel resolve.
+
+    Args:
+        true_path: The starting folder's true absolute path, by which the kernel names what is
+            beneath it.
+    """
+
+    name = "openat2"
+
+    def __init__(self, true_path: str) -> None:
+        self._prefix = f"{true_path.rstrip('/')}/"
+        self._true_path = true_path
+        self._walk = ComponentWalk()
+
+    def find(self, folder: int, path: str) -> Found:
+        try:
+            handle = _beneath(folder, path or ".", _HANDLE, BENEATH | NO_MAGIC_LINKS)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EAGAIN):
+                # The walk knows how far the name exists, and copes with a tree in motion.
+                return self._walk.find(folder, path)
+            raise _refused(error, path) from None
+        try:
+            status = os.fstat(handle)
+            named = os.readlink(f"/proc/self/fd/{handle}")
+        except OSError:
+            return self._walk.find(folder, path)
+        finally:
+            os.close(handle)
+        if named == self._true_path:
+            return Found(os.dup(folder), (), ".", ".", status)
+        if not named.startswith(self._prefix):
+            # The root was moved, or is mounted elsewhere too: names have to be put together.
+            return self._walk.find(folder, path)
+        true = named[len(self._prefix) :]
+        above, _, name = true.rpartition("/")
+        try:
+            parent = self.open_folder(folder, above or ".")
+        except OSError:
+            return self._walk.find(folder, path)
+        try:
+            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except OSError:
+            now = None
+        if now is None or (now.st_dev, now.st_ino) != (status.st_dev, status.st_ino):
+            os.close(parent)
+            return self._walk.find(folder, path)
+        return Found(parent, (), name, true, status)
+
+    def open_folder(self, folder: int, path: str) -> int:
+        flags = _HANDLE | os.O_DIRECTORY
+        return _beneath(folder, path, flags, BENEATH | NO_MAGIC_LINKS | NO_LINKS)
+
+
+def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
+    """`openat2`, asked again while a rename races a step upwards."""
+    for _ in range(_TRIES - 1):
+        try:
+            return openat2(folder, path, flags, resolve)
+        except BlockingIOError:
+            continue
+    return openat2(folder, path, flags, resolve)
+
+
+def choose_resolver(true_path: str, wanted: Literal["auto", "openat2", "walk"]) -> Resolver:
+    """The resolver for a root: the kernel's where it proves itself, else the walk.
+
+    Raises:
+        PathBlockedError: The kernel's was demanded and does not work here.
+    """
+    if wanted != "walk" and _openat2_works():
+        return Openat2(true_path)
+    if wanted == "openat2":
+        raise PathBlockedError("this system has no openat2", hint="Use the resolver walk.")
+    return ComponentWalk()
+
+
+def _openat2_works() -> bool:
+    """Whether the call refuses a real link that leads out.
+
+    The kernel's version is no proof: a container's filter may answer in its place.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="filepact-probe-") as outer:
+            inner = os.path.join(outer, "in")
+            os.mkdir(inner)
+            os.symlink("..", os.path.join(inner, "out"))
+            folder = os.open(inner, _FOLDER)
+            try:
+                os.close(openat2(folder, ".", _HANDLE, BENEATH | NO_MAGIC_LINKS))
+                os.close(openat2(folder, "out", _HANDLE, BENEATH | NO_MAGIC_LINKS))
+            except OSError as error:
+                return error.errno == errno.EXDEV
+            finally:
+                os.close(folder)
+    except OSError:
+        return False
+    return False
+
+
+def _refused(error: OSError, path: str) -> Exception:
+    if error.errno == errno.EXDEV:
+        return _outside(path)
+    if error.errno == errno.ELOOP:
+        return _circle(path)
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return _no_folder(path)
+    if error.errno == errno.ENAMETOOLONG:
+        return PathBlockedError(f"{path[:100]}: is too long for this system", path=path[:100])
+    return ReadFailedError(f"{path}: {os.strerror(error.errno or 0)}", path=path)
+
+
+def _outside(path: str) -> PathBlockedError:
+    return PathBlockedError(
+        f"{path}: leads out of the root",
+        hint="Use a path inside the root; links may only lead to places inside it.",
+        path=path,
+    )
+
+
+def _circle(path: str) -> PathBlockedError:
+    return PathBlockedError(
+        f"{path}: its links lead in a circle or are too many",
+        hint="Use the file's own path.",
+        path=path,
+    )
+
+
+def _no_folder(path: str) -> NotFoundError:
+    return NotFoundError(
+        f"{path}: a part of the path that is used as a folder is none",
+        hint="directory_tree shows what is there.",
+        path=path,
+    )
