@@ -7,6 +7,7 @@ module has: `open`, `os`, `pathlib`, `shutil` and their like.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# Parts of `os` that only compute, or only look at the process itself.
+# Parts of `os` that only compute, only look at the process itself, or are only names and numbers.
 HARMLESS = frozenset(
     {
         "os.altsep", "os.fsdecode", "os.fsencode", "os.fspath", "os.getpid", "os.linesep", "os.name",
         "os.path.basename", "os.path.commonpath", "os.path.commonprefix", "os.path.dirname",
         "os.path.isabs", "os.path.join", "os.path.normcase", "os.path.normpath", "os.path.relpath",
         "os.path.sep", "os.path.split", "os.path.splitext", "os.sep", "os.strerror", "os.urandom",
-        "os.PathLike", "os.get_terminal_size", "os.cpu_count",
+        "os.PathLike", "os.cpu_count", "os.devnull", "os.get_terminal_size", "os.pathsep",
     }
 )  # fmt: skip
 
@@ -39,14 +40,78 @@ CLOSED = frozenset(
 )  # fmt: skip
 PURE_PATHS = frozenset({"pathlib.PurePath", "pathlib.PurePosixPath", "pathlib.PureWindowsPath"})
 
-# Module, what it may use, why. A prefix ending in "." allows all beneath it.
-ALLOWED: dict[str, dict[str, str]] = {}
+# Methods that only paths have; a path handed in by a caller needs no import to be used.
+METHODS = frozenset(
+    {
+        "chmod", "expanduser", "hardlink_to", "is_dir", "is_file", "is_symlink", "iterdir", "lstat",
+        "mkdir", "read_bytes", "read_text", "rglob", "rmdir", "samefile", "symlink_to", "touch",
+        "unlink", "write_bytes", "write_text",
+    }
+)  # fmt: skip
+
+OWN_FOLDER = "the tour's own throw-away folder"
+STATE = "the state folder, which lies outside every root"
+
+# Module, what it may use, why. A name ending in "." allows all beneath it.
+ALLOWED: dict[str, dict[str, str]] = {
+    "faces.cli.files": {
+        "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
+    },
+    "faces.cli.hosts": {
+        "pathlib.": "the place of this very program",
+        "os.access": "whether this very program can be started",
+        "shutil.which": "how this very program is called",
+    },
+    "faces.cli.main": {
+        "os.environ.": "the person's wishes about colours and debugging",
+        "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
+        "os.open": "the same",
+    },
+    "faces.cli.place": {
+        "os.environ.": "the person's settings",
+        "os.getuid": "the person's name",
+        "os.path.lexists": "whether a folder above is a repository's top; names only",
+        "pathlib.": "the present folder and those above it; names only",
+        "platformdirs.": "where the person's state folder is",
+    },
+    "faces.cli.tour": {
+        "pathlib.": OWN_FOLDER,
+        "shutil.rmtree": OWN_FOLDER,
+        "tempfile.mkdtemp": OWN_FOLDER,
+    },
+    "faces.cli.tour_agent": {
+        "os.environ.": "the environment of the server that the tour starts",
+        "pathlib.": "the same",
+    },
+    "faces.cli.tour_tree": {
+        "os.walk": "copies a folder that the person names",
+        "pathlib.": OWN_FOLDER,
+        "shutil.copyfile": "copies a folder that the person names",
+    },
+    "faces.mcp.wire": dict.fromkeys(
+        ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+        "standard input and output, kept from everybody else",
+    ),
+    "store.connection": {"apsw.": STATE, "pathlib.": STATE},
+    "store.content": dict.fromkeys(
+        ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
+    ),
+    "store.sqlite": {"pathlib.": STATE},
+}
 
 
 def uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and dotted name of everything a module takes from closed modules, and `open`."""
     names: dict[str, str] = {}
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
         if isinstance(node, ast.Import):
             for alias in node.names:
                 local = alias.asname or alias.name.partition(".")[0]
@@ -60,7 +125,10 @@ def uses(tree: ast.Module) -> Iterator[tuple[int, str]]:
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)
     }  # `os.path` within `os.path.join` is no use of its own
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id == "open" and "open" not in names:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in METHODS:
+                yield node.lineno, f"pathlib.Path().{node.func.attr}"
+        elif isinstance(node, ast.Name) and node.id == "open" and "open" not in names:
             yield node.lineno, "open"
         elif isinstance(node, (ast.Attribute, ast.Name)) and id(node) not in inner:
             name = _name(node, names)
@@ -80,7 +148,7 @@ def _name(node: ast.expr, names: dict[str, str]) -> str | None:
 def _closed(name: str) -> bool:
     parts = name.replace("posixpath", "os.path", 1).split(".")
     beginnings = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-    if beginnings & (HARMLESS | PURE_PATHS):
+    if beginnings & (HARMLESS | PURE_PATHS) or re.fullmatch(r"os\.(O_[A-Z]+|[RWXF]_OK)", name):
         return False
     return not beginnings.isdisjoint(CLOSED)
 
@@ -140,6 +208,8 @@ def test_every_allowance_is_used_and_explained() -> None:
         ),
         ("from subprocess import run as go\ngo([])", ["subprocess.run", "subprocess.run"]),
         ("from . import os", []),
+        ("place.write_text('x'); x = entry.is_dir", ["pathlib.Path().write_text"]),
+        ("if TYPE_CHECKING:\n    from pathlib import Path\ndef f(p: Path): ...", []),
     ],
 )
 def test_a_use_is_seen_however_it_is_spelt(source: str, found: list[str]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import filepact
 from filepact.errors import CODES
 from tests.architecture.project import (
     DOCUMENTS,
@@ -70,6 +71,15 @@ def test_every_command_and_every_argument_says_what_it_is_for() -> None:
             assert action.help, f"{name} {action.dest}"
 
 
+# -- the library ----------------------------------------------------------------------------
+
+
+def test_every_public_name_is_documented_and_no_other() -> None:
+    page = (REFERENCE / "library.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| `([^`]+)`", page, flags=re.MULTILINE))
+    assert rows == set(filepact.__all__)
+
+
 # -- settings -------------------------------------------------------------------------------
 
 
@@ -90,7 +100,8 @@ def test_every_variable_that_is_read_is_documented_and_no_other() -> None:
 
 def test_the_architecture_names_every_module_and_none_that_is_not_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    named = {word for word in quoted(text) if re.fullmatch(r"(\w+/)*\w+\.py", word)}
+    words = {word for word in quoted(text) if re.fullmatch(r"(\w+/)*\w+\.py", word)}
+    named = {word for word in words if not (ROOT / word).exists()}
     there = {f"{dotted(path).replace('.', '/')}.py" for path in MODULES if path.name[0] != "_"}
     assert named - there == set(), "named, but not there"
     assert there - named == set(), "there, but not named"
