@@ -65,7 +65,7 @@ class Guard:
     ) -> None:
         self.roots = tuple(roots)
         self._rules = rules
-        self._spellings = [(root.path, root) for root in self.roots]
+        self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
         self._spellings += [
             (os.path.normpath(spelling), root)
             for spelling, root in zip(given, self.roots, strict=False)
