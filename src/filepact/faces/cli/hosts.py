@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.cli.screen import Screen
 
-__all__ = ["Host", "hosts", "own_command", "render_hosts", "setup"]
+__all__ = ["Host", "hosts", "own_command", "own_version", "render_hosts", "setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,16 @@ def own_command() -> tuple[str, ...]:
             return (str(candidate),)
     found = shutil.which("filepact")
     return (str(Path(found).absolute()),) if found else (sys.executable, "-m", "filepact")
+
+
+def own_version() -> str:
+    """The version that is installed; from a bare source tree there is none."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
+
+    try:
+        return version("filepact")
+    except PackageNotFoundError:
+        return "0+source"
 
 
 def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:

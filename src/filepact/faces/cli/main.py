@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
-__all__ = ["run"]
+__all__ = ["execute", "run"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -66,11 +66,9 @@ def _run(words: list[str]) -> int:
         return _explain_misuse(
             Misuse("no command was named", parser.format_help()), json=arguments.json
         )
-    # What stands after the command's name adds to what stands before it.
-    arguments.root = [*(arguments.root or []), *getattr(arguments, "root_after", [])]
     screen = _screen(arguments)
     try:
-        answer = _function(arguments.does)(arguments, screen)
+        answer = _perform(arguments, screen)
     except FilepactError as error:
         return _explain(error, screen)
     except (BrokenPipeError, KeyboardInterrupt, SystemExit):
@@ -83,6 +81,21 @@ def _run(words: list[str]) -> int:
         return DONE
     screen.answer(answer)
     return answer.code
+
+
+def execute(words: Sequence[str], screen: Screen) -> Answer | None:
+    """Do what a command line says, for another command that wants to show the answer.
+
+    Raises:
+        FilepactError: The command refused or failed.
+    """
+    return _perform(build_parser().parse_args(words), screen)
+
+
+def _perform(arguments: Namespace, screen: Screen) -> Answer | None:
+    # What stands after the command's name adds to what stands before it.
+    arguments.root = [*(arguments.root or []), *getattr(arguments, "root_after", [])]
+    return _function(arguments.does)(arguments, screen)
 
 
 def _function(name: str) -> Callable[[Namespace, Screen], Answer | None]:
@@ -105,9 +118,9 @@ def _screen(arguments: Namespace) -> Screen:
 
 
 def _print_version(arguments: Namespace) -> int:
-    from importlib.metadata import version  # noqa: PLC0415 - 20 ms that only this needs
+    from filepact.faces.cli.hosts import own_version  # noqa: PLC0415 - only this needs it
 
-    number = version("filepact")
+    number = own_version()
     _screen(arguments).answer(Answer(plain(f"filepact {number}\n"), {"version": number}))
     return DONE
 

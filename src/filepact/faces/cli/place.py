@@ -86,11 +86,11 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 
 
 @contextmanager
-def opened(arguments: Namespace) -> Iterator[Workspace]:
+def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspace]:
     """The workspace of a command, open while it is used."""
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
 
-    place = find_place(arguments)
+    place = place or find_place(arguments)
     workspace = open_workspace(place.roots, state_dir=place.state)
     with closing(workspace):
         yield workspace

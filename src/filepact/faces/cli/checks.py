@@ -1,0 +1,191 @@
+"""What the doctor looks at, one finding for each thing; nothing here changes anything."""
+
+from __future__ import annotations
+
+import os
+import platform
+import stat
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from filepact.faces.cli.hosts import own_command, own_version
+from filepact.faces.cli.place import person
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["Finding", "check_folders", "check_programs", "check_state"]
+
+Level = Literal["ok", "warn", "fail"]
+
+_PACKAGES = {
+    "apsw": "apsw",
+    "google-re2": "re2",
+    "mcp": "mcp",
+    "platformdirs": "platformdirs",
+    "pydantic": "pydantic",
+    "regex": "regex",
+    "shtab": "shtab",
+    "zstandard": "zstandard",
+}
+# Where two names cannot be exchanged in one step, or a lock is only a wish.
+_WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
+_REMAINS = "**/.filepact-*"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check came to.
+
+    Attributes:
+        next: What to do; empty when there is nothing to do.
+    """
+
+    name: str
+    level: Level
+    said: str
+    next: str = ""
+
+
+def check_programs() -> Iterator[Finding]:
+    """Python, this program, and the packages it stands on."""
+    yield Finding("filepact", "ok", f"{own_version()}, started by {' '.join(own_command())}")
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()}")
+    if sys.platform != "linux":
+        yield Finding(
+            "system",
+            "warn",
+            "names are resolved step by step here, because the system has no openat2",
+            "Nothing to do; on Linux the kernel itself keeps paths inside the root.",
+        )
+    for package, module in _PACKAGES.items():
+        try:
+            import_module(module)
+            yield Finding(package, "ok", version(package))
+        except (ImportError, PackageNotFoundError) as error:
+            yield Finding(package, "fail", f"cannot be used ({error})", "Install filepact again.")
+
+
+def check_state(state: str) -> Iterator[Finding]:
+    """The state folder as it is before anything opens it."""
+    try:
+        found = Path(state).stat()
+    except FileNotFoundError:
+        yield Finding("state folder", "ok", f"{state} is not there yet, and made when needed")
+        return
+    except OSError as error:
+        yield Finding(
+            "state folder",
+            "fail",
+            f"{state}: {error.strerror}",
+            "Choose another with --state or FILEPACT_STATE_DIR.",
+        )
+        return
+    mode = stat.S_IMODE(found.st_mode)
+    if found.st_uid != os.geteuid():
+        yield Finding(
+            "state folder",
+            "fail",
+            f"{state} belongs to another user",
+            "Choose another with --state or FILEPACT_STATE_DIR.",
+        )
+    elif mode & 0o077:
+        yield Finding(
+            "state folder",
+            "fail" if mode & 0o022 else "warn",
+            f"{state} is open to other users (mode {mode:o})",
+            f"chmod 700 {state}",
+        )
+    else:
+        yield Finding("state folder", "ok", f"{state}, yours alone")
+    rescued = Path(state, "rescued")
+    kept = len(list(rescued.iterdir())) if rescued.is_dir() else 0
+    if kept:
+        yield Finding(
+            "rescued texts",
+            "warn",
+            f"{kept} in {rescued}: written by other programs while a file was replaced",
+            "Look whether something in them is missed, then remove them.",
+        )
+
+
+def check_folders(workspace: Workspace) -> Iterator[Finding]:
+    """The journal as it answers, and each root."""
+    figures = workspace.statistics()
+    yield Finding(
+        "journal",
+        "ok",
+        f"opens and answers: {figures.operations:,} operations, {figures.bytes_on_disk:,} bytes",
+    )
+    for settled in workspace.recovered:
+        yield Finding(
+            "recovery",
+            "fail" if settled.state == "interrupted" else "warn",
+            f"{settled.id} was cut off and is now {settled.state.replace('_', ' ')}",
+            f"filepact show {settled.id}",
+        )
+    for root in workspace.guard.roots:
+        weak = sys.platform == "linux" and root.resolver != "openat2"
+        yield Finding(
+            "root",
+            "warn" if weak else "ok",
+            f"{root.path}, resolver {root.resolver}",
+            "The kernel or a container's filter does not offer openat2; paths are checked step "
+            "by step instead."
+            if weak
+            else "",
+        )
+        yield from _check_file_system(root.path)
+    yield from _check_remains(workspace)
+
+
+def _check_file_system(folder: str) -> Iterator[Finding]:
+    kind = _file_system(folder)
+    if kind is None:
+        return
+    if kind.startswith(_WEAK_FILE_SYSTEMS):
+        yield Finding(
+            "file system",
+            "warn",
+            f"{folder} is on {kind}, where two names may not be exchanged in one step",
+            "A save by another program at the very same instant could be lost; a local disk is "
+            "safer.",
+        )
+    else:
+        yield Finding("file system", "ok", f"{folder} is on {kind}")
+
+
+def _file_system(folder: str) -> str | None:
+    """The kind of file system that a folder is on, as Linux calls it; None elsewhere."""
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    best: tuple[int, str] | None = None
+    for mount in mounts.splitlines():
+        fields = mount.split(" ")
+        point = fields[4].replace("\\040", " ")
+        if Path(folder).is_relative_to(point) and (best is None or len(point) >= best[0]):
+            best = (len(point), fields[fields.index("-") + 1])
+    return best[1] if best is not None else None
+
+
+def _check_remains(workspace: Workspace) -> Iterator[Finding]:
+    """Temporary files of ours that a crash left and recovery did not know."""
+    found = workspace.reader(person()).find(".", _REMAINS, limit=20)
+    if found.paths:
+        yield Finding(
+            "leftovers",
+            "warn",
+            f"{found.total} in {workspace.guard.roots[0].path}: {', '.join(found.paths[:5])}",
+            "They belong to a change that was cut off; remove them when `filepact log` shows "
+            "that nothing is missing.",
+        )
+    else:
+        yield Finding("leftovers", "ok", "none")

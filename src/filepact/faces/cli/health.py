@@ -1,0 +1,105 @@
+"""The commands that say how things stand: status in a few lines, doctor check by check."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from filepact.errors import FilepactError
+from filepact.faces.cli.checks import Finding, check_folders, check_programs, check_state
+from filepact.faces.cli.place import find_place, opened
+from filepact.faces.cli.record import age, facts, line
+from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.faces.cli.screen import Screen, Style
+
+__all__ = ["doctor", "status"]
+
+_STYLES: dict[str, Style] = {"ok": "good", "warn": "warn", "fail": "bad"}
+
+
+def status(arguments: Namespace, _screen: Screen) -> Answer:
+    """What is used here, and what happened last."""
+    place = find_place(arguments)
+    with opened(arguments, place) as workspace:
+        figures = workspace.statistics()
+        waiting = workspace.pending()
+        newest = workspace.log(limit=1)
+        now = time.time()
+        rows = [
+            ("root", f"{root.path}  (resolver {root.resolver})") for root in workspace.guard.roots
+        ]
+        rows[0] = (rows[0][0], f"{rows[0][1]}  by {place.origin}")
+        kept = f", to be taken back for {age(figures.oldest, now)}" if figures.oldest else ""
+        rows += [
+            ("state", place.state),
+            ("mode", f"{workspace.mode} for this command; a server has its own"),
+            ("journal", f"{_size(figures.bytes_on_disk)}, {figures.operations:,} operations{kept}"),
+            ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
+        ]
+        spans = [
+            span for name, value in rows for span in (Span(f"{name:<9}", "dim"), Span(f"{value}\n"))
+        ]
+        spans.append(Span("last     ", "dim"))
+        spans += line(workspace, newest[0], now=now) if newest else [Span("nothing yet\n")]
+        known = {
+            "roots": [
+                {"path": root.path, "resolver": root.resolver} for root in workspace.guard.roots
+            ],
+            "origin": place.origin,
+            "state": place.state,
+            "mode": workspace.mode,
+            "operations": figures.operations,
+            "pending": len(waiting),
+            "pending_in_all": figures.proposals,
+            "journal_bytes": figures.bytes_on_disk,
+            "last": facts(workspace, newest[0]) if newest else None,
+        }
+    return Answer(tuple(spans), known)
+
+
+def doctor(arguments: Namespace, _screen: Screen) -> Answer:
+    """Check everything that can be checked without changing anything."""
+    place = find_place(arguments)
+    found = [*check_programs(), *check_state(place.state)]
+    try:
+        with opened(arguments, place) as workspace:
+            found += check_folders(workspace)
+    except FilepactError as error:
+        found.append(Finding("workspace", "fail", error.message, error.hint))
+    spans: list[Span] = []
+    for one in found:
+        spans += [Span(f"{one.level:<5}", _STYLES[one.level]), Span(f"{one.name}: {one.said}\n")]
+        if one.next:
+            spans.append(Span(f"     {one.next}\n", "dim"))
+    failed = sum(one.level == "fail" for one in found)
+    warned = sum(one.level == "warn" for one in found)
+    spans.append(
+        Span(
+            f"\n{failed} failed, {warned} to look at.\n" if failed or warned else "\nAll is well.\n"
+        )
+    )
+    return Answer(
+        tuple(spans),
+        {
+            "ok": not failed,
+            "checks": [
+                {"name": one.name, "level": one.level, "said": one.said, "next": one.next}
+                for one in found
+            ],
+        },
+        FAILED if failed else DONE,
+    )
+
+
+def _size(count: int) -> str:
+    """Bytes for people, in steps of 1,000."""
+    size = float(count)
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1_000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1_000
+    return f"{size:.1f} GB"

@@ -1,0 +1,88 @@
+"""The command that agents' programs start: folders over MCP on standard input and output."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Session
+from filepact.faces.cli.hosts import own_version
+from filepact.faces.cli.place import state_folder
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.domain.operation import Actor
+    from filepact.faces.cli.screen import Screen
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["instructions", "mcp"]
+
+
+def mcp(arguments: Namespace, _screen: Screen) -> None:
+    """Serve one client until it closes its end."""
+    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.faces.mcp import serve  # noqa: PLC0415 - so does everything below
+    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415
+    from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
+    from filepact.tools.registry import Toolbox  # noqa: PLC0415
+
+    workspace = open_workspace(
+        arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode
+    )
+    with closing(workspace):
+        toolbox = Toolbox(
+            TOOLS,
+            WorkspaceEngine(workspace),
+            tier=arguments.tier,
+            max_level=arguments.max_level,
+            read_only=arguments.read_only,
+        )
+        serve(
+            toolbox,
+            name="filepact",
+            version=own_version(),
+            instructions=instructions(
+                workspace, changes=any(t.kind == "writes" for t in toolbox.tools)
+            ),
+            session_factory=_session,
+            narrow=workspace.guard.narrow,
+        )
+
+
+def instructions(workspace: Workspace, *, changes: bool) -> str:
+    """What an agent should know before its first call.
+
+    Args:
+        workspace: What it will work in.
+        changes: Whether any tool that changes files is shown.
+    """
+    first, *others = (root.path for root in workspace.guard.roots)
+    said = [f"Files beneath {_short(first)}; relative paths start there."]
+    if others:
+        said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
+    said.append("Paths outside, and files that hold secrets, are refused; do not try other ways.")
+    if changes:
+        said.append(
+            "Read a file before you change it, prefer edit_file to write_file, and use dry_run "
+            "to see the diff first. Encoding and line ends are kept. Every change is recorded "
+            "and the person can undo it."
+        )
+        if workspace.mode == "preview":
+            said.append(
+                "Changes here wait for the person: an answer with status pending means that "
+                "nothing is changed yet. Go on with other work, do not send it again."
+            )
+    else:
+        said.append("Nothing can be changed here.")
+    return " ".join(said)
+
+
+def _short(path: str) -> str:
+    """A path that leaves room for the rest."""
+    return path if len(path) <= 120 else f"...{path[-117:]}"
+
+
+def _session(actor: Actor) -> Session:
+    return Session(f"mcp-{secrets.token_hex(4)}", actor)

@@ -1,0 +1,98 @@
+"""How the tour shows its steps, and keeps them for those who want them as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.faces.cli.paint import paint_diff
+from filepact.faces.cli.screen import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filepact.faces.cli.screen import Screen
+
+__all__ = ["Report", "Step"]
+
+_MOST_LINES = 16
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was done, and whether it came out as it has to.
+
+    Attributes:
+        sent: The call or the command.
+        verdict: What it shows, in one sentence.
+    """
+
+    title: str
+    sent: str
+    answer: str
+    verdict: str
+    ok: bool
+
+
+class Report:
+    """The steps taken so far; people see each as soon as it is taken."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.steps: list[Step] = []
+
+    def note(
+        self, title: str, sent: str, answer: str | Iterable[Span], verdict: str, *, ok: bool
+    ) -> None:
+        """Keep a step and show it."""
+        spans = _paint(answer) if isinstance(answer, str) else tuple(answer)
+        text = "".join(span.text for span in spans)
+        self.steps.append(Step(title, sent, text, verdict, ok))
+        shown = [Span(f"{len(self.steps):>2}  {title}\n", "strong")]
+        if sent:
+            prefix = "" if sent.startswith("$") else "> "
+            shown.append(Span(f"    {prefix}{_cut(sent)}\n", "place"))
+        shown += _indented(spans)
+        mark = Span("    ok  ", "good") if ok else Span("    NOT AS EXPECTED  ", "bad")
+        self.say([*shown, mark, Span(f"{verdict}\n\n")])
+
+    def say(self, spans: Iterable[Span]) -> None:
+        """Show something between the steps."""
+        if not self._screen.json:
+            self._screen.write(spans)
+
+
+def _paint(answer: str) -> tuple[Span, ...]:
+    """An answer as an agent gets it; a diff at its end gets colours."""
+    starts = [at for mark in ("\ndiff --git ", "\n--- ") if (at := answer.find(mark)) != -1]
+    if not starts:
+        return (Span(answer),)
+    at = min(starts) + 1
+    return (Span(answer[:at]), *paint_diff(answer[at:]))
+
+
+def _indented(spans: Iterable[Span]) -> list[Span]:
+    """The first lines of an answer, cut to the width and set in."""
+    lines: list[list[Span]] = [[]]
+    for span in spans:
+        first, *rest = span.text.split("\n")
+        lines[-1].append(Span(first, span.style))
+        lines += [[Span(text, span.style)] for text in rest]
+    while lines and not any(span.text for span in lines[-1]):
+        lines.pop()
+    shown: list[Span] = []
+    for line in lines[:_MOST_LINES]:
+        room = _WIDTH
+        shown.append(Span("    \u2502 ", "dim"))
+        for span in line:
+            shown.append(Span(span.text[:room], span.style))
+            room = max(0, room - len(span.text))
+        shown.append(Span("\n"))
+    if len(lines) > _MOST_LINES:
+        shown.append(Span(f"    \u2502 ... {len(lines) - _MOST_LINES} more lines\n", "dim"))
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."

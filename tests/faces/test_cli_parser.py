@@ -1,0 +1,177 @@
+"""The command line itself: what it takes, how it teaches, and how light it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+import filepact
+from filepact.faces.cli import build_parser, run
+from filepact.faces.cli.complete import script
+from filepact.faces.cli.hosts import hosts, own_command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "zstandard", "asyncio", "anyio", "platformdirs")
+
+
+def commands() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    for action in build_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.items()
+
+
+NAMES = [name for name, _ in commands()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_teaches_itself(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run([name, "--help"]) == 0
+    text = capsysbinary.readouterr().out.decode()
+    assert f"usage: filepact {name}" in text
+    assert "\nexample:\n  " in text
+    assert "--json" in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_has_a_function(name: str) -> None:
+    does = dict(commands())[name].get_default("does")
+    module, _, function = does.partition(":")
+    assert callable(getattr(import_module(f"filepact.faces.cli.{module}"), function))
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys\nfrom filepact.faces.cli import run\nrun(['--help'])\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "commands:" in done.stdout
+    assert done.stderr.strip() == "[]"
+
+
+def test_importing_the_package_loads_nothing_of_it() -> None:
+    code = "import sys, filepact\nprint(sorted(n for n in sys.modules if n.startswith('filepact')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['filepact']"
+
+
+def test_every_public_name_can_be_had() -> None:
+    assert filepact.__all__ == sorted(filepact.__all__)
+    assert set(filepact.__all__) <= set(dir(filepact))
+    for name in filepact.__all__:
+        assert getattr(filepact, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = filepact.nothing
+
+
+# -- options ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--root", "a", "--root", "b", "--json", "--state", "s", "log"],
+        ["log", "--root", "a", "--root", "b", "--json", "--state", "s"],
+        ["--root", "a", "--state", "s", "log", "--json", "--root", "b"],
+    ],
+)
+def test_common_options_stand_before_or_after_the_command(words: list[str]) -> None:
+    given = build_parser().parse_args(words)
+    assert [*(given.root or []), *getattr(given, "root_after", [])] == ["a", "b"]
+    assert given.json is True
+    assert given.state == "s"
+    assert given.no_color is False
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["no-such-command"],
+        ["mcp"],
+        ["log", "-n", "0"],
+        ["log", "-n", "many"],
+        ["read", "x", "--offset", "-1"],
+        ["completion", "powershell"],
+        ["setup", "emacs"],
+        ["edit"],
+        ["log", "--jso"],
+    ],
+)
+def test_wrong_usage_is_explained_with_exit_code_2(
+    words: list[str], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(words) == 2
+    captured = capsysbinary.readouterr()
+    assert captured.out == b""
+    assert b"usage: filepact" in captured.err
+    assert run([*words, "--json"]) == 2
+    captured = capsysbinary.readouterr()
+    assert json.loads(captured.out)["error"]["code"] == "INVALID_PARAMS"
+    assert captured.err == b""
+
+
+def test_the_version_is_one_line(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["--version"]) == 0
+    text = capsysbinary.readouterr().out.decode()
+    assert text.startswith("filepact ")
+    assert run(["--version", "--json"]) == 0
+    assert f"filepact {json.loads(capsysbinary.readouterr().out)['version']}\n" == text
+
+
+# -- completion ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
+def test_each_shell_gets_a_script_that_knows_the_commands(
+    shell: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["completion", shell]) == 0
+    text = capsysbinary.readouterr().out.decode()
+    for name in NAMES:
+        assert name in text
+    program = shutil.which(shell)
+    if program is not None:
+        subprocess.run([program, "-n"], input=text, text=True, check=True)
+
+
+def test_the_bash_script_completes_commands_and_options() -> None:
+    lines = [
+        script("bash"),
+        "COMP_WORDS=(filepact chec); COMP_CWORD=1; _shtab_filepact; echo ${COMPREPLY[@]}",
+        "COMP_WORDS=(filepact log --a); COMP_CWORD=2; _shtab_filepact; echo ${COMPREPLY[@]}",
+    ]
+    done = subprocess.run(
+        ["bash", "--norc"], input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["checkpoint", "checkpoints", "--all"]
+
+
+# -- hosts --------------------------------------------------------------------------------------
+
+
+def test_each_host_gets_settings_that_parse_and_name_this_command() -> None:
+    known = {one.name: one for one in hosts(("/opt/a b/filepact",), ["mcp", 'C:\\x "y"'])}
+    assert list(known) == ["claude", "codex", "gemini", "vscode", "cursor", "zed"]
+    want = {"command": "/opt/a b/filepact", "args": ["mcp", 'C:\\x "y"']}
+    for name, top in (("claude", "mcpServers"), ("gemini", "mcpServers"), ("cursor", "mcpServers")):
+        assert json.loads(known[name].settings)[top]["filepact"] == want
+    assert json.loads(known["vscode"].settings)["servers"]["filepact"].items() >= want.items()
+    assert json.loads(known["zed"].settings)["context_servers"]["filepact"].items() >= want.items()
+    assert tomllib.loads(known["codex"].settings)["mcp_servers"]["filepact"] == want
+    assert known["claude"].run.startswith("claude mcp add filepact -- '/opt/a b/filepact' mcp ")
+
+
+def test_the_command_in_the_lines_can_be_started() -> None:
+    done = subprocess.run([*own_command(), "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("filepact ")
