@@ -15,7 +15,6 @@ from filepact.text.diff import (
     unified_binary,
 )
 
-
 NO_NEWLINE = "\\ No newline at end of file\n"
 
 

@@ -7,6 +7,7 @@ place that holds its lines.  What stands in several places is not guessed.
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError, PatchContextMismatchError
@@ -60,13 +61,34 @@ class Placement:
             if hunk.old_start is not None:
                 drift = at - _stated(hunk, hunk.old_start)
             after = at + len(hunk.old)
+        self._check_drifts(hunks, found)
         return found
+
+    def _check_drifts(self, hunks: Sequence[Hunk], found: list[int]) -> None:
+        """Refuse a hunk that fits its stated line, and as well where the next one's shift says.
+
+        Then lines were added above it or below it, and nobody can tell.
+        """
+        for number, (hunk, later) in enumerate(pairwise(hunks)):
+            if not hunk.old or hunk.old_start is None or later.old_start is None:
+                continue
+            shift = found[number + 1] - _stated(later, later.old_start)
+            at = _stated(hunk, hunk.old_start) + shift
+            after = found[number - 1] + len(hunks[number - 1].old) if number else 0
+            if (
+                at != found[number]
+                and after <= at <= found[number + 1] - len(hunk.old)
+                and self._fits(hunk, self._keyed(hunk.old), at)
+            ):
+                raise self._ambiguous(hunk, number, sorted((found[number], at)))
 
     def _place_one(self, hunks: Sequence[Hunk], number: int, after: int, drift: int) -> int:
         hunk = hunks[number]
         keys = self._keyed(hunk.old)
         expected = None if hunk.old_start is None else _stated(hunk, hunk.old_start) + drift
         if not keys:
+            if not self._lines:
+                return 0
             if expected is None or drift or not after <= expected <= len(self._lines):
                 raise self._no_context(hunk, number)
             if not self._ends_agree(hunk, expected):

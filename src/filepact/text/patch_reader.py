@@ -118,8 +118,10 @@ class _Reader:
                     )
                 start = self._at + 1
                 files.append(FilePatch(None, None, self._hunks(), line=start))
-            else:
+            elif line:
                 self._pass_over(line)
+            else:
+                self._at += 1
         return tuple(files)
 
     def _line(self, ahead: int = 0) -> str:

@@ -1,0 +1,632 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+
+from filepact.errors import (
+    FilepactError,
+    PatchAlreadyAppliedError,
+    PatchAmbiguousError,
+    PatchContextMismatchError,
+    PatchMalformedError,
+)
+from filepact.text.diff import unified
+from filepact.text.patch import Applied, apply, created_text, parse, reverse
+
+OLD = "".join(f"line {i}\n" for i in range(1, 21))
+NEW = OLD.replace("line 5\n", "five\n").replace("line 15\n", "line 15\nextra\n")
+FIVE = " line 4\n-line 5\n+five\n line 6\n"
+TWO_HUNKS = f"@@ -4,3 +4,3 @@\n{FIVE}@@ -15,2 +15,3 @@\n line 15\n+extra\n line 16\n"
+NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+def run(text: str, patch: str, *, back: bool = False) -> str:
+    (one,) = parse(patch)
+    return apply(text, one, reverse=back, name="f").edits.apply(text)
+
+
+def refusal(text: str, patch: str) -> FilepactError:
+    with pytest.raises(FilepactError) as caught:
+        run(text, patch)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param(unified(OLD, NEW, old_name="f", new_name="f"), id="diff"),
+        pytest.param(TWO_HUNKS, id="no file header"),
+        pytest.param("--- f\n+++ f\n" + TWO_HUNKS, id="no prefixes"),
+        pytest.param("\n\n" + TWO_HUNKS + "\n\n", id="empty lines around"),
+        pytest.param(TWO_HUNKS.rstrip("\n"), id="last line end lost"),
+        pytest.param(TWO_HUNKS.replace("@@\n", "@@ def f():\n"), id="section text"),
+        pytest.param(TWO_HUNKS.replace("@@ -15", "\n@@ -15"), id="empty line between hunks"),
+        pytest.param(TWO_HUNKS.replace(",3 +", ",9 +").replace("15,2", "15,1"), id="counts"),
+        pytest.param(TWO_HUNKS.replace("-4,3 +4,3", "-4,90 +4,90"), id="counts too large"),
+        pytest.param(TWO_HUNKS.replace("-4,3 +4,3", "-4 +4"), id="counts too small"),
+        pytest.param(TWO_HUNKS.replace("-4", "-1").replace("-15", "-1"), id="all numbers 1"),
+        pytest.param(TWO_HUNKS.replace("-4", "-6").replace("-15", "-17"), id="numbers shifted"),
+        pytest.param(TWO_HUNKS.replace("-4", "-900").replace("-15", "-901"), id="beyond the end"),
+        pytest.param(TWO_HUNKS.replace("-4", "-0").replace("-15", "-0"), id="all numbers 0"),
+        pytest.param(f"@@ ... @@\n{FIVE}@@\n line 15\n+extra\n line 16\n", id="no numbers"),
+        pytest.param(f"@@ @@\n{FIVE}@@ … @@ x\n line 15\n+extra\n line 16\n", id="no numbers 2"),
+        pytest.param(TWO_HUNKS.replace("\n", "\r\n"), id="CRLF patch"),
+        pytest.param(f"Here it is:\n```diff\n--- a/f\n+++ b/f\n{TWO_HUNKS}```\nDone.", id="fence"),
+        pytest.param("Index: f\n=====\n--- f\t(revision 1)\n+++ f\t(x)\n" + TWO_HUNKS, id="svn"),
+        pytest.param(f"--- a/f\n+++ b/f\n{TWO_HUNKS}-- \n2.39.5\n\n", id="mailed"),
+        pytest.param(
+            "From 0123456789012345678901234567890123456789 Mon Sep 17\nSubject: x\n\n---\n"
+            f" f | 2 +-\n\ndiff --git a/f b/f\nindex 1..2 100644\n--- a/f\n+++ b/f\n{TWO_HUNKS}-- \n2.3",
+            id="mailed by git",
+        ),
+    ],
+)
+def test_a_patch_applies_as_people_and_models_write_it(patch: str):
+    assert run(OLD, patch) == NEW
+
+
+def test_a_patch_is_taken_back():
+    assert run(NEW, TWO_HUNKS, back=True) == OLD
+    (patch,) = parse(TWO_HUNKS)
+    assert reverse(reverse(patch)) == patch
+
+
+def test_a_patch_finds_its_lines_below_others():
+    above = "new\n" * 7
+    assert run(above + OLD, TWO_HUNKS) == above + NEW
+
+
+def test_a_context_line_that_lost_its_blank_is_an_empty_line():
+    assert run("a\n\nb\n", "@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n") == "a\n\nc\n"
+    assert run("a\r\n\r\nb\r\n", "@@ -1,3 +1,3 @@\r\n a\r\n\r\n-b\r\n+c\r\n") == "a\r\n\r\nc\r\n"
+    assert run("a\n\nb\n", "@@ -9,9 +9,9 @@\n a\n\n-b\n+c\n\n\n") == "a\n\nc\n"
+
+
+def test_lines_that_look_like_headers_are_lines_while_the_counts_hold():
+    old, new = "a\n-- x\n++ y\nb\n", "a\n++ x\n-- y\nb\n"
+    assert run(old, unified(old, new, old_name="f", new_name="f")) == new
+    assert run(old, unified(old, "a\n++ y\nb\n", old_name="f", new_name="f")) == "a\n++ y\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "patch", "expected"),
+    [
+        pytest.param(
+            OLD.replace("\n", "\r\n"), TWO_HUNKS, NEW.replace("\n", "\r\n"), id="LF patch, CRLF"
+        ),
+        pytest.param(
+            OLD.replace("\n", "\r"), TWO_HUNKS, NEW.replace("\n", "\r"), id="LF patch, CR file"
+        ),
+        pytest.param(
+            "a\r\nb\nc\r\n", "@@ -1,3 +1,4 @@\n a\n-b\n+B\n+x\n c\n", "a\r\nB\nx\nc\r\n", id="mixed"
+        ),
+        pytest.param(
+            "a\r\nb\n", "@@ -1,2 +1,2 @@\n a\r\n-b\n+b\r\n", "a\r\nb\r\n", id="patch tells apart"
+        ),
+        pytest.param("a\r\n", "@@ -0,0 +1 @@\n+x\n", "x\r\na\r\n", id="insertion only, CRLF"),
+        pytest.param("a\r\nb\n", "@@ -2,0 +3 @@\n+x\n", "a\r\nb\nx\n", id="insertion only, mixed"),
+        pytest.param("", "@@ -0,0 +1 @@\n+x\r\n", "x\r\n", id="empty file"),
+        pytest.param(
+            "a\r\nb", "@@ -1,2 +1,3 @@\n a\n b\n+c\n", "a\r\nb\r\nc", id="open end, added"
+        ),
+        pytest.param("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", "a\nc", id="open end, changed"),
+        pytest.param("a\nb", "@@ -1,2 +1 @@\n a\n-b\n", "a\n", id="open end, removed"),
+        pytest.param("b", "@@ -1 +1,2 @@\n b\n+c\n", "b\nc", id="open end, single line"),
+        pytest.param(
+            "a\r\nb", f"@@ -1,2 +1,2 @@\n a\n-b\n{NO_NEWLINE}+b\n", "a\r\nb\r\n", id="end added"
+        ),
+        pytest.param(
+            "a\r\nb\r\n", f"@@ -1,2 +1,2 @@\n a\n-b\n+b\n{NO_NEWLINE}", "a\r\nb", id="end removed"
+        ),
+        pytest.param("a\n", "@@ -1 +1,2 @@\r\n a\r\n+b\r\n", "a\nb\n", id="CRLF patch, LF file"),
+        pytest.param(
+            "a\n",
+            f"@@ -1 +1 @@\r\n-a\r\n+b\r\n{NO_NEWLINE}",
+            "b",
+            id="CRLF patch, end removed",
+        ),
+    ],
+)
+def test_added_lines_take_the_line_ends_of_the_file(text: str, patch: str, expected: str):
+    assert run(text, patch) == expected
+
+
+def test_without_context_lines_go_to_the_stated_line_only():
+    assert run("a\nb\n", "@@ -1,0 +2,2 @@\n+x\n+y\n") == "a\nx\ny\nb\n"
+    assert run("a\nb\n", "@@ -2 +1,0 @@\n-b\n") == "a\n"
+    assert run("a\nb\n", "@@ -1 +1 @@\n-a\n+A\n@@ -2 +2 @@\n-b\n+B\n") == "A\nB\n"
+
+
+def test_touching_changes_become_one_edit():
+    (patch,) = parse("@@ -1 +1 @@\n-a\n+A\n@@ -2 +2 @@\n-b\n+B\n")
+    applied = apply("a\nb\n", patch)
+    assert [(edit.start, edit.end, edit.text) for edit in applied.edits.edits] == [(0, 4, "A\nB\n")]
+    assert applied.hunks == 2
+
+
+def test_lines_that_stay_are_no_edit():
+    (patch,) = parse("@@ -1,2 +1,2 @@\n-a\n+a\n b\n")
+    assert apply("a\nb\n", patch) == Applied(apply("a\nb\n", patch).edits, 1, ())
+    assert not apply("a\nb\n", patch).edits
+
+
+REPEATED = "x\nsame\ny\n"
+SHIFTED = "@@ -4,3 +4,3 @@\n x\n-same\n+new\n y\n@@ -7 +7 @@\n-only\n+one\n"
+
+
+def test_a_later_hunk_tells_by_how_much_all_are_shifted():
+    text = "top\n" * 2 + REPEATED * 2 + "only\n" + REPEATED * 2
+    expected = "top\n" * 2 + REPEATED + "x\nnew\ny\none\n" + REPEATED * 2
+    assert run(text, SHIFTED) == expected
+
+
+def test_a_hunk_that_fits_its_line_but_not_the_shift_of_the_next_is_ambiguous():
+    error = refusal("top\n" * 3 + REPEATED * 2 + "only\n" + REPEATED * 2, SHIFTED)
+    assert type(error) is PatchAmbiguousError
+    assert error.details["lines"] == (4, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "patch", "notes"),
+    [
+        (OLD, TWO_HUNKS, []),
+        (
+            "top\n" + OLD,
+            TWO_HUNKS,
+            [
+                "Hunk 1 was placed at line 5; its header says line 4.",
+                "Hunk 2 was placed at line 16; its header says line 15.",
+            ],
+        ),
+        (
+            OLD,
+            f"@@ @@\n{FIVE}",
+            ["Hunk 1 was placed at line 4; its header says no line."],
+        ),
+        (
+            OLD,
+            f"@@ -4,5 +4,5 @@\n{FIVE}",
+            ["The counts in the header of hunk 1 were wrong; its lines decided."],
+        ),
+        (
+            OLD.replace("\n", "\r\n"),
+            TWO_HUNKS,
+            ["The line ends of the patch differ from the file's; the file's were kept."],
+        ),
+    ],
+)
+def test_notes_say_what_was_not_as_the_patch_says(text: str, patch: str, notes: list[str]):
+    (one,) = parse(patch)
+    assert list(apply(text, one).notes) == notes
+
+
+@pytest.mark.parametrize(
+    ("text", "patch", "expected", "said"),
+    [
+        pytest.param(
+            OLD.replace("line 6", "line six"),
+            TWO_HUNKS,
+            PatchContextMismatchError,
+            ["hunk 1", "Line 6 of the file is\n  line six\n", "line 5 of the patch", "  line 6"],
+            id="context differs",
+        ),
+        pytest.param(
+            OLD.replace("line 16", "  line 16"),
+            TWO_HUNKS,
+            PatchContextMismatchError,
+            ["hunk 2 (line 6 of the patch)", "differ in blanks only"],
+            id="blanks differ",
+        ),
+        pytest.param(
+            OLD.replace("line 5\n", ""), TWO_HUNKS, PatchContextMismatchError, [], id="line gone"
+        ),
+        pytest.param(
+            OLD.replace("line 5\n", "five\n"),
+            TWO_HUNKS,
+            PatchContextMismatchError,
+            ["hunk 1", "stands there already"],
+            id="half applied",
+        ),
+        pytest.param(
+            "line 4\n", TWO_HUNKS, PatchContextMismatchError, ["ends after 1"], id="short"
+        ),
+        pytest.param("", TWO_HUNKS, PatchContextMismatchError, ["ends after 0"], id="empty"),
+        pytest.param("x\n" * 9, TWO_HUNKS, PatchContextMismatchError, ["  x\n"], id="another file"),
+        pytest.param(NEW, TWO_HUNKS, PatchAlreadyAppliedError, ["already"], id="applied"),
+        pytest.param(
+            NEW.replace("\n", "\r\n"), TWO_HUNKS, PatchAlreadyAppliedError, [], id="applied, CRLF"
+        ),
+        pytest.param(
+            NEW.replace("\n", "\r"), TWO_HUNKS, PatchAlreadyAppliedError, [], id="applied, CR"
+        ),
+        pytest.param(
+            "a\nnew\nb\n" + "a\nb\n",
+            "@@ -1,2 +1,3 @@\n a\n+new\n b\n",
+            PatchAlreadyAppliedError,
+            [],
+            id="applied, and a like place elsewhere",
+        ),
+        pytest.param(
+            OLD.replace("line 4\n", "new\n") + OLD + OLD,
+            f"@@ -90,3 +90,3 @@\n{FIVE}",
+            PatchAmbiguousError,
+            ["lines 24, 44"],
+            id="two places",
+        ),
+        pytest.param(
+            "a\nb\n" * 9, "@@ @@\n a\n-b\n+c\n", PatchAmbiguousError, ["and more"], id="many places"
+        ),
+        pytest.param(
+            "x\nb\ny\nb\n", "@@ -1,1 +0,0 @@\n-b\n", PatchAmbiguousError, [], id="removal, twice"
+        ),
+        pytest.param(
+            "a\n", "@@ -1,0 +0,0 @@\n-b\n", PatchContextMismatchError, [], id="removal, not there"
+        ),
+        pytest.param(
+            "a\n", "@@ -9,0 +10 @@\n+b\n", PatchContextMismatchError, ["only adds"], id="beyond"
+        ),
+        pytest.param(
+            "a\nb\n", "@@ -1,3 +1,4 @@\n+x\n", PatchContextMismatchError, ["only adds"], id="count"
+        ),
+        pytest.param("a\n", "@@ @@\n+x\n", PatchContextMismatchError, ["only adds"], id="nowhere"),
+        pytest.param(
+            "b\na\n",
+            "@@ -1 +1 @@\n-a\n+c\n@@ -4,0 +4 @@\n+x\n",
+            PatchContextMismatchError,
+            ["hunk 2"],
+            id="insertion in a shifted file",
+        ),
+        pytest.param(
+            "b\na\n",
+            "@@ -2 +2 @@\n-a\n+c\n@@ -1 +1 @@\n-b\n+x\n",
+            PatchContextMismatchError,
+            ["hunk 2"],
+            id="hunks out of order",
+        ),
+        pytest.param(
+            "a\nb\n",
+            f"@@ -1 +1 @@\n-a\n+c\n{NO_NEWLINE}",
+            PatchContextMismatchError,
+            ["a line end closes"],
+            id="end inside the file",
+        ),
+        pytest.param(
+            "a\n",
+            f"@@ -1 +1 @@\n-a\n{NO_NEWLINE}+b\n{NO_NEWLINE}",
+            PatchContextMismatchError,
+            ["a line end closes"],
+            id="file has an end",
+        ),
+        pytest.param(
+            "a\n",
+            f"@@ -1 +1 @@\n-a\n{NO_NEWLINE}+a\n",
+            PatchAlreadyAppliedError,
+            [],
+            id="line end added already",
+        ),
+        pytest.param(
+            "a\nb\nc\n",
+            f"@@ -1,0 +2 @@\n+x\n{NO_NEWLINE}",
+            PatchContextMismatchError,
+            ["a line end closes"],
+            id="insertion with an end inside the file",
+        ),
+        pytest.param(
+            "a\r\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\r\n+c\n", PatchContextMismatchError, [], id="exact"
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_the_place(
+    text: str, patch: str, expected: type[FilepactError], said: list[str]
+):
+    error = refusal(text, patch)
+    assert type(error) is expected
+    assert error.hint
+    assert error.message.startswith("f: ")
+    for part in said:
+        assert part in error.message
+
+
+def test_an_error_shows_the_hunk_in_bounded_length():
+    patch = "@@ -1,40 +1,40 @@\n" + "".join(f"-{i}{'x' * 900}\n+{i}\n" for i in range(40))
+    error = refusal("y" * 5_000 + "\n", patch)
+    assert len(error.message) < 2_500
+    assert "-0xxx" in error.message
+    assert error.details["patch_line"] == 1
+    assert error.details["line"] == 1
+
+
+HUNK = "@@ -1 +1 @@\n-a\n+b\n"
+GONE = "@@ -1 +0,0 @@\n-a\n"
+GIT = "diff --git a/f b/f\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        ("@@ -1 +1 @@\n-a\n+b\n", (None, None, "")),
+        ("--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        ("--- b/f\n+++ a/f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        ("--- a/f\n+++ a/f\n@@ -1 +1 @@\n-a\n+b\n", ("a/f", "a/f", "")),
+        ("--- f.orig\n+++ f\n@@ -1 +1 @@\n-a\n+b\n", ("f.orig", "f", "")),
+        ("--- a/x y\t\n+++ b/x y\t\n@@ -1 +1 @@\n-a\n+b\n", ("x y", "x y", "")),
+        (
+            "--- x y\t2024-01-02 03:04:05.678 +0100\n+++ x y 2024-01-02 03:04:05 +0100\n" + HUNK,
+            ("x y", "x y", ""),
+        ),
+        ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+b\n", (None, "f", "creates")),
+        ("--- /dev/null\n+++ a/f\n@@ -0,0 +1 @@\n+b\n", (None, "a/f", "creates")),
+        ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-b\n", ("f", None, "deletes")),
+        (
+            "--- f\t1970-01-01 00:00:00.000 +0000\n+++ f\t2024-01-01 00:00:00\n@@ -0,0 +1 @@\n+b\n",
+            (None, "f", "creates"),
+        ),
+        (
+            "--- f\t2024-01-01 00:00:00\n+++ f\t1969-12-31 19:00:00 -0500\n@@ -1 +0,0 @@\n-b\n",
+            ("f", None, "deletes"),
+        ),
+        (
+            "--- f\t1970-01-01 00:00:00\n+++ f\t2024-01-01 00:00:00\n@@ -1 +1 @@\n-a\n+b\n",
+            ("f", "f", ""),
+        ),
+        (
+            '--- "a/q\\"\\\\\\t\\303\\251é"\n+++ "b/q\\"\\\\\\t\\303\\251é"\n@@ -1 +1 @@\n-a\n+b\n',
+            ('q"\\\téé', 'q"\\\téé', ""),
+        ),
+        (GIT + "new file mode 100644\nindex 000..e69\n", (None, "f", "creates")),
+        (GIT + "deleted file mode 100644\n", ("f", None, "deletes")),
+        (GIT + "old mode 100644\nnew mode 100755\n", ("f", "f", "")),
+        (GIT + "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        (GIT + "@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        ("diff --git f f\n--- f\n+++ f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        ("diff --git a/f a/f\n--- a/f\n+++ a/f\n@@ -1 +1 @@\n-a\n+b\n", ("a/f", "a/f", "")),
+        ("diff --git i/f w/f\n--- i/f\n+++ w/f\n@@ -1 +1 @@\n-a\n+b\n", ("f", "f", "")),
+        (
+            "diff --git w/f w/f\nnew file mode 100644\n--- /dev/null\n+++ w/f\n@@ -0,0 +1 @@\n+a\n",
+            (None, "w/f", "creates"),
+        ),
+        (
+            "diff --git b/f a/f\ndeleted file mode 100644\n--- b/f\n+++ /dev/null\n" + GONE,
+            ("f", None, "deletes"),
+        ),
+        (
+            "diff --git a/x y b/x y\nold mode 100644\nnew mode 100755\n",
+            ("x y", "x y", ""),
+        ),
+        (
+            "diff --git a/x y b/z\nsimilarity index 90%\nrename from x y\nrename to z\n",
+            ("x y", "z", "renames"),
+        ),
+        (
+            'diff --git "a/q\\"" b/z\nrename from "q\\""\nrename to z\n--- "a/q\\""\n+++ b/z\n'
+            + HUNK,
+            ('q"', "z", "renames"),
+        ),
+        (
+            'diff --git a/z "b/q\\""\nrename old z\nrename new "q\\""\n',
+            ("z", 'q"', "renames"),
+        ),
+    ],
+)
+def test_headers_name_the_files(patch: str, expected: tuple[str | None, str | None, str]):
+    for text in (patch, patch.replace("\n", "\r\n")):
+        (one,) = parse(text)
+        kinds = [kind for kind in ("creates", "deletes", "renames") if getattr(one, kind)]
+        assert (one.old_path, one.new_path, "".join(kinds)) == expected
+        assert one.named == (expected[:2] != (None, None))
+        back = reverse(one)
+        assert (back.new_path, back.old_path) == expected[:2]
+        assert (back.creates, back.deletes) == (one.deletes, one.creates)
+
+
+@pytest.mark.parametrize(
+    ("header", "modes"),
+    [
+        ("old mode 100644\nnew mode 100755\n", (0o100644, 0o100755)),
+        ("old mode 100600\nnew mode 100700\n", (0o100644, 0o100755)),
+        ("old mode 100644\nnew mode 100600\n", (None, None)),
+        ("new file mode 100755\n", (None, 0o100755)),
+        ("deleted file mode 100644\n", (0o100644, None)),
+    ],
+)
+def test_modes_are_those_git_knows(header: str, modes: tuple[int | None, int | None]):
+    (one,) = parse(GIT + header)
+    assert (one.old_mode, one.new_mode) == modes
+
+
+def test_a_patch_of_several_files_is_read_in_order():
+    text = (
+        "notes first\n"
+        + unified("a\n", "b\n", old_name="one", new_name="one")
+        + unified(None, "", old_name="two", new_name="two")
+        + "\n"
+        + unified(None, "x\n", old_name="three", new_name="three", new_mode=0o755)
+        + "diff -u four four\nOnly in five: six\n"
+        + unified("a", "b\n", old_name="four", new_name="four").replace("@@ -1 +1", "@@ -1,7 +1,7")
+        + unified("a\n", None, old_name="seven", new_name="seven")
+    )
+    patches = parse(text)
+    assert [one.new_path or one.old_path for one in patches] == [
+        "one",
+        "two",
+        "three",
+        "four",
+        "seven",
+    ]
+    assert [one.line for one in patches][:3] == [2, 7, 10]
+    assert [hunk.repaired for one in patches for hunk in one.hunks] == [False, False, True, False]
+
+
+def test_counts_too_large_do_not_swallow_the_next_file():
+    first = unified("a\n", "b\n", old_name="one", new_name="one").replace("-1 +1", "-1,5 +1,5")
+    patches = parse(first + unified("a\n", "b\n", old_name="two", new_name="two"))
+    assert [one.new_path for one in patches] == ["one", "two"]
+
+
+PLAIN = "--- a/f\n+++ b/f\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "line", "said"),
+    [
+        pytest.param("", None, "no hunk", id="empty"),
+        pytest.param("please change a to b\n", None, "no hunk", id="prose"),
+        pytest.param("3c3\n< a\n---\n> b\n", None, "no hunk", id="normal diff"),
+        pytest.param("1c\nb\n.\nw\n", None, "no hunk", id="ed script"),
+        pytest.param("*** Begin Patch\n*** Update File: f\n", 1, "unified", id="another format"),
+        pytest.param("*** f\n--- f\n***************\n", 3, "context diff", id="context diff"),
+        pytest.param("@@@ -1 -1 +1 @@@\n", None, "combined", id="combined diff"),
+        pytest.param(GIT + "@@@ -1 -1 +1 @@@\n", 2, "combined", id="combined git diff"),
+        pytest.param(PLAIN, 1, "without hunks", id="header only"),
+        pytest.param(GIT + "index 1..2\n", 1, "without hunks", id="git header only"),
+        pytest.param("--- a/f\n" + HUNK, 1, "partner", id="no +++"),
+        pytest.param("+++ b/f\n" + HUNK, 1, "partner", id="no ---"),
+        pytest.param(PLAIN + "@@ -a +b @@\n-a\n", 3, "hunk header", id="letters for numbers"),
+        pytest.param(PLAIN + "@@ -1,3 +1,3\n", 3, "without lines", id="no body"),
+        pytest.param(PLAIN + "@@ -1,2 +1,2 @@\n a\nb\n", 5, "inside a hunk", id="unsigned line"),
+        pytest.param(PLAIN + HUNK + "rubbish\n", 6, "inside a hunk", id="rubbish after a hunk"),
+        pytest.param(PLAIN + HUNK + "-- \n2.3\nx\n" + HUNK, 9, "no file", id="stray hunk"),
+        pytest.param(
+            PLAIN + "@@ -1,2 +1 @@\n-a\n" + NO_NEWLINE + "-b\n+c\n", 6, "after the end", id="end"
+        ),
+        pytest.param(PLAIN + f"@@ -1 +1 @@\n{NO_NEWLINE}-a\n+b\n", 4, "no line", id="end first"),
+        pytest.param(
+            PLAIN + f"@@ -1 +1 @@\n-a\n{NO_NEWLINE}{NO_NEWLINE}+b\n", 6, "no line", id="end twice"
+        ),
+        pytest.param("--- /dev/null\n+++ /dev/null\n" + HUNK, 1, "both sides", id="no file"),
+        pytest.param(
+            GIT + "--- /dev/null\n+++ /dev/null\n" + HUNK, 2, "both sides", id="no file, git"
+        ),
+        pytest.param("--- \n+++ b/f\n" + HUNK, 1, "no file name", id="empty name"),
+        pytest.param('--- "a/f\n+++ b/f\n' + HUNK, 1, "quoted", id="open quotes"),
+        pytest.param('--- "a/\\q"\n+++ b/f\n' + HUNK, 1, "escape", id="unknown escape"),
+        pytest.param('--- "a/\\777"\n+++ b/f\n' + HUNK, 1, "escape", id="octal over a byte"),
+        pytest.param('--- "a/\\377"\n+++ b/f\n' + HUNK, 1, "UTF-8", id="not UTF-8"),
+        pytest.param(GIT + "new file mode 120000\n", 2, "symbolic link", id="link"),
+        pytest.param(GIT + "index 1..2 120000\n" + PLAIN + HUNK, 2, "link", id="link in index"),
+        pytest.param(GIT + "new file mode 160000\n", 2, "submodule", id="submodule"),
+        pytest.param(GIT + "new file mode 040000\n", 2, "folder", id="folder"),
+        pytest.param(GIT + "new mode 104755\n", 2, "regular", id="setuid"),
+        pytest.param(GIT + "old mode rwx\n", 2, "regular", id="no mode"),
+        pytest.param(GIT + "copy from f\ncopy to g\n", 2, "copy", id="copy"),
+        pytest.param(GIT + "GIT binary patch\nliteral 3\n", 2, "not text", id="binary patch"),
+        pytest.param(
+            GIT + "index 1..2\nBinary files a/f and b/f differ\n", 3, "not text", id="binary, git"
+        ),
+        pytest.param(PLAIN + HUNK + "Binary files x and y differ\n", 6, "not text", id="binary"),
+        pytest.param("Binary file f changed (1 -> 2 bytes)\n", 1, "not text", id="our notice"),
+        pytest.param(GIT + "rename from f\n", 1, "half", id="half a rename"),
+        pytest.param(
+            GIT + "new file mode 100644\ndeleted file mode 100644\n", 1, "half", id="new and gone"
+        ),
+        pytest.param(GIT + "--- a/g\n+++ b/f\n" + HUNK, 2, "differs", id="names differ"),
+        pytest.param(GIT + "--- a/f\n+++ b/../g\n" + HUNK, 2, "differs", id="names differ, new"),
+        pytest.param(
+            "diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/z\n" + HUNK,
+            4,
+            "differs",
+            id="rename and name differ",
+        ),
+        pytest.param(
+            GIT + "new file mode 100644\n" + PLAIN + HUNK, 3, "contradicts", id="new, but old"
+        ),
+        pytest.param(
+            GIT + "deleted file mode 100644\n" + PLAIN + HUNK, 3, "contradicts", id="gone, but new"
+        ),
+        pytest.param(
+            "diff --git a/x y b/z\nold mode 100644\nnew mode 100755\n", 1, "told apart", id="names"
+        ),
+        pytest.param('diff --git "a/f b/f\n', 1, "quoted", id="open quotes, git"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_its_line(
+    patch: str, line: int | None, said: str
+):
+    with pytest.raises(PatchMalformedError) as caught:
+        parse(patch)
+    if said != "combined" or line:
+        assert said in caught.value.message
+        assert caught.value.details.get("line") == line
+    assert caught.value.hint
+
+
+def test_a_file_is_created_from_its_patch():
+    (patch,) = parse(f"--- /dev/null\n+++ b/f\n@@ -0,0 +1,9 @@\n+a\n+b\n{NO_NEWLINE}")
+    assert created_text(patch) == "a\nb"
+    assert apply("", patch).edits.apply("") == "a\nb"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a\nb", PatchAlreadyAppliedError), ("a\n", PatchContextMismatchError)],
+)
+def test_a_file_that_exists_is_not_created(text: str, expected: type[FilepactError]):
+    error = refusal(text, f"--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n{NO_NEWLINE}")
+    assert type(error) is expected
+
+
+def test_a_created_file_cannot_have_context():
+    (patch,) = parse("--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n b\n")
+    with pytest.raises(PatchMalformedError) as caught:
+        created_text(patch)
+    assert caught.value.details["line"] == 5
+
+
+@pytest.mark.parametrize(
+    ("patch", "text", "fits"),
+    [
+        ("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n", "a\nb\n", True),
+        ("--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n", "a\nb\nc\n", False),
+        (GIT + "deleted file mode 100644\n", "", True),
+        (GIT + "deleted file mode 100644\n", "a\n", False),
+    ],
+)
+def test_a_deletion_names_every_line(patch: str, text: str, fits: bool):
+    if fits:
+        assert run(text, patch) == ""
+    else:
+        assert type(refusal(text, patch)) is PatchContextMismatchError
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@@ -1 +1 @@\n" * 100_000,
+        "--- a\n+++ b\n" * 100_000,
+        "@@ -1,9 +1,9 @@\n" + "\n" * 1_000_000,
+        ("@@ -1,9 +1,9 @@\n-a\n" + "\n" * 50) * 20_000,
+        "--- a" + " " * 3_000_000 + "\n+++ b\n" + HUNK,
+        "@@" + " " * 3_000_000 + "\n",
+        "@@ -1,9 +1,9" + " " * 3_000_000 + "x\n",
+        '--- "' + "\\" * 3_000_000 + "\n+++ b\n",
+        "diff --git " + "a " * 1_000_000 + "\n",
+        "diff --git a/f b/f\n" * 50_000,
+    ],
+)
+def test_garbage_is_read_or_refused_in_linear_time(text: str):
+    with suppress(PatchMalformedError):
+        assert parse(text)
+
+
+@pytest.mark.timeout(20)
+def test_a_large_patch_with_wrong_numbers_applies():
+    old = [f"line {i} {'x' * 40}\n" for i in range(60_000)]
+    new = [f"new {i}\n" if i % 10 == 5 else line for i, line in enumerate(old)]
+    before, after = "".join(old), "".join(new)
+    patch = unified(before, after, old_name="f", new_name="f").replace("@@ -", "@@ -1")
+    assert run(before, patch) == after
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(
+    ("unit", "count", "tail"),
+    [("a\n", 50_000, "x\n"), ("a\nb\n", 40_000, "x\n"), ("a\n" * 50 + "b\n", 1_000, "")],
+)
+def test_repetition_is_refused_in_bounded_time(unit: str, count: int, tail: str):
+    text = unit * count + tail
+    hunk = "".join(f" {line}\n" for line in (unit * (count // 2)).split("\n")[:-1])
+    patch = ("@@ -7777777,9 +1,9 @@\n" + hunk + "+new\n b\n a\n") * 3
+    assert refusal(text, patch).code in ("PATCH_AMBIGUOUS", "PATCH_CONTEXT_MISMATCH")
