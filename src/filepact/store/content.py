@@ -100,13 +100,19 @@ class Contents:
         self._keep(view, number, name, packed, base=None, depth=0)
         return len(packed) - int(stored)
 
-    def drop(self, view: View, number: int) -> None:
-        """Give up a content that is nobody's base; its file stays until `remove_strays`."""
+    def drop(self, view: View, number: int) -> int:
+        """Give up a content that is nobody's base; its file stays until `remove_strays`.
+
+        Returns:
+            How many bytes it took.
+        """
+        stored = view.value("SELECT stored FROM content WHERE number = ?", (number,))
         view.run(
             "UPDATE content SET kept = 'gone', base = NULL, depth = 0, stored = 0 WHERE number = ?",
             (number,),
         )
         view.run("DELETE FROM image WHERE number = ?", (number,))
+        return int(stored)
 
     def _pack(
         self,

@@ -10,16 +10,49 @@ from filepact.store.rows import to_path, to_text
 
 if TYPE_CHECKING:
     from filepact.domain.document import RootId
+    from filepact.store.connection import View
 
-__all__ = ["by_id", "missing", "only", "touched"]
+__all__ = ["by_id", "finished", "missing", "only"]
 
 _NAMED_AT_MOST = 5
+
+_ANY = "SELECT 1 FROM operation_change c WHERE "
+_ALL = "WHERE o.state <> 'intended' AND "
+# The limit stands inside, so that an index read from its end gives the newest at once.
+_AMONG = (
+    "WHERE o.seq IN (SELECT DISTINCT c.owner FROM operation_change c"
+    " CROSS JOIN operation t ON t.seq = c.owner WHERE t.state <> 'intended' AND "
+)
 
 Found = TypeVar("Found", Operation, Proposal)
 
 
-def touched(root: RootId | None, path: str | None) -> tuple[str, list[Any]]:
-    """A condition on operations ``o``, with its values; empty when all of them are meant."""
+def finished(
+    view: View,
+    root: RootId | None,
+    path: str | None,
+    after_seq: int,
+    before_seq: int | None,
+    limit: int,
+    newest_first: bool,
+) -> tuple[str, list[Any]]:
+    """The end of a query for finished operations; the arguments as in the journal's protocol."""
+    order = "DESC" if newest_first else "ASC"
+    conditions, values = _touched(view, root, path)
+    among = bool(conditions)
+    column = "c.owner" if among else "o.seq"
+    conditions.append(f"{column} > ?")
+    values.append(after_seq)
+    if before_seq is not None:
+        conditions.append(f"{column} < ?")
+        values.append(before_seq)
+    tail = " AND ".join(conditions) + f" ORDER BY {column} {order} LIMIT ?"
+    values.append(limit)
+    return (f"{_AMONG}{tail}) ORDER BY o.seq {order}" if among else _ALL + tail), values
+
+
+def _touched(view: View, root: RootId | None, path: str | None) -> tuple[list[str], list[Any]]:
+    """Conditions on changes ``c`` with their values; none when all of them are meant."""
     conditions: list[str] = []
     values: list[Any] = []
     if root is not None:
@@ -28,12 +61,16 @@ def touched(root: RootId | None, path: str | None) -> tuple[str, list[Any]]:
     if path not in (None, "", "."):
         stored = to_path(str(path).rstrip("/"))
         # "0" is the character after "/", so the range holds all that begins with "path/".
-        conditions.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
-        values += [stored, stored + b"/", stored + b"0"]
-    if not conditions:
-        return "", []
-    query = "o.seq IN (SELECT c.owner FROM operation_change c WHERE "
-    return query + " AND ".join(conditions) + ")", values
+        below = [stored + b"/", stored + b"0"]
+        inside = " AND ".join([*conditions, "c.path > ? AND c.path < ?"])
+        if view.one(_ANY + inside + " LIMIT 1", [*values, *below]) is None:
+            # A file: this alone lets its own index be used.
+            conditions.append("c.path = ?")
+            values.append(stored)
+        else:
+            conditions.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
+            values += [stored, *below]
+    return conditions, values
 
 
 def by_id(table: str, change_id: str) -> tuple[str, list[Any]]:

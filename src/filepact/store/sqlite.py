@@ -17,7 +17,7 @@ from filepact.errors import (
 from filepact.store import upkeep
 from filepact.store.connection import Database
 from filepact.store.content import Contents
-from filepact.store.lookup import by_id, missing, only, touched
+from filepact.store.lookup import by_id, finished, missing, only
 from filepact.store.rows import (
     from_text,
     insert_changes,
@@ -199,18 +199,9 @@ class SqliteStore:
         limit: int | None = 50,
         newest_first: bool = True,
     ) -> tuple[Operation, ...]:
-        tail = "WHERE o.state <> 'intended' AND o.seq > ? "
-        values: list[Any] = [after_seq]
-        if before_seq is not None:
-            tail += "AND o.seq < ? "
-            values.append(before_seq)
-        condition, of_condition = touched(root, path)
-        if condition:
-            tail += f"AND {condition} "
-            values += of_condition
-        tail += f"ORDER BY o.seq {'DESC' if newest_first else 'ASC'} LIMIT ?"
-        values.append(-1 if limit is None else limit)
+        most = -1 if limit is None else limit
         with self._database.reading() as view:
+            tail, values = finished(view, root, path, after_seq, before_seq, most, newest_first)
             return select_operations(view, tail, values)
 
     def last_seq(self) -> int:

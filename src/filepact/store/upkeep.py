@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["prune", "statistics"]
 
-_BATCH = 256
+_BATCH = 2_048
 _PAGES = 2_000
 
 # Contents that a person may still want: of proposals that wait, or that were settled lately.
@@ -57,30 +57,21 @@ def prune(
                 (barrier,),
             )
         ]
-    dropped = 0
-    for at in range(0, len(candidates), _BATCH):
-        if total <= keep_bytes:
-            break
+    dropped = at = 0
+    least = 1
+    while total > keep_bytes and at < len(candidates):
         with database.writing(durable=True) as view:
-            batch = _droppable(view, candidates[at : at + _BATCH], barrier, horizon)
-            chosen: list[int] = []
-            left = total
-            for number, stored in batch:
-                if left <= keep_bytes:
-                    break
-                chosen.append(number)
-                left -= stored
-            # What is kept must not need what goes.
-            for (number,) in view.all(
-                "SELECT number FROM content WHERE base IN (SELECT value FROM json_each(?1))"
-                " AND number NOT IN (SELECT value FROM json_each(?1))",
-                (json.dumps(chosen),),
-            ):
-                left += contents.make_whole(view, number)
-            for number in chosen:
-                contents.drop(view, number)
+            chosen, seen = _choose(
+                _droppable(view, candidates[at : at + _BATCH], barrier, horizon),
+                total - keep_bytes,
+                least,
+            )
+            total += _give_up(view, contents, chosen)
         dropped += len(chosen)
-        total = left
+        at += seen
+        # What needed them is whole now and takes some of the room again; with ever larger steps
+        # that is made up for in few transactions.
+        least = min(2 * least, _BATCH)
     # In a transaction of its own: the rows that told of these files are gone from the disk now.
     with database.writing(durable=True) as view:
         contents.remove_strays(view)
@@ -102,8 +93,8 @@ def _barrier(view: View, horizon: float) -> int:
 
 def _droppable(
     view: View, numbers: list[int], barrier: int, horizon: float
-) -> list[tuple[int, int]]:
-    """Those of the contents that may still go, with their stored bytes, in the same order."""
+) -> list[tuple[int, int | None]]:
+    """The contents with their stored bytes, or None for one that must stay."""
     proposed = {number for (number,) in view.all(_PROPOSED, (horizon,))}
     stored = dict(
         view.all(
@@ -112,7 +103,34 @@ def _droppable(
             (barrier, json.dumps(numbers)),
         )
     )
-    return [(n, stored[n]) for n in numbers if n in stored and n not in proposed]
+    return [(n, None if n in proposed else stored.get(n)) for n in numbers]
+
+
+def _choose(batch: list[tuple[int, int | None]], excess: int, least: int) -> tuple[list[int], int]:
+    """The first contents that make up for the excess, and how many were looked at."""
+    chosen: list[int] = []
+    for seen, (number, stored) in enumerate(batch):
+        if excess <= 0 and len(chosen) >= least:
+            return chosen, seen
+        if stored is not None:
+            chosen.append(number)
+            excess -= stored
+    return chosen, len(batch)
+
+
+def _give_up(view: View, contents: Contents, numbers: list[int]) -> int:
+    """Drop contents; by how many bytes the stored contents have grown, so mostly negative."""
+    growth = 0
+    # What is kept must not need what goes.
+    for (number,) in view.all(
+        "SELECT number FROM content WHERE base IN (SELECT value FROM json_each(?1))"
+        " AND number NOT IN (SELECT value FROM json_each(?1))",
+        (json.dumps(numbers),),
+    ):
+        growth += contents.make_whole(view, number)
+    for number in numbers:
+        growth -= contents.drop(view, number)
+    return growth
 
 
 def _oldest(view: View) -> float | None:

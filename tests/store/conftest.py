@@ -1,0 +1,28 @@
+"""A journal in a file, as a process has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from filepact.workspace.journal import Store
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    # The annotation is checked: the class has the shape that the engine asks for.
+    store: Store = SqliteStore(str(path))
+    yield store
+    store.close()
