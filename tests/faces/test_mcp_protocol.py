@@ -6,7 +6,9 @@ import itertools
 import json
 import os
 import signal
+import threading
 from base64 import b64decode
+from queue import Queue
 
 import anyio
 import pytest
@@ -26,7 +28,7 @@ from filepact.faces.mcp.lines import (
 )
 from filepact.faces.mcp.opening import Opening, describe_tool
 from filepact.faces.mcp.server import Service, folder_of_uri, run
-from filepact.faces.mcp.wire import Wire
+from filepact.faces.mcp.wire import Wire, standard_pipes
 from filepact.tools.registry import Toolbox
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -619,6 +621,64 @@ def test_no_bytes_break_the_reader(data):
         json.dumps(item.reply if isinstance(item, Refusal) else item)
 
 
+# -- the wire by itself -----------------------------------------------------------------------
+
+
+def test_what_was_answered_early_is_not_answered_again(small):
+    listed = [describe_tool(one) for one in small.TOOLS]
+    opening = Opening(name="small", version="1", instructions="", tools=listed)
+    server_in, to_server = os.pipe()
+    from_server, server_out = os.pipe()
+    wire = Wire(server_in, server_out, opening)
+    wire.start()
+    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake()}
+    second = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "read"}}
+    for message in (first, second):
+        os.write(to_server, json.dumps(message).encode() + b"\n")
+    os.write(to_server, b'{"half')
+    os.close(to_server)
+    with open(from_server, "rb") as answers:
+        assert json.loads(answers.readline())["result"]["serverInfo"]["name"] == "small"
+        assert json.loads(answers.readline())["error"]["code"] == PARSE_ERROR
+        received: Queue = Queue()
+        wire.attach(received.put)
+        assert [received.get(timeout=30) for _ in range(3)] == [first, second, None]
+        wire.send({"jsonrpc": "2.0", "id": 7, "method": "roots/list"})
+        wire.send({"jsonrpc": "2.0", "id": 2, "result": {"n": 2}})
+        wire.send({"jsonrpc": "2.0", "id": 1, "result": {"dropped": True}})
+        wire.send({"jsonrpc": "2.0", "id": 1, "result": {"n": 1}})
+        wire.close()
+        os.close(server_out)
+        sent = [json.loads(line) for line in answers]
+    assert [one.get("method") or one["result"] for one in sent] == [
+        "roots/list",
+        {"n": 2},
+        {"n": 1},
+    ]
+    os.close(server_in)
+
+
+def test_input_that_cannot_be_read_is_the_end(small, engine):
+    server_in, to_server = os.pipe()
+    small.start(engine, pipes=(to_server, to_server))
+    os.close(server_in)
+    os.close(to_server)
+
+
+def test_standard_pipes_are_taken_and_given_back(capfd):
+    with standard_pipes() as (source, sink):
+        print("stray")
+        os.write(1, b"stray\n")
+        os.write(sink, b"message\n")
+        assert os.read(0, 1) == b""
+    os.close(source)
+    os.close(sink)
+    print("back")
+    said, complained = capfd.readouterr()
+    assert said == "message\nback\n"
+    assert complained == "stray\nstray\n"
+
+
 # -- beginning and end ------------------------------------------------------------------------
 
 
@@ -669,6 +729,30 @@ def test_the_server_leaves_when_nobody_takes_its_answers(small, engine):
     os.write(to_server, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
     small.start(engine, pipes=(server_in, server_out))
     for descriptor in (server_in, to_server, server_out):
+        os.close(descriptor)
+
+
+def test_a_signal_to_this_very_process_ends_only_the_server(small, engine):
+    server_in, to_server = os.pipe()
+    from_server, server_out = os.pipe()
+
+    def client() -> None:
+        for message in (
+            {"id": 1, "method": "initialize", "params": handshake()},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": {"name": "who"}},
+        ):
+            os.write(to_server, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        with open(from_server, "rb") as answers:
+            answers.readline()
+            answers.readline()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=client)
+    thread.start()
+    small.start(engine, pipes=(server_in, server_out))
+    thread.join()
+    for descriptor in (to_server, server_out):
         os.close(descriptor)
 
 
