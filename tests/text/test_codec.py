@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import codecs
+import gzip
+import sys
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from filepact.errors import BinaryFileError, EncodingUnsafeError, InvalidParamsError
+from filepact.text.codec import Encoding, SourceText, decode, detect, encode, encode_new, rewrite
+from filepact.text.edit import Edit, EditList
+
+SOURCE = "# Größe, 大きさ, 😀\r\nx = 1\n\tif x:\n" * 3
+ASCII = "def f(a, b):\n    return a + b\n" * 4
+NOTHING = EditList(())
+
+
+def replacing(source: SourceText, old: str, new: str) -> EditList:
+    start = source.text.index(old)
+    return EditList((Edit(start, start + len(old), new),))
+
+
+def zipped() -> bytes:
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("a.txt", "text")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "label"),
+    [
+        (b"", "utf-8"),
+        (ASCII.encode(), "utf-8"),
+        (SOURCE.encode(), "utf-8"),
+        (b"\x1b[31mred\x1b[0m \x07\n", "utf-8"),
+        (codecs.BOM_UTF8, "utf-8 with BOM"),
+        (codecs.BOM_UTF8 + SOURCE.encode(), "utf-8 with BOM"),
+        (codecs.BOM_UTF16_LE + SOURCE.encode("utf-16-le"), "utf-16-le with BOM"),
+        (codecs.BOM_UTF16_BE + SOURCE.encode("utf-16-be"), "utf-16-be with BOM"),
+        (codecs.BOM_UTF32_LE + SOURCE.encode("utf-32-le"), "utf-32-le with BOM"),
+        (codecs.BOM_UTF32_BE + SOURCE.encode("utf-32-be"), "utf-32-be with BOM"),
+        (codecs.BOM_UTF16_LE + b"\x00\xd8a\x00", "utf-16-le with BOM"),
+        (codecs.BOM_UTF16_LE + b"\x00\x00a\x00", "utf-16-le with BOM"),
+        (ASCII.encode("utf-16-le"), "utf-16-le"),
+        (ASCII.encode("utf-16-be"), "utf-16-be"),
+        (ASCII.encode("utf-32-le"), "utf-32-le"),
+        (ASCII.encode("utf-32-be"), "utf-32-be"),
+        ("Größe: 大きさ of the 😀 thing\r\n".encode("utf-16-le"), "utf-16-le"),
+        ("Größe\n".encode("latin-1"), "unknown 8-bit (shown as Latin-1)"),
+        ("“quoted” \u2013 5 €\n".encode("cp1252"), "unknown 8-bit (shown as Latin-1)"),
+        ("日本語のテキスト\n".encode("shift-jis"), "unknown 8-bit (shown as Latin-1)"),
+        ("Привет\n".encode("koi8-r"), "unknown 8-bit (shown as Latin-1)"),
+        (codecs.BOM_UTF8 + b"caf\xe9\n", "unknown 8-bit (shown as Latin-1)"),
+        (b"GIF89a is the name of a format\n", "utf-8"),
+        (b"PK is what they call him\n", "utf-8"),
+    ],
+)
+def test_the_encoding_is_told_by_evidence_and_every_byte_comes_back(
+    data: bytes, label: str
+) -> None:
+    source = decode(data)
+    assert source.encoding.label == label
+    assert "\ufeff" not in source.text
+    assert rewrite(source, NOTHING) == data
+    assert detect(data, complete=True) == source.encoding
+    if source.encoding.known:
+        assert encode(source.text, source.encoding) == data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+        b"\xff\xd8\xff\xe0abc",
+        b"GIF89a\x10\x10\xf7 ",
+        zipped(),
+        gzip.compress(b"text"),
+        b"%PDF-1.7\n1 0 obj\n",
+        b"\x7fELF\x01\x01",
+        b"\xca\xfe\xba\xbe4",
+        b"SQLite format 3\x00" + bytes(84),
+        b"text with a NUL\x00 in it\n",
+        bytes(64),
+        bytes(range(256)),
+        b"\x00\x01\x02\x03" * 16,
+        b"\x01\x02\x03\x04\xff\xfe\x80" * 20,
+        b"".join(n.to_bytes(2, "little") for n in range(1, 200)),
+        b"".join(n.to_bytes(2, "little") for n in range(900, 1_000)),
+        b"a\x00",
+        ASCII.encode("utf-16-le") + b"\x00\xd8",
+        codecs.BOM_UTF16_LE + b"a\x00b",
+        Path(sys.executable).read_bytes()[:100_000],
+    ],
+    ids=lambda data: repr(data[:8]),
+)
+def test_what_is_not_text_is_refused(data: bytes) -> None:
+    assert detect(data, complete=True) is None
+    with pytest.raises(BinaryFileError) as caught:
+        decode(data, name="a.bin")
+    assert "a.bin" in caught.value.message
+    assert "base64" in caught.value.hint
+
+
+@pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_a_head_cut_anywhere_is_told_as_the_whole_is(codec: str) -> None:
+    data = (ASCII + "größer 😀 大").encode(codec)
+    whole = detect(data, complete=True)
+    assert whole is not None
+    for cut in range(40, len(data)):
+        assert detect(data[:cut], complete=False) == whole
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "shift-jis", "cp1251"])
+def test_a_file_in_an_unknown_encoding_is_carried(codec: str) -> None:
+    text = {"latin-1": "Größe = 1\n", "shift-jis": "日本 = 1\n", "cp1251": "Привет = 1\n"}[codec]
+    data = text.encode(codec)
+    source = decode(data)
+    assert not source.encoding.known
+    assert rewrite(source, replacing(source, "1", "22")) == data.replace(b"1", b"22")
+    # The whole line sent back as it was shown: what was there already is put back.
+    line = source.text
+    assert rewrite(source, replacing(source, line, line.replace("1", "22"))) == data.replace(
+        b"1", b"22"
+    )
+    both = "# " + line.replace("1", "22")
+    assert rewrite(source, replacing(source, line, both)) == b"# " + data.replace(b"1", b"22")
+
+
+@pytest.mark.parametrize(
+    ("new", "column"),
+    [("ä = 1", 1), ("é = ä", 5), ("é = é", 5), ("\ufeffé = 1", 1), ("é = 大", 5)],
+)
+def test_nothing_outside_ascii_is_put_into_a_file_in_an_unknown_encoding(
+    new: str, column: int
+) -> None:
+    source = decode(b"x = 0\n\xe9 = 1\n")
+    with pytest.raises(EncodingUnsafeError) as caught:
+        rewrite(source, replacing(source, "é = 1", new), name="a.txt")
+    assert caught.value.details["line"] == 2
+    assert caught.value.details["column"] == column
+    with pytest.raises(EncodingUnsafeError):
+        encode(source.text, source.encoding)
+    assert encode("ascii", source.encoding) == b"ascii"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "character", "line", "column"),
+    [
+        ("a\nb\ud800", Encoding("utf-8"), "U+D800", 2, 2),
+        ("a\r\n\r\n é ☃", Encoding("latin-1"), "U+2603", 3, 4),
+        ("a\rbc☃", Encoding("ascii"), "U+2603", 2, 3),
+        ("\x80", Encoding("latin-1", known=False), "U+0080", 1, 1),
+    ],
+)
+def test_a_character_that_cannot_be_written_is_named_with_its_place(
+    text: str, encoding: Encoding, character: str, line: int, column: int
+) -> None:
+    with pytest.raises(EncodingUnsafeError) as caught:
+        encode(text, encoding, name="a.txt")
+    assert character in caught.value.message
+    assert f"line {line}, column {column}" in caught.value.message
+    assert caught.value.hint
+    assert caught.value.details["character"] == character
+
+
+def test_a_character_is_named() -> None:
+    with pytest.raises(EncodingUnsafeError, match="SNOWMAN"):
+        encode("☃", Encoding("cp1252"))
+    with pytest.raises(EncodingUnsafeError, match="LONE SURROGATE"):
+        encode_new("\udc80", "a.txt")
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_lone_surrogates_of_a_file_are_carried_but_none_is_put_in(codec: str) -> None:
+    mark = {e: getattr(codecs, f"BOM_{e.upper().replace('-', '_').replace('UTF_', 'UTF')}")
+            for e in [codec]}[codec]  # fmt: skip
+    data = mark + "a\ud800b\udc00c".encode(codec, "surrogatepass")
+    source = decode(data)
+    assert encode(source.text, source.encoding) == data
+    changed = rewrite(source, replacing(source, "b", "x"))
+    assert changed == mark + "a\ud800x\udc00c".encode(codec, "surrogatepass")
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(source, replacing(source, "b", "\ud801"))
+
+
+def test_a_new_file_is_utf_8_and_may_hold_anything_but_lone_surrogates() -> None:
+    assert encode_new("é\0\r\n", "a.txt") == "é\0\r\n".encode()
+    assert decode(encode_new("\ufeffé", "a.txt")).encoding.label == "utf-8 with BOM"
+
+
+def test_a_mark_that_is_sent_along_is_not_written_twice() -> None:
+    data = codecs.BOM_UTF8 + b"old\n"
+    source = decode(data)
+    assert rewrite(source, EditList((Edit(0, 3, "\ufeffnew"),))) == codecs.BOM_UTF8 + b"new\n"
+    # One that stands in the text already is text.
+    double = decode(codecs.BOM_UTF8 + data)
+    assert double.text == "\ufeffold\n"
+    assert rewrite(double, NOTHING) == codecs.BOM_UTF8 + data
+    # Without a mark in the file the author may want one.
+    plain = decode(b"old\n")
+    assert rewrite(plain, EditList((Edit(0, 0, "\ufeff"),))) == data
+
+
+@pytest.mark.parametrize(
+    "codec",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be", "latin-1"],
+)
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r", "mixed"])
+def test_only_the_bytes_of_the_edited_line_change(codec: str, ends: str) -> None:
+    lines = [f"line é {n}" for n in range(20)]
+    cycle = ["\n", "\r\n", "\n", "\r"] if ends == "mixed" else [ends]
+    pieces = [line + cycle[n % len(cycle)] for n, line in enumerate(lines)]
+    data = "".join(pieces).encode(codec)
+    source = decode(data)
+    after = rewrite(source, replacing(source, "line é 11", "row 11"))
+    assert after == "".join(pieces).replace("line é 11", "row 11").encode(codec)
+
+
+@pytest.mark.parametrize(
+    ("data", "codec", "text", "label"),
+    [
+        ("日本".encode("shift-jis"), "Shift-JIS", "日本", "shift_jis"),
+        ("Größe".encode("latin-1"), "latin-1", "Größe", "iso8859-1"),
+        (codecs.BOM_UTF16_BE + "é".encode("utf-16-be"), "utf-16", "é", "utf-16-be with BOM"),
+        ("é".encode("utf-16-be"), "utf-16-be", "é", "utf-16-be"),
+        (codecs.BOM_UTF8 + b"a", "utf-8-sig", "a", "utf-8 with BOM"),
+        (codecs.BOM_UTF8 + b"a", "utf-8", "a", "utf-8 with BOM"),
+        (b"\x00\x01", "utf-8", "\x00\x01", "utf-8"),
+    ],
+)
+def test_a_named_encoding_is_used(data: bytes, codec: str, text: str, label: str) -> None:
+    source = decode(data, encoding=codec)
+    assert source.text == text
+    assert source.encoding.label == label
+    assert rewrite(source, NOTHING) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "codec"),
+    [
+        (b"\xff", "utf-8"),
+        (b"\x81", "cp1252"),
+        (b"\x1b(B\x1b(Ba", "iso2022_jp"),
+        (b"a\x00", "utf-16"),
+    ],
+)
+def test_an_encoding_in_which_the_bytes_do_not_come_back_is_refused(
+    data: bytes, codec: str
+) -> None:
+    with pytest.raises(EncodingUnsafeError):
+        decode(data, encoding=codec)
+
+
+@pytest.mark.parametrize("codec", ["klingon", "base64", "undefined", "a\0b", "rot13"])
+def test_an_encoding_that_does_not_exist_is_refused(codec: str) -> None:
+    with pytest.raises(InvalidParamsError):
+        decode(b"a", encoding=codec)
+
+
+@pytest.mark.parametrize("package", [hypothesis, pytest], ids=lambda package: package.__name__)
+def test_every_source_of_an_installed_package_comes_back(package: object) -> None:
+    folder = Path(str(package.__file__)).parent
+    files = [f for f in sorted(folder.rglob("*")) if f.suffix in {".py", ".txt"} and f.is_file()]
+    assert files
+    for file in files:
+        data = file.read_bytes()
+        source = decode(data, name=file.name)
+        assert encode(source.text, source.encoding) == data
+        assert rewrite(source, NOTHING) == data
