@@ -178,10 +178,10 @@ BUILT_IN_RULES: tuple[Rule, ...] = (
         folders=frozenset({".bzr", ".git", ".hg", ".jj", ".svn"}),
     ),
     Rule(
-        name="rescue and temporary files of filepact",
+        name="temporary files of filepact",
         verdict="deny",
-        actions=WRITES,
-        why="filepact itself made the file to keep somebody's text",
+        actions=READS | WRITES,
+        why="it exists only while filepact replaces a file",
         starts=(".filepact-",),
     ),
 )

@@ -39,7 +39,8 @@ _TRIES = 16
 # O_PATH gives a handle without opening the file, so no driver sees it; elsewhere a folder has to
 # be opened for reading to be used as a starting point.
 _HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
-_FOLDER = _HANDLE | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_FOLDER_HANDLE = _HANDLE | getattr(os, "O_DIRECTORY", 0)
+_FOLDER = _FOLDER_HANDLE | getattr(os, "O_NOFOLLOW", 0)
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:", re.ASCII)
 _WINDOWS = re.compile(r"[A-Za-z]:([\\/]|$)|\\\\|//[?.]/", re.ASCII)
@@ -264,43 +265,47 @@ class Openat2:
         self._walk = ComponentWalk()
 
     def find(self, folder: int, path: str) -> Found:
+        above, _, name = path.rpartition("/")
+        if name in ("", ".", ".."):
+            return self._walk.find(folder, path)
         try:
-            handle = _beneath(folder, path or ".", _HANDLE, BENEATH | NO_MAGIC_LINKS)
+            parent = _beneath(folder, above or ".", _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EAGAIN):
                 # The walk knows how far the name exists, and copes with a tree in motion.
                 return self._walk.find(folder, path)
             raise _refused(error, path) from None
         try:
-            status = os.fstat(handle)
-            named = os.readlink(f"/proc/self/fd/{handle}")
-        except OSError:
-            return self._walk.find(folder, path)
+            return self._last(parent, name) or self._walk.find(folder, path)
         finally:
-            os.close(handle)
-        if named == self._true_path:
-            return Found(os.dup(folder), (), ".", ".", status)
-        if not named.startswith(self._prefix):
-            # The root was moved, or is mounted elsewhere too: names have to be put together.
-            return self._walk.find(folder, path)
-        true = named[len(self._prefix) :]
-        above, _, name = true.rpartition("/")
-        try:
-            parent = self.open_folder(folder, above or ".")
-        except OSError:
-            return self._walk.find(folder, path)
-        try:
-            now = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        except OSError:
-            now = None
-        if now is None or (now.st_dev, now.st_ino) != (status.st_dev, status.st_ino):
             os.close(parent)
-            return self._walk.find(folder, path)
-        return Found(parent, (), name, true, status)
+
+    def _last(self, parent: int, name: str) -> Found | None:
+        """The last part in its folder; None where the walk has to put the name together.
+
+        A file is never named by what its descriptor is called: a save that exchanges files at
+        this moment would give the old file's new name for it.
+        """
+        true = os.readlink(f"/proc/self/fd/{parent}")
+        if true == self._true_path:
+            path = name
+        elif true.startswith(self._prefix):
+            path = f"{true[len(self._prefix) :]}/{name}"
+        else:
+            # The root was moved, or is mounted elsewhere too.
+            return None
+        try:
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return Found(os.dup(parent), (), name, path, None)
+        except OSError:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return None
+        return Found(os.dup(parent), (), name, path, status)
 
     def open_folder(self, folder: int, path: str) -> int:
-        flags = _HANDLE | os.O_DIRECTORY
-        return _beneath(folder, path, flags, BENEATH | NO_MAGIC_LINKS | NO_LINKS)
+        return _beneath(folder, path, _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS | NO_LINKS)
 
 
 def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
