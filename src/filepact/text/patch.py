@@ -19,7 +19,7 @@ from filepact.text.patch_place import Placement
 from filepact.text.patch_reader import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["Applied", "FilePatch", "Hunk", "apply", "created_text", "parse", "reverse"]
 
@@ -128,8 +128,7 @@ def _placed(target: _Target, patch: FilePatch, name: str) -> Applied:
     ]
     # An insertion without context follows the hunks that could be compared.
     compared = [same for hunk, same in zip(hunks, alike, strict=True) if hunk.old]
-    mixed = len({line.endswith("\r\n") for line in lines if line.endswith("\n")}) > 1
-    bare_as_is = all(compared) if compared else exact or mixed
+    bare_as_is = all(compared) if compared else exact or _are_mixed(lines)
     edits: list[Edit] = []
     for hunk, at, same in zip(hunks, places, alike, strict=True):
         writer = _Writer(target, hunk, as_is=same if hunk.old else bare_as_is)

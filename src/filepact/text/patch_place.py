@@ -116,7 +116,11 @@ class Placement:
         raise self._ambiguous(hunk, number, candidates)
 
     def _keyed(self, lines: Sequence[str]) -> list[str]:
-        return list(lines) if self._exact else [chomp(line) for line in lines]
+        if self._exact:
+            return list(lines)
+        if any("\r" in line for line in lines):
+            return [chomp(line) for line in lines]
+        return [line.removesuffix("\n") for line in lines]
 
     def _fits(self, hunk: Hunk, keys: list[str], at: int) -> bool:
         if at < 0 or at + len(keys) > len(self._keys):
