@@ -168,10 +168,10 @@ class Walk:
                     if inside is not None:
                         frames.append(inside)
                         break
+                    if self.cancelled:
+                        return
                 else:
                     os.close(frames.pop().descriptor)
-                if self.cancelled:
-                    return
         finally:
             for frame in frames:
                 os.close(frame.descriptor)

@@ -113,7 +113,8 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
     elif result.offset or sent < result.total:
         first, last = result.offset + 1, result.offset + sent
         plural = "matches" if unit == "match" else "files"
-        words = [f"{plural} {first:,}-{last:,} of {total}"]
+        least = "at least " if floor else ""
+        words = [f"{plural} {first:,}-{last:,} of {least}{result.total:,}"]
     else:
         words = [total]
     if result.mode == "content" and result.files and not result.offset and sent == result.total:

@@ -192,7 +192,7 @@ class _Run:
     large: list[str] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    bytes_left: int = _COUNT_BYTES
+    bytes_left: int = field(default_factory=lambda: _COUNT_BYTES)
     enough: bool = False
 
     def ended(self) -> bool:
@@ -228,14 +228,15 @@ class _Run:
             self.binary += 1
             return
         self.searched += 1
-        if self.enough:
-            self.bytes_left -= len(text)
+        counting = self.enough
         try:
             self._search(path, self.query.prepare(text))
         except TimedOutError:
             self.floor = True
             if not self.stopped and not self.ended():
                 self.slow.append(path)
+        if counting:
+            self.bytes_left -= len(text)
 
     def answer(self) -> Grepped:
         return Grepped(

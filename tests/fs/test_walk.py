@@ -1,0 +1,354 @@
+"""The walk: order, links, limits, rules, and trees that change under it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from filepact.errors import FilepactError, ReadFailedError, TooLargeError
+from filepact.fs import walk as walking
+from filepact.fs.root import Root
+from filepact.fs.walk import Entry, walk
+
+
+@pytest.fixture
+def top(tmp_path):
+    folder = tmp_path / "top"
+    folder.mkdir()
+    return folder
+
+
+def make(top, files):
+    for name, text in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+def yes(path, is_dir):
+    return True
+
+
+def paths(top, base=".", **options):
+    root = Root.open(str(top))
+    try:
+        with walk(root, base, **{"allow": yes, **options}) as entries:
+            return [entry.path for entry in entries]
+    finally:
+        root.close()
+
+
+def test_entries_come_in_the_order_of_their_paths(top):
+    make(top, dict.fromkeys(["b/x", "b.txt", "a/z", "B", "a-b/y", "a.c", ".hidden", "ä"], ""))
+    found = [path for path in paths(top) if (top / path).is_file()]
+    assert found == sorted(found)
+    assert found == [".hidden", "B", "a-b/y", "a.c", "a/z", "b.txt", "b/x", "ä"]
+
+
+def test_a_folder_stands_before_its_contents(top):
+    make(top, {"a/b/c": ""})
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        seen = [(e.path, e.name, e.kind, e.depth) for e in entries]
+        assert entries.complete
+    root.close()
+    assert seen == [
+        ("a", "a", "folder", 1),
+        ("a/b", "b", "folder", 2),
+        ("a/b/c", "c", "file", 3),
+    ]
+
+
+def test_links_are_listed_and_never_followed(top):
+    make(top, {"a/file": "x"})
+    (top / "a" / "up").symlink_to("..")
+    (top / "loop").symlink_to("loop")
+    (top / "out").symlink_to("/")
+    os.mkfifo(top / "pipe")
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        kinds = {e.path: e.kind for e in entries}
+    root.close()
+    assert kinds == {
+        "a": "folder",
+        "a/file": "file",
+        "a/up": "link",
+        "loop": "link",
+        "out": "link",
+        "pipe": "other",
+    }
+
+
+def test_files_open_relative_to_their_folder(top):
+    make(top, {"a/b": "inside", "c": ""})
+    (top / "link").symlink_to("a/b")
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        for entry in entries:
+            if entry.kind == "file":
+                assert entry.read(limit=6) == (top / entry.path).read_bytes()
+            if entry.name == "b":
+                with pytest.raises(TooLargeError):
+                    entry.read(limit=5)
+            if entry.kind == "link":
+                with pytest.raises(ReadFailedError) as caught:
+                    entry.read(limit=100)
+                assert str(top) not in caught.value.message
+    root.close()
+
+
+def test_a_file_exchanged_for_a_pipe_or_a_link_is_not_read(top):
+    make(top, {"a": "x", "b": "y"})
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        for entry in entries:
+            (top / entry.name).unlink()
+            if entry.name == "a":
+                os.mkfifo(top / "a")
+            else:
+                (top / "b").symlink_to("/etc/passwd")
+            with pytest.raises(ReadFailedError):
+                entry.read(limit=100)
+    root.close()
+
+
+def test_a_folder_that_vanishes_is_noted_and_the_walk_goes_on(top):
+    make(top, {"a/x": "", "b/x": "", "c": ""})
+    root = Root.open(str(top))
+    seen = []
+    with walk(root, allow=yes) as entries:
+        for entry in entries:
+            seen.append(entry.path)
+            if entry.path == "a":
+                shutil.rmtree(top / "a")
+        assert entries.unreadable == ["a"]
+        assert not entries.complete
+    root.close()
+    assert seen == ["a", "b", "b/x", "c"]
+
+
+def test_a_folder_exchanged_for_a_link_is_not_entered(top):
+    make(top, {"a/x": "", "z/secret": ""})
+    root = Root.open(str(top))
+    seen = []
+    with walk(root, allow=yes) as entries:
+        for entry in entries:
+            seen.append(entry.path)
+            if entry.path == "a":
+                shutil.rmtree(top / "a")
+                (top / "a").symlink_to("z")
+        assert entries.unreadable == ["a"]
+    root.close()
+    assert "a/secret" not in seen
+
+
+def test_what_the_guard_refuses_is_neither_shown_nor_entered(top):
+    make(top, {"keys/a": "", ".env": "", "ok/.env": "", "ok/b": ""})
+    asked = []
+
+    def allow(path, is_dir):
+        asked.append((path, is_dir))
+        return "keys" not in path and not path.endswith(".env")
+
+    assert paths(top, allow=allow) == ["ok", "ok/b"]
+    assert sorted(asked) == [
+        (".env", False),
+        ("keys", True),
+        ("ok", True),
+        ("ok/.env", False),
+        ("ok/b", False),
+    ]
+
+
+def test_ignore_files_and_default_names_leave_entries_out(top):
+    make(
+        top,
+        {
+            ".gitignore": "*.log\n/out/\n",
+            ".ignore": "!kept.log\n",
+            "a.log": "",
+            "kept.log": "",
+            "out/x": "",
+            "sub/out/x": "",
+            "sub/.gitignore": b"\xef\xbb\xbflocal\r\n",
+            "sub/local": "",
+            "local": "",
+            "node_modules/m/index.js": "",
+            "sub/__pycache__/x.pyc": "",
+            "dist": "a file",
+        },
+    )
+    shown = paths(top)
+    assert shown == [
+        ".gitignore", ".ignore", "dist", "kept.log", "local", "sub", "sub/.gitignore", "sub/out",
+        "sub/out/x",
+    ]  # fmt: skip
+    assert "node_modules/m/index.js" in paths(top, ignore=False)
+    assert "a.log" in paths(top, ignore=False)
+
+
+def test_the_exclude_file_of_a_repository_counts(top):
+    make(top, {".git/info/exclude": "*.tmp\n", "a.tmp": "", "b": ""})
+    assert paths(top) == ["b"]
+
+
+def test_rules_do_not_reach_into_a_nested_repository(top):
+    make(
+        top,
+        {
+            ".gitignore": "*.log\n",
+            "inner/.git/HEAD": "",
+            "inner/a.log": "",
+            "work/.git": "gitdir: elsewhere\n",
+            "work/a.log": "",
+            "plain/a.log": "",
+        },
+    )
+    shown = paths(top)
+    assert "inner/a.log" in shown
+    assert "work/a.log" in shown
+    assert "plain/a.log" not in shown
+
+
+@pytest.mark.parametrize(
+    ("base", "expected"),
+    [
+        ("out", ["out/b", "out/deep", "out/deep/c"]),
+        ("out/deep", ["out/deep/c"]),
+        ("node_modules/m", ["node_modules/m/index.js"]),
+        ("src", ["src/x.c"]),
+    ],
+)
+def test_a_folder_named_outright_is_never_ignored(top, base, expected):
+    make(
+        top,
+        {
+            ".gitignore": "/out/\n*.o\n",
+            "out/b": "",
+            "out/b.o": "",
+            "out/deep/c": "",
+            "src/x.c": "",
+            "src/x.o": "",
+            "node_modules/m/index.js": "",
+            "node_modules/m/dist/x.js": "",
+        },
+    )
+    assert paths(top, base) == expected
+
+
+def test_an_ignore_file_that_is_no_regular_file_does_nothing(top):
+    make(top, {"rules": "*\n", "a": "", "sub/b": ""})
+    (top / ".gitignore").symlink_to("rules")
+    (top / "sub" / ".gitignore").mkdir()
+    os.mkfifo(top / "sub" / ".ignore")
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        shown = [entry.path for entry in entries]
+        assert entries.unreadable == [".gitignore", "sub/.ignore"]
+    root.close()
+    assert "a" in shown
+    assert "sub/b" in shown
+
+
+def test_an_endless_ignore_file_is_noted(top):
+    make(top, {".gitignore": "a\n" * 200_000, "a": ""})
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        assert [entry.path for entry in entries] == [".gitignore", "a"]
+        assert entries.unreadable == [".gitignore"]
+    root.close()
+
+
+def test_the_depth_can_be_bounded(top):
+    make(top, {"a/b/c/d": ""})
+    assert paths(top, max_depth=1) == ["a"]
+    assert paths(top, max_depth=3) == ["a", "a/b", "a/b/c"]
+
+
+def test_folders_beyond_the_depth_limit_are_counted(top, monkeypatch):
+    monkeypatch.setattr(walking, "MAX_DEPTH", 3)
+    make(top, {"a/b/c/d/e": "", "z": ""})
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        assert [e.path for e in entries] == ["a", "a/b", "a/b/c", "z"]
+        assert entries.too_deep == 1
+        assert not entries.complete
+    root.close()
+
+
+def test_a_very_deep_tree_is_walked(top):
+    deepest = top
+    os.chdir(top)
+    try:
+        for _ in range(390):
+            os.mkdir("d")
+            os.chdir("d")
+    finally:
+        os.chdir("/")
+    assert len(paths(top)) == 390
+    assert deepest.exists()
+
+
+def test_a_walk_ends_at_its_limit_of_entries(top, monkeypatch):
+    monkeypatch.setattr(walking, "MAX_ENTRIES", 5)
+    make(top, dict.fromkeys(["a/1", "a/2", "a/3", "b/1", "c/1", "d"], ""))
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        seen = [entry.path for entry in entries]
+        assert entries.cut
+        assert not entries.complete
+    root.close()
+    assert 4 <= len(seen) <= 7
+
+
+def test_a_walk_stops_when_it_is_cancelled(top):
+    make(top, {"a/x": "", "b": ""})
+    root = Root.open(str(top))
+    with walk(root, allow=yes, cancelled=lambda: True) as entries:
+        assert [entry.path for entry in entries] == ["a"]
+        assert entries.cancelled
+    root.close()
+
+
+def test_every_descriptor_is_closed_also_when_the_walk_is_left_early(top):
+    make(top, {"a/b/c": "", "d": ""})
+    root = Root.open(str(top))
+    before = len(os.listdir("/proc/self/fd"))
+    with walk(root, allow=yes) as entries:
+        next(iter(entries))
+    with walk(root, allow=yes) as entries:
+        list(entries)
+    with walk(root, "a/b", allow=yes) as entries:
+        list(entries)
+    assert len(os.listdir("/proc/self/fd")) == before
+    root.close()
+
+
+def test_a_base_that_is_not_there_is_an_error(top):
+    with pytest.raises(FilepactError):
+        paths(top, "missing")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
+def test_a_folder_without_permission_is_noted(top):
+    make(top, {"a/x": "", "b": ""})
+    (top / "a").chmod(0)
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        assert [entry.path for entry in entries] == ["a", "b"]
+        assert entries.unreadable == ["a"]
+    (top / "a").chmod(0o755)
+    root.close()
+
+
+def test_a_file_without_a_true_size_is_read_to_its_end():
+    folder = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        entry = Entry("status", "status", "file", 1, folder)
+        assert b"Name:" in entry.read(limit=100_000)
+        with pytest.raises(TooLargeError):
+            entry.read(limit=10)
+    finally:
+        os.close(folder)
