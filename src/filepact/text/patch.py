@@ -229,5 +229,8 @@ def _notes(hunks: Sequence[Hunk], places: Sequence[int]) -> Iterator[str]:
 
 def _distinguishes_ends(hunks: Sequence[Hunk]) -> bool:
     """Whether the patch has lines with CRLF and lines with LF, so that the difference counts."""
-    kinds = {line.endswith("\r\n") for hunk in hunks for line in hunk.lines if line.endswith("\n")}
-    return len(kinds) > 1
+    return _are_mixed(line for hunk in hunks for line in hunk.lines)
+
+
+def _are_mixed(lines: Iterable[str]) -> bool:
+    return len({line.endswith("\r\n") for line in lines if line.endswith("\n")}) > 1
