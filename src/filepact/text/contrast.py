@@ -12,10 +12,21 @@ from filepact.text.edit import common_head
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Contrast", "compare_line", "excerpt", "fold", "squeeze"]
+__all__ = [
+    "Contrast",
+    "anchor",
+    "contrast_lines",
+    "contrast_part",
+    "excerpt",
+    "fold",
+    "squeeze",
+    "words_of",
+]
 
 _LONGEST_SHOWN = 160
 _SHOWN_BEFORE = 60
+_LONGEST_LINE = 2_000
+_WORD = re.compile(r"\w{3,}")
 
 _PLAIN = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4",
@@ -69,16 +80,69 @@ def excerpt(line: str, at: int = 0) -> str:
     return ("\u2026" if start else "") + line[start:end] + ("\u2026" if end < len(line) else "")
 
 
-def compare_line(sent: str, there: str | None, *, column: int = 1) -> Contrast:
-    """Contrast a line that was sent with the file's.
+def contrast_part(sent: str, line: str, first: int, last: int) -> Contrast:
+    """Contrast what was sent with a part of a line, given in folded characters but blanks."""
+    start = _offset(line, first)
+    end = start + _offset(line[start:], last - first)
+    # Blanks around it belong to the comparison as far as some were sent.
+    if sent[:1].isspace():
+        start = len(line[:start].rstrip())
+    if not sent[-1:].isspace():
+        end = start + len(line[start:end].rstrip())
+    return contrast_lines(sent, line[start:end], column=start + 1)
+
+
+def contrast_lines(sent: str, there: str, *, column: int = 1) -> Contrast:
+    """Contrast a line that was sent with the file's, of a long one only what matters.
 
     Args:
         sent: The line that was sent, without its end.
-        there: The file's line or the part of it that is compared; None past the last line.
+        there: The file's line or the part of it that is compared.
         column: 1-based column of the file at which ``there`` starts.
     """
-    if there is None:
-        return Contrast("the file ends before it", excerpt(sent), "")
+    if len(there) > max(_LONGEST_LINE, 2 * len(sent)):
+        folded = fold(sent[:_LONGEST_LINE])
+        start = anchor(fold(there), folded, words_of(folded))
+        there = there[start : start + len(sent)]
+        column += start
+    if max(len(sent), len(there)) > _LONGEST_LINE:
+        start = max(common_head(sent, there) - _SHOWN_BEFORE, 0)
+        sent, there = sent[start : start + _LONGEST_LINE], there[start : start + _LONGEST_LINE]
+        column += start
+    return _contrast(sent, there, column)
+
+
+def words_of(line: str) -> list[str]:
+    """Its longest words, at most ten."""
+    return sorted(set(_WORD.findall(line)), key=lambda word: (-len(word), word))[:10]
+
+
+def anchor(line: str, target: str, words: list[str]) -> int:
+    """Where in a long line something like the target may start: where a piece of it stands."""
+    for size in (96, 48, 24, 12):
+        for at in range(0, max(len(target) - size, 0) + 1, max(len(target) // 6, 1)):
+            found = line.find(target[at : at + size])
+            if found != -1:
+                return max(found - at, 0)
+    word = next((word for word in words if word in line), "")
+    return max(line.find(word) - target.find(word), 0)
+
+
+def _offset(line: str, count: int) -> int:
+    """The last offset before which there are so many folded characters that are not blank."""
+    low, high = 0, len(line)
+    while low < high:
+        middle = (low + high + 1) // 2
+        size = len(squeeze(fold(line[low:middle])))
+        if size <= count:
+            low = middle
+            count -= size
+        else:
+            high = middle - 1
+    return low
+
+
+def _contrast(sent: str, there: str, column: int) -> Contrast:
     differing = [
         describe(sent, there)
         for kind, (_, describe) in _KINDS.items()

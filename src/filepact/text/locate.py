@@ -167,7 +167,7 @@ def _line_ends(request: _Request) -> _Search | None:
         new = new.replace("\r\n", "\n")
     match request.ends:
         case "cr":
-            return _Search(request.text.replace("\r", "\n"), old, _same, new)
+            return _Search(request.text.replace("\r", "\n"), old.replace("\r", "\n"), _same, new)
         case "crlf" | "mixed":
             # Where in the searched text the LFs stand that were CRLF.
             wide = [m.start() - i for i, m in enumerate(re.finditer("\r\n", request.text))]

@@ -7,19 +7,26 @@ bounded, so a miss in a huge file or in one huge line is answered as fast as any
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from filepact.text.contrast import compare_line, excerpt, fold, squeeze
-from filepact.text.edit import common_head
-from filepact.text.lines import chomp, line_ends, split_lines
+from filepact.text.compare import Region, compare_lines
+from filepact.text.contrast import (
+    Contrast,
+    anchor,
+    contrast_lines,
+    contrast_part,
+    excerpt,
+    fold,
+    squeeze,
+    words_of,
+)
+from filepact.text.lines import line_ends
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from filepact.text.contrast import Contrast
 
 __all__ = ["Explanation", "explain_miss"]
 
@@ -28,13 +35,11 @@ _PREFIX = re.compile(r"[ \t]*\d+(?:[\u2502\u2192|\t]|: ?)", re.ASCII)
 _ESCAPE = re.compile(r"\\([nrt\"'\\/`$])")
 _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
-_WORD = re.compile(r"\w{3,}")
 
 _MOST_LINES = 2_000
 _MOST_PLACES = 20
 _MOST_CANDIDATES = 6
 _LONGEST_COMPARED = 300
-_LONGEST_LINE = 2_000
 _LEAST_LIKENESS = 0.6
 _SHOWN_AROUND = 2
 _CLOSE_BY = 5
@@ -59,10 +64,10 @@ def explain_miss(text: str, old: str) -> Explanation:
     """Explain why ``old``, which is not empty, is nowhere in the text."""
     if not text:
         return Explanation("The file is empty.", "Nothing was changed. Use write_file to fill it.")
-    ends = line_ends(text)
-    lines = [chomp(line) for line in split_lines(text)]
-    whole = "\n".join(lines) + ("\n" if text.endswith(("\n", "\r")) else "")
-    sent = old.replace("\r\n", "\n") if ends != "cr" else old.replace("\r", "\n")
+    whole, sent = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
+    if line_ends(text) == "cr":
+        whole, sent = text.replace("\r", "\n"), sent.replace("\r", "\n")
+    lines = whole.removesuffix("\n").split("\n")
     for say, hint, repair in _REPAIRS:
         repaired = repair(sent)
         if repaired and repaired != sent and (at := whole.find(repaired)) != -1:
@@ -133,7 +138,7 @@ _REPAIRS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
 
 
 def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
-    wanted = sent.split("\n")[:_MOST_LINES]
+    wanted = sent.split("\n")
     if len(wanted) > 1 and not wanted[-1]:
         wanted.pop()
     whole_key = squeeze(fold(whole))
@@ -142,29 +147,32 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
         # A part of a line that is the same but for blanks, letter case and typography.
         number = whole_key.count("\n", 0, at)
         first = at - whole_key.rfind("\n", 0, at) - 1
-        return _explain(lines, number, wanted, note, near=(first, first + len(keys[0])))
-    file_keys = whole_key.split("\n")
+        contrast = contrast_part(wanted[0], lines[number], first, first + len(keys[0]))
+        return _show(lines, _Difference(number, contrast), note)
+    file_keys = whole_key.split("\n")[: len(lines)]
     start = _by_equal_lines(file_keys, keys)
-    if start is None:
-        start = _by_words(file_keys, wanted)
-    if start is None:
-        return Explanation(
-            f"{note}No line of the file is similar to it.",
-            "Nothing was changed. Read the file; the text may have been changed or removed, "
-            "or it is in another file.",
-        )
-    return _explain(lines, start, wanted, note)
+    if start is not None:
+        return _show(lines, _first_difference(lines, file_keys, wanted, keys, start), note)
+    pair = _by_words(file_keys, wanted)
+    if pair is not None:
+        index, number = pair
+        return _show(lines, _Difference(number, contrast_lines(wanted[index], lines[number])), note)
+    return Explanation(
+        f"{note}No line of the file is similar to it.",
+        "Nothing was changed. Read the file; the text may have been changed or removed, "
+        "or it is in another file.",
+    )
 
 
 def _by_equal_lines(file_keys: list[str], keys: list[str]) -> int | None:
-    """The 0-based first line of the window that has most lines in common."""
+    """Where the window begins that has most lines in common, 0-based; may be negative."""
     places: dict[str, list[int]] = {key: [] for key in keys if key}
     for number, key in enumerate(file_keys):
         found = places.get(key)
         if found is not None and len(found) < _MOST_PLACES:
             found.append(number)
     votes: dict[int, int] = {}
-    for index, key in enumerate(keys):
+    for index, key in enumerate(keys[:_MOST_LINES]):
         found = places.get(key, [])
         # A closing bracket that stands everywhere says little about the place.
         weight = min(len(key), 40) * (4 if len(found) == 1 else 1)
@@ -175,11 +183,11 @@ def _by_equal_lines(file_keys: list[str], keys: list[str]) -> int | None:
     return max(votes, key=lambda start: (votes[start], start >= 0, -abs(start)))
 
 
-def _by_words(file_keys: list[str], wanted: list[str]) -> int | None:
-    """The same for lines of which none is equal: by the words of the longest of them."""
+def _by_words(file_keys: list[str], wanted: list[str]) -> tuple[int, int] | None:
+    """Of lines of which none is equal, the longest that was sent and the one most like it."""
     index = max(range(len(wanted)), key=lambda i: (len(wanted[i].strip()), -i))
     line = fold(wanted[index][: 4 * _LONGEST_COMPARED])
-    words = sorted(set(_WORD.findall(line)), key=lambda word: (-len(word), word))[:10]
+    words = words_of(line)
     target = squeeze(line)[:_LONGEST_COMPARED]
     scores = [sum(word in key for word in words) for key in file_keys] if words else []
     ranked = nsmallest(
@@ -191,124 +199,114 @@ def _by_words(file_keys: list[str], wanted: list[str]) -> int | None:
     for number in ranked:
         part = file_keys[number]
         if len(part) > _LONGEST_COMPARED:
-            start = _anchor(part, target)
+            start = anchor(part, target, words)
             part = part[start : start + len(target)]
         matcher = SequenceMatcher(None, target, part, autojunk=False)
         if matcher.quick_ratio() > best_likeness and (ratio := matcher.ratio()) > best_likeness:
-            best, best_likeness = number - index, ratio
+            best, best_likeness = (index, number), ratio
     return best
 
 
-def _anchor(line: str, target: str) -> int:
-    """Where in a long line something like the target may start: where a piece of it stands."""
-    for size in (96, 48, 24, 12):
-        for at in range(0, max(len(target) - size, 0) + 1, max(len(target) // 6, 1)):
-            found = line.find(target[at : at + size])
-            if found != -1:
-                return max(found - at, 0)
-    words = sorted(_WORD.findall(target), key=len, reverse=True)[:10]
-    word = next((word for word in words if word in line), "")
-    return max(line.find(word) - target.find(word), 0)
+# -- the first difference -----------------------------------------------------------------
 
 
-# -- showing them -----------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """The first place where what was sent and the file differ.
 
-
-def _explain(
-    lines: list[str],
-    start: int,
-    wanted: list[str],
-    note: str,
-    near: tuple[int, int] | None = None,
-) -> Explanation:
-    """Compare line by line from ``start`` on and show the first that differs.
-
-    Args:
-        lines: The file's lines without ends.
-        start: 0-based number of the line to compare the first with; may lie outside the file.
-        wanted: The lines that were sent.
-        note: What to say first.
-        near: The text was sent as a part of a line and is similar to this part, which is
-            counted in folded characters that are not blank.
+    Attributes:
+        line: 0-based number of the file's line there.
+        contrast: What differs, and both lines; one of them is empty where there is none.
+        first: The first line of the file that belongs to what was sent; ``line`` if None.
+        last: The last such line.
+        equal: How many lines are the same, and of how many; empty for a single line.
     """
-    count = len(wanted)
-    there = [lines[i] if 0 <= i < len(lines) else None for i in range(start, start + count)]
-    at = next((i for i, (a, b) in enumerate(zip(wanted, there, strict=True)) if a != b), 0)
-    number = max(start + at, 0)
-    contrast = _contrast(wanted[at], there[at], near)
-    what = "the file begins after this line" if start + at < 0 else contrast.what
-    moved = _elsewhere(lines, number, wanted[at])
-    if moved is not None:
-        what += f"; the line that was sent stands at line {moved + 1}"
-    first, last = max(start, 0) + 1, min(start + count, len(lines))
-    equal = sum(a == b for a, b in zip(wanted, there, strict=True))
-    if last <= first:
-        head = f"Nearest: line {number + 1}, which differs: {what}."
-    else:
-        share = f", {equal} of {count} equal" if equal else ""
-        head = f"Nearest: lines {first}-{last}{share}. Line {number + 1} differs: {what}."
-    shown = [
-        note + head,
-        _numbered(lines, max(number - _SHOWN_AROUND, start), number),
-        f"{number + 1}\u2502{contrast.there}" if there[at] is not None else "",
-        f"sent: {contrast.sent}",
-        _numbered(lines, number + 1, min(number + 1 + _SHOWN_AROUND, start + count)),
-    ]
-    return Explanation("\n".join(filter(None, shown)), line=number + 1)
+
+    line: int
+    contrast: Contrast
+    first: int | None = None
+    last: int | None = None
+    equal: str = ""
 
 
-def _contrast(sent: str, there: str | None, near: tuple[int, int] | None) -> Contrast:
-    """Contrast two lines, of a long one only the part that matters."""
-    column = 0
-    if there is not None and near is not None:
-        column, there = _part(there, sent, *near)
-    elif there is not None and len(there) > _LONGEST_LINE:
-        column = _anchor(fold(there), fold(sent[:_LONGEST_LINE]))
-        there = there[column : column + len(sent)]
-    if there is not None and max(len(sent), len(there)) > _LONGEST_LINE:
-        skipped = max(common_head(sent, there) - _LONGEST_COMPARED, 0)
-        sent = sent[skipped : skipped + _LONGEST_LINE]
-        there = there[skipped : skipped + _LONGEST_LINE]
-        column += skipped
-    return compare_line(sent, there, column=column + 1)
+def _first_difference(
+    lines: list[str], file_keys: list[str], wanted: list[str], keys: list[str], start: int
+) -> _Difference:
+    """Align lines that are equal but for blanks and the like, and find the first that differs."""
+    low = max(start - _CLOSE_BY, 0)
+    near = file_keys[low : max(start, 0) + len(keys) + _CLOSE_BY]
+    first_found: tuple[int, Contrast] | None = None
+    aligned: list[tuple[int, int]] = []
+    at = other = 0
+    for region in [*compare_lines(keys, near), Region(len(keys), len(keys), len(near), len(near))]:
+        run = [(at + i, low + other + i) for i in range(region.old_start - at)]
+        aligned += run
+        found = next(((i, j) for i, j in run if wanted[i] != lines[j]), None)
+        if first_found is None and found is not None:
+            first_found = found[1], contrast_lines(wanted[found[0]], lines[found[1]])
+        if first_found is None:
+            first_found = _in_region(lines, wanted, region, low)
+        at, other = region.old_end, region.new_end
+    equal = sum(wanted[i] == lines[j] for i, j in aligned)
+    line, contrast = first_found or (low, Contrast("nothing that can be seen", "", ""))
+    numbers = [line, *(j for _, j in aligned)]
+    share = f", {equal} of {len(wanted)} equal" if equal else ""
+    return _Difference(line, contrast, min(numbers), max(numbers), share)
 
 
-def _part(line: str, wanted: str, first: int, last: int) -> tuple[int, str]:
-    """A part of a line, given in folded characters that are not blank: its offset and itself."""
-    start = _offset(line, first)
-    end = start + _offset(line[start:], last - first)
-    # Blanks around it belong to the comparison as far as some were sent.
-    if wanted[:1].isspace():
-        start = len(line[:start].rstrip())
-    if not wanted[-1:].isspace():
-        end = start + len(line[start:end].rstrip())
-    return start, line[start:end]
-
-
-def _offset(line: str, count: int) -> int:
-    """The last offset before which there are so many folded characters that are not blank."""
-    low, high = 0, len(line)
-    while low < high:
-        middle = (low + high + 1) // 2
-        size = len(squeeze(fold(line[low:middle])))
-        if size <= count:
-            low = middle
-            count -= size
-        else:
-            high = middle - 1
-    return low
+def _in_region(
+    lines: list[str], wanted: list[str], region: Region, low: int
+) -> tuple[int, Contrast] | None:
+    """What differs where nothing could be aligned; None for lines before or after what was sent."""
+    sent, there = wanted[region.old_start : region.old_end], region.new_end - region.new_start
+    line = low + region.new_start
+    if there and region.old_start == 0:
+        line = max(low + region.new_end - len(sent), line)
+    if sent:
+        moved = _elsewhere(lines, line, sent[0])
+        also = "" if moved is None else f"; what was sent stands at line {moved + 1}"
+        if there:
+            contrast = contrast_lines(sent[0], lines[line])
+            return line, replace(contrast, what=contrast.what + also)
+        what = "a blank line" if not sent[0].strip() else "this line"
+        said = f"{what} was sent that the file does not have there{also}"
+        return line, Contrast(said, excerpt(sent[0]), "")
+    if 0 < region.old_start < len(wanted):
+        what = "a line" if lines[line].strip() else "a blank line"
+        said = f"the file has {what} there that was not sent"
+        return line, Contrast(said, "", excerpt(lines[line]))
+    return None
 
 
 def _elsewhere(lines: list[str], number: int, sent: str) -> int | None:
-    """A line close by that is the one that was sent: lines were lost or added between."""
-    if not sent.strip():
-        return None
+    """A line close by that is the one that was sent."""
     close = range(max(number - _CLOSE_BY, 0), min(number + _CLOSE_BY + 1, len(lines)))
-    return next((i for i in close if i != number and lines[i] == sent), None)
+    return next((i for i in close if sent.strip() and lines[i] == sent), None)
+
+
+def _show(lines: list[str], difference: _Difference, note: str) -> Explanation:
+    line, contrast = difference.line, difference.contrast
+    first = line if difference.first is None else difference.first
+    last = line if difference.last is None else difference.last
+    if last <= first:
+        head = f"Nearest: line {line + 1}, which differs: {contrast.what}."
+    else:
+        head = f"Nearest: lines {first + 1}-{last + 1}{difference.equal}. "
+        head += f"Line {line + 1} differs: {contrast.what}."
+    # A line that only the author has stands between two of the file's.
+    after = line + 1 if contrast.there or not contrast.sent else line
+    shown = [
+        note + head,
+        _numbered(lines, max(line - _SHOWN_AROUND, first), line),
+        f"{line + 1}\u2502{contrast.there}" if after > line else "",
+        f"sent: {contrast.sent}" if contrast.sent else "",
+        _numbered(lines, after, min(after + _SHOWN_AROUND, last + 1)),
+    ]
+    return Explanation("\n".join(filter(None, shown)), line=line + 1)
 
 
 def _numbered(lines: list[str], start: int, end: int) -> str:
     return "\n".join(
         f"{number + 1}\u2502{excerpt(lines[number])}"
-        for number in range(max(start, 0), min(end, len(lines)))
+        for number in range(start, min(end, len(lines)))
     )
