@@ -208,6 +208,13 @@ def test_counting_on_has_a_limit_and_the_total_is_then_a_floor(root, monkeypatch
     assert render_grepped(result).endswith("[matches 1-2 of at least 12 | next: offset=2]")
 
 
+def test_the_next_page_is_named_also_when_nothing_more_was_counted(root, monkeypatch):
+    monkeypatch.setattr(grepping, "_COUNT_BYTES", 10)
+    make(root, {"a": "x\n", **{f"f{number}": "y" * 20 for number in range(5)}, "z": "x\n"})
+    assert printed(root, "x", limit=1)[-1] == "[matches 1-1 of at least 1 | next: offset=1]"
+    assert printed(root, "x", limit=1, offset=1)[0] == "z:1: x"
+
+
 def test_a_glob_bounds_the_files_but_not_a_file_named_outright(root):
     make(root, {"a.py": "x", "b.js": "x", "s/c.py": "x"})
     assert printed(root, "x", glob="*.py", mode="files") == ["a.py", "s/c.py", "[2 files]"]

@@ -110,18 +110,19 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
         words += [_BAR] if "\\|" in result.pattern else []
     elif result.offset >= result.total:
         words = [f"offset {result.offset:,} is past the end: {total}"]
-    elif result.offset or sent < result.total:
+    elif result.offset or sent < result.total or result.more:
         first, last = result.offset + 1, result.offset + sent
         plural = "matches" if unit == "match" else "files"
         least = "at least " if floor else ""
         words = [f"{plural} {first:,}-{last:,} of {least}{result.total:,}"]
     else:
         words = [total]
-    if result.mode == "content" and result.files and not result.offset and sent == result.total:
+    whole = sent == result.total and not (result.offset or result.more)
+    if result.mode == "content" and result.files and whole:
         words[0] += f" in {_count(len(result.files), 'file')}"
     if result.mode == "count" and result.total:
         words.append(_count(result.matches, "match", floor=floor))
-    if result.offset + sent < result.total:
+    if sent and (result.offset + sent < result.total or result.more):
         words.append(f"next: offset={result.offset + sent}")
     if result.stopped:
         why = "out of time" if result.stopped == "time" else "cancelled"

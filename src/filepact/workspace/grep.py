@@ -83,6 +83,7 @@ class Grepped:
         slow: Files given up because the pattern took too long there.
         unreadable: Files and folders that could not be read.
         stopped: Why the search ended early.
+        more: Whether it ended because there was enough to show and counting took too long.
     """
 
     pattern: str
@@ -99,6 +100,7 @@ class Grepped:
     slow: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
     stopped: Stopped = ""
+    more: bool = False
 
 
 def grep(
@@ -188,6 +190,7 @@ class _Run:
     searched: int = 0
     binary: int = 0
     floor: bool = False
+    more: bool = False
     stopped: Stopped = ""
     large: list[str] = field(default_factory=list)
     slow: list[str] = field(default_factory=list)
@@ -197,14 +200,13 @@ class _Run:
 
     def ended(self) -> bool:
         """Whether to stop now: cancelled, out of time, or counted long enough."""
-        if self.enough and self.bytes_left <= 0:
-            self.floor = True
-            return True
         if self.cancelled():
             self.stopped = "cancelled"
+        elif self.enough and (self.bytes_left <= 0 or time.monotonic() > self.deadline):
+            # There is enough to show: time and bytes were only granted for counting.
+            self.more = True
         elif time.monotonic() > self.deadline:
-            # Once there is enough to show, more time was only granted for counting.
-            self.stopped = "" if self.enough else "time"
+            self.stopped = "time"
         else:
             return False
         self.floor = True
@@ -233,7 +235,7 @@ class _Run:
             self._search(path, self.query.prepare(text))
         except TimedOutError:
             self.floor = True
-            if not self.stopped and not self.ended():
+            if not self.ended():
                 self.slow.append(path)
         if counting:
             self.bytes_left -= len(text)
@@ -254,6 +256,7 @@ class _Run:
             slow=tuple(self.slow),
             unreadable=tuple(self.unreadable),
             stopped=self.stopped,
+            more=self.more,
         )
 
     def _search(self, path: str, text: bytes) -> None:
