@@ -56,7 +56,6 @@ def run_agent(
             "filepact": {
                 "command": sys.executable,
                 "args": ["-m", "filepact", "mcp", str(root), "--state", str(home / "state")],
-                "env": {"PYTHONPATH": os.pathsep.join(sys.path)},
                 "trust": True,
             }
         },
