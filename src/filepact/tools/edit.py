@@ -251,8 +251,17 @@ def _apply_one(
             draft.edit(source, make)
     else:
         draft.move(source, targets[new], make if patch.hunks else None)
-    if patch.new_mode is not None:
-        draft.set_mode(targets[new], patch.new_mode & 0o777)
+    if patch.new_mode is not None and source.document is not None:
+        mode = _executable(source.document.revision.mode, like=patch.new_mode)
+        draft.set_mode(targets[new], mode)
+
+
+def _executable(mode: int, *, like: int) -> int:
+    """A mode with the right to execute as in a patch, which knows no other permission.
+
+    Whoever may read the file may execute it then, so a private file stays private.
+    """
+    return mode | (mode & 0o444) >> 2 if like & 0o100 else mode & ~0o111
 
 
 def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
@@ -269,7 +278,7 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
         )
     draft.write(target, text)
     if patch.new_mode is not None:
-        draft.set_mode(target, patch.new_mode & 0o777)
+        draft.set_mode(target, _executable(target.spot.root.new_mode, like=patch.new_mode))
 
 
 def _check_parent(target: Target, *, create: bool) -> None:
