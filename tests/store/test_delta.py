@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from filepact.store.delta import pack, pack_against, unpack, unpack_against
 
-PIECES = st.lists(st.sampled_from([b"", b"a", b"line one\n", b"line two\n", b"\0" * 40, b"xyz" * 99]))
+PIECES = st.lists(
+    st.sampled_from([b"", b"a", b"line one\n", b"line two\n", b"\0" * 40, b"xyz" * 99])
+)
 BYTES = st.one_of(st.binary(max_size=300), PIECES.map(b"".join))
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -287,7 +287,7 @@ def test_threads_share_one_store(store: Store) -> None:
 
 def test_the_journal_is_consistent_by_its_own_account(history: Store, path: Path) -> None:
     history.close()
-    with sqlite3.connect(path) as database:
-        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    database = apsw.Connection(str(path))
+    assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()

@@ -88,7 +88,9 @@ class Database:
     def _prepare(self) -> None:
         connection = self._connection
         connection.set_busy_handler(self._wait)
-        check(connection)
+        if self._path.stat().st_size == 1:
+            raise apsw.NotADBError("SQLite would take it for empty and write over it")
+        version = check(connection)
         # By path, because closing a descriptor of its own would drop the locks that SQLite
         # holds on the file in this process.  The log beside it gets the mode of the file.
         if self._path.stat().st_mode & 0o077:
@@ -98,8 +100,9 @@ class Database:
         connection.pragma("cell_size_check", True)
         connection.pragma("foreign_keys", True)
         connection.pragma("temp_store", "memory")
-        # Only an empty file can take this on; without it pruning would not free the disk.
-        connection.pragma("auto_vacuum", "incremental")
+        if version == 0:
+            # Only an empty file can take this on; without it pruning would not free the disk.
+            connection.pragma("auto_vacuum", "incremental")
         self._use_log(time.monotonic())
         migrate(connection)
 

@@ -1,0 +1,215 @@
+"""Which files are opened as a journal, and what is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from filepact.domain.document import content_id
+from filepact.errors import FilepactError
+from filepact.store.connection import Database
+from filepact.store.schema import MIGRATIONS, migrate
+from filepact.store.sqlite import SqliteStore
+from tests.store.making import OTHER, ROOT, change, contents, do, operation
+
+VERSION_1 = Path(__file__).with_name("version_1.sql")
+"""A journal of the first released tables; never to be changed."""
+
+
+def refused(path: Path) -> FilepactError:
+    with pytest.raises(FilepactError) as caught:
+        SqliteStore(str(path))
+    assert str(path.parent) not in caught.value.report()
+    return caught.value
+
+
+def test_a_new_journal_is_for_its_owner_alone(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    assert {file.name for file in path.parent.iterdir()} > {"journal.db", "journal.db-wal"}
+    for file in path.parent.iterdir():
+        assert file.stat().st_mode & 0o777 == 0o600
+    store.close()
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "junk", [b"x", b"not a database" * 10, b"\0" * 5_000, b"SQLite format 3\0"]
+)
+def test_what_is_no_database_is_left_alone(path: Path, junk: bytes) -> None:
+    path.write_bytes(junk)
+    assert refused(path).code == "STATE_ERROR"
+    assert path.read_bytes() == junk
+
+
+def test_a_damaged_journal_is_an_error_and_not_overwritten(path: Path) -> None:
+    store = SqliteStore(str(path))
+    for number in range(50):
+        do(store, None, b"%d" % number * 99, path=f"{number}")
+    store.close()
+    data = bytearray(path.read_bytes())
+    data[4_096:] = b"\xa5" * (len(data) - 4_096)
+    path.write_bytes(data)
+    with pytest.raises(FilepactError) as caught:
+        SqliteStore(str(path)).operations()
+    assert caught.value.code == "STATE_ERROR"
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    "making",
+    ["CREATE TABLE theirs (a)", "PRAGMA user_version = 3", "PRAGMA application_id = 7"],
+)
+def test_a_database_of_another_program_is_left_alone(path: Path, making: str) -> None:
+    database = apsw.Connection(str(path))
+    database.execute(making)
+    database.close()
+    before = path.read_bytes()
+    assert refused(path).code == "STATE_ERROR"
+    assert path.read_bytes() == before
+
+
+def test_a_journal_of_a_newer_version_is_left_alone(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    database = apsw.Connection(str(path))
+    database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    database.close()
+    before = path.read_bytes()
+    error = refused(path)
+    assert error.code == "STATE_ERROR"
+    assert error.details == {"version": len(MIGRATIONS) + 1, "known": len(MIGRATIONS)}
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none" / "journal.db").code == "STATE_ERROR"
+
+
+def test_a_place_that_is_a_folder_is_an_error(path: Path) -> None:
+    path.mkdir()
+    assert refused(path).code == "STATE_ERROR"
+
+
+def test_a_closed_journal_says_so(path: Path) -> None:
+    store = SqliteStore(str(path))
+    store.close()
+    for act in (store.last_seq, store.unfinished, lambda: do(store, None, b"1")):
+        with pytest.raises(FilepactError) as caught:
+            act()
+        assert caught.value.code == "STATE_ERROR"
+
+
+def test_a_full_disk_is_an_error_and_the_journal_goes_on(path: Path) -> None:
+    store = SqliteStore(str(path))
+    pages = store._database._connection.pragma("page_count")
+    store._database._connection.pragma("max_page_count", pages)
+    noise = b"".join(content_id(b"%d" % n).encode() for n in range(500))
+    with pytest.raises(FilepactError) as caught:
+        do(store, None, noise)
+    assert caught.value.code == "STATE_ERROR"
+    store._database._connection.pragma("max_page_count", 1_000_000)
+    assert do(store, None, noise).seq == 1
+    store.close()
+
+
+def test_who_waits_too_long_is_told(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    holder = apsw.Connection(str(path))
+    holder.execute("BEGIN IMMEDIATE")
+    impatient = Database(str(path), patience=0.05)
+    with pytest.raises(FilepactError) as caught, impatient.writing(durable=True):
+        raise AssertionError("not reached")
+    assert caught.value.code == "TIMEOUT"
+    with impatient.reading() as view:  # Readers do not wait for a writer.
+        assert view.value("SELECT count(*) FROM operation") == 0
+    impatient.shorten_log()
+    holder.execute("ROLLBACK")
+    with impatient.writing(durable=True) as view:
+        view.run("INSERT INTO root (path) VALUES (x'2f')")
+    impatient.close()
+    holder.close()
+
+
+def test_who_cannot_make_the_journal_in_time_is_told(path: Path) -> None:
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    with pytest.raises(FilepactError) as caught:
+        Database(str(path), patience=0.05)
+    assert caught.value.code == "TIMEOUT"
+    reader.close()
+    Database(str(path)).close()
+
+
+def test_a_log_that_is_being_read_is_left_long(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    reader = apsw.Connection(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM operation").fetchall()
+    do(store, None, b"2", path="b")
+    store._database.shorten_log()
+    assert do(store, None, b"3", path="c").seq == 3
+    reader.close()
+    store.close()
+
+
+# -- versions ---------------------------------------------------------------------------------
+
+
+def test_a_journal_of_version_1_is_brought_to_the_newest_and_keeps_all(path: Path) -> None:
+    database = apsw.Connection(str(path))
+    database.execute(VERSION_1.read_text())
+    database.close()
+    store = SqliteStore(str(path))
+    [newest, oldest] = store.operations()
+    assert (oldest.id, oldest.seq, oldest.state, oldest.undone_by) == (
+        "c00000000a1",
+        1,
+        "applied",
+        "c00000000a2",
+    )
+    assert oldest.directories == ((ROOT, "src"),)
+    assert (newest.kind, newest.target) == ("undo", "c00000000a1")
+    for one in oldest.changes.changes:
+        for side in (one.before, one.after):
+            if side is not None:
+                assert content_id(store.content(side.content)) == side.content
+    assert [one.id for one in store.proposals(root=OTHER)] == ["c00000000b1"]
+    assert store.checkpoint("start", ROOT).seq == 1
+    assert [one.id for one in store.unfinished()] == ["c00000000a3"]
+    assert do(store, None, b"new", path="new").seq == 4
+    store.close()
+    database = apsw.Connection(str(path))
+    assert database.pragma("user_version") == len(MIGRATIONS)
+    assert database.execute("PRAGMA foreign_key_check").fetchall() == []
+    database.close()
+
+
+def test_missing_steps_are_done_all_or_none(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    store.close()
+    database = apsw.Connection(str(path))
+    further = "ALTER TABLE operation ADD COLUMN further TEXT NOT NULL DEFAULT 'x';"
+    with pytest.raises(apsw.SQLError):
+        migrate(database, (*MIGRATIONS, further, "CREATE TABLE broken ("))
+    assert database.pragma("user_version") == len(MIGRATIONS)
+    assert "further" not in str(database.execute("SELECT sql FROM sqlite_schema").fetchall())
+    migrate(database, (*MIGRATIONS, further))
+    assert database.pragma("user_version") == len(MIGRATIONS) + 1
+    assert database.execute("SELECT further FROM operation").fetchall() == [("x",)]
+    database.close()
+
+
+def test_two_stores_in_one_process_share_a_file(path: Path) -> None:
+    one, two = SqliteStore(str(path)), SqliteStore(str(path))
+    begun = one.begin(operation(change("a", None, b"1")), contents(b"1"))
+    assert two.unfinished() == (begun,)
+    two.finish(begun.id, state="applied")
+    assert one.operation(begun.id).state == "applied"
+    two.close()
+    assert do(one, b"1", b"2").seq == 2
+    one.close()

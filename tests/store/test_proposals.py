@@ -1,0 +1,136 @@
+"""Proposals that wait for a person, and named places in the journal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import Actor, Approval, ChangeId, Checkpoint
+from filepact.errors import FilepactError
+from filepact.store.sqlite import SqliteStore
+from tests.store.making import OTHER, ROOT, change, contents, do, operation, proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.domain.operation import Proposal
+    from filepact.workspace.journal import Store
+
+ADA = Actor("person", "ada")
+
+
+def refused(act: Callable[[], object]) -> FilepactError:
+    with pytest.raises(FilepactError) as caught:
+        act()
+    return caught.value
+
+
+@pytest.fixture
+def waiting(store: Store) -> Proposal:
+    wanted = proposal(change("a.txt", b"old", b"new"), kind="undo", target="cx", rule="preview")
+    store.propose(wanted, contents(b"old", b"new"))
+    return wanted
+
+
+def test_a_proposal_comes_back_as_it_was_after_a_restart(
+    waiting: Proposal, store: Store, path: Path
+) -> None:
+    store.close()
+    again = SqliteStore(str(path))
+    assert again.proposal(waiting.id) == waiting
+    assert again.proposal(waiting.id[:6]) == waiting
+    assert again.content(waiting.changes.changes[0].after.content) == b"new"
+    assert again.last_seq() == 0
+    assert again.operations() == ()
+    again.close()
+
+
+def test_proposals_are_listed_by_state_and_root_oldest_first(
+    waiting: Proposal, store: Store
+) -> None:
+    second = proposal(change("b", None, b"2", root=OTHER), change("b", None, b"2"))
+    store.propose(second, contents(b"2"))
+    third = proposal(change("c", None, b"2", root=OTHER))
+    store.propose(third, {})
+    assert store.proposals() == (waiting, second, third)
+    assert store.proposals(root=ROOT) == (waiting, second)
+    assert store.proposals(root=OTHER) == (second, third)
+    store.reject(second.id, Approval(ADA, "no"))
+    assert store.proposals(root=OTHER) == (third,)
+    assert store.proposals(state="rejected") == (replace(second, state="rejected", reason="no"),)
+
+
+def test_an_id_is_proposed_once(waiting: Proposal, store: Store) -> None:
+    done = do(store, None, b"1", path="b")
+    assert refused(lambda: store.propose(waiting, {})).code == "INVALID_PARAMS"
+    taken = replace(waiting, id=done.id)
+    assert refused(lambda: store.propose(taken, {})).code == "INVALID_PARAMS"
+    assert len(store.proposals()) == 1
+
+
+def test_beginning_a_proposal_commits_it_and_uses_it_up(waiting: Proposal, store: Store) -> None:
+    wanted = operation(*waiting.changes.changes, id=waiting.id, approved_by="ada")
+    store.begin(wanted, {})
+    assert store.proposal(waiting.id).state == "committed"
+    assert store.proposals() == ()
+    store.finish(waiting.id, state="rolled_back")
+    assert refused(lambda: store.begin(wanted, {})).code == "NO_CHANGE"
+    assert refused(lambda: store.reject(waiting.id, Approval(ADA))).code == "NO_CHANGE"
+    assert store.proposal(waiting.id).state == "committed"
+
+
+def test_a_beginning_that_fails_leaves_the_proposal_waiting(
+    waiting: Proposal, store: Store
+) -> None:
+    with pytest.raises(ValueError):
+        store.begin(operation(change("z", None, b"not given"), id=waiting.id), {})
+    assert store.proposal(waiting.id).state == "proposed"
+
+
+@pytest.mark.parametrize(("reason", "said"), [("too bold", "ada: too bold"), ("", "by ada")])
+def test_what_a_person_rejected_cannot_be_begun(
+    waiting: Proposal, store: Store, reason: str, said: str
+) -> None:
+    store.reject(waiting.id, Approval(ADA, reason))
+    assert store.proposal(waiting.id).reason == reason
+    error = refused(lambda: store.begin(operation(*waiting.changes.changes, id=waiting.id), {}))
+    assert error.code == "USER_DENIED"
+    assert error.message.endswith(said)
+    assert store.last_seq() == 0
+    assert refused(lambda: store.reject(waiting.id, Approval(ADA))).code == "NO_CHANGE"
+
+
+def test_rejecting_what_is_not_there_is_not_found(store: Store) -> None:
+    error = refused(lambda: store.reject(ChangeId("cnone"), Approval(ADA)))
+    assert error.code == "NOT_FOUND"
+
+
+def test_a_beginning_of_several_ids_names_them(store: Store) -> None:
+    for name in ("cq1", "cq2"):
+        store.propose(proposal(change("a", None, b"1"), id=ChangeId(name)), contents(b"1"))
+    error = refused(lambda: store.proposal("cq"))
+    assert error.code == "INVALID_PARAMS"
+    assert "cq1, cq2" in error.message
+
+
+def test_checkpoints_are_kept_by_root_and_name(store: Store, path: Path) -> None:
+    early = Checkpoint("before", ROOT, 0, 1.5)
+    late = Checkpoint("after", ROOT, 3, 2.5)
+    other = Checkpoint("before", OTHER, 2, 2.0)
+    for one in (late, early, other):
+        store.add_checkpoint(one)
+    store.close()
+    again = SqliteStore(str(path))
+    assert again.checkpoints(ROOT) == (early, late)
+    assert again.checkpoint("before", OTHER) == other
+    error = refused(lambda: again.add_checkpoint(replace(early, seq=9)))
+    assert error.code == "INVALID_PARAMS"
+    assert again.checkpoint("before", ROOT) == early
+    error = refused(lambda: again.checkpoint("bef", ROOT))
+    assert error.code == "NOT_FOUND"
+    assert "'after'" in error.hint
+    assert refused(lambda: again.checkpoint("x", ROOT.__class__("/no"))).code == "NOT_FOUND"
+    again.close()
