@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filepact.faces.cli.hosts import own_command, own_version
-from filepact.faces.cli.place import person
+from filepact.faces.cli.record import count
+from filepact.text.ignore import DEFAULT_IGNORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,8 @@ _PACKAGES = {
 }
 # Where two names cannot be exchanged in one step, or a lock is only a wish.
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
-_REMAINS = "**/.filepact-*"
+_REMAINS = ".filepact-"
+_MOST_NAMES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
     yield Finding(
         "journal",
         "ok",
-        f"opens and answers: {figures.operations:,} operations, {figures.bytes_on_disk:,} bytes",
+        f"opens and answers: {count(figures.operations, 'operation')}, {figures.bytes_on_disk:,} bytes",
     )
     for settled in workspace.recovered:
         yield Finding(
@@ -142,7 +144,7 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
             else "",
         )
         yield from _check_file_system(root.path)
-    yield from _check_remains(workspace)
+        yield from _check_remains(root.path)
 
 
 def _check_file_system(folder: str) -> Iterator[Finding]:
@@ -176,16 +178,26 @@ def _file_system(folder: str) -> str | None:
     return best[1] if best is not None else None
 
 
-def _check_remains(workspace: Workspace) -> Iterator[Finding]:
-    """Temporary files of ours that a crash left and recovery did not know."""
-    found = workspace.reader(person()).find(".", _REMAINS, limit=20)
-    if found.paths:
+def _check_remains(folder: str) -> Iterator[Finding]:
+    """Temporary files of ours that a crash left and recovery did not know.
+
+    Tools never show them, so they are looked for here: names only, and not without end.
+    """
+    found: list[str] = []
+    seen = 0
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - DEFAULT_IGNORED)
+        found += [os.path.join(here, name) for name in names if name.startswith(_REMAINS)]  # noqa: PTH118 - 100,000 of them
+        seen += len(names)
+        if seen > _MOST_NAMES:
+            break
+    if found:
         yield Finding(
             "leftovers",
             "warn",
-            f"{found.total} in {workspace.guard.roots[0].path}: {', '.join(found.paths[:5])}",
-            "They belong to a change that was cut off; remove them when `filepact log` shows "
-            "that nothing is missing.",
+            f"{count(len(found), 'temporary file')} of a change that was cut off: "
+            f"{', '.join(found[:5])}",
+            "Remove them when `filepact log` shows that nothing is missing.",
         )
     else:
-        yield Finding("leftovers", "ok", "none")
+        yield Finding("leftovers", "ok", f"none in {folder}")

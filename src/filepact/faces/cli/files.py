@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,10 @@ from filepact.errors import (
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.record import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain
+from filepact.tools.catalogue import TOOLS
+from filepact.tools.registry import Blob
+from filepact.workspace.documents import Window
+from filepact.workspace.search import Found, Grepped, Tree
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -125,9 +131,14 @@ def _look(arguments: Namespace, name: str, **sent: object) -> Answer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
         noting = _Noting(workspace.reader(person()))
-        text = _tool(name).run(noting, _with_places(workspace, sent))
+        answer = _tool(name).run(noting, _with_places(workspace, sent))
     found = noting.found
-    return Answer(plain(f"{text}\n"), {"text": text}, DONE if found is None or found else NOTHING)
+    text = b64encode(answer.data).decode("ascii") if isinstance(answer, Blob) else str(answer)
+    facts: dict[str, object] = {"text": text}
+    if isinstance(found, Window | Found | Grepped | Tree):
+        facts = asdict(found) | facts
+    nothing = isinstance(found, Found | Grepped) and not found.total
+    return Answer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
 
 
 class _Noting:
@@ -159,8 +170,6 @@ def _change(arguments: Namespace, name: str, **sent: object) -> Answer:
 
 def _tool(name: str) -> Tool:
     """A tool by its name."""
-    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415 - loads pydantic
-
     return next(one for one in TOOLS if one.name == name)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import Finding, check_folders, check_programs, check_state
 from filepact.faces.cli.place import find_place, opened
-from filepact.faces.cli.record import age, facts, line
+from filepact.faces.cli.record import age, count, facts, line
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
 if TYPE_CHECKING:
@@ -33,11 +33,14 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             ("root", f"{root.path}  (resolver {root.resolver})") for root in workspace.guard.roots
         ]
         rows[0] = (rows[0][0], f"{rows[0][1]}  by {place.origin}")
-        kept = f", to be taken back for {age(figures.oldest, now)}" if figures.oldest else ""
+        kept = f", undo reaches back {age(figures.oldest, now)}" if figures.oldest else ""
         rows += [
             ("state", place.state),
             ("mode", f"{workspace.mode} for this command; a server has its own"),
-            ("journal", f"{_size(figures.bytes_on_disk)}, {figures.operations:,} operations{kept}"),
+            (
+                "journal",
+                f"{_size(figures.bytes_on_disk)}, {count(figures.operations, 'operation')}{kept}",
+            ),
             ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
         ]
         spans = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Operation
@@ -84,7 +85,7 @@ def checkpoint(arguments: Namespace, _screen: Screen) -> Answer:
     return Answer(
         (
             Span(f"Checkpoint {made.name!r} is set.", "good"),
-            Span(f" Come back to it with `filepact restore {made.name!r}`.\n"),
+            Span(f" Come back to it with `filepact restore {quote(made.name)}`.\n"),
         ),
         _checkpoint_facts(made),
     )

@@ -109,17 +109,22 @@ def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:
     )
 
 
-def render_hosts(chosen: Sequence[Host]) -> tuple[Span, ...]:
-    """The lines for a reader who copies them."""
+def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[Span, ...]:
+    """The lines for a reader who copies them.
+
+    Args:
+        chosen: Which hosts.
+        short: Settings only of a host without a command that does it all.
+    """
     spans: list[Span] = []
     for host in chosen:
         spans.append(Span(f"{host.title}\n", "title"))
         if host.run:
-            spans += [Span(f"  {host.run}\n"), Span(f"  or in {host.file}:\n", "dim")]
-        else:
-            spans.append(Span(f"  in {host.file}:\n", "dim"))
+            spans.append(Span(f"  {host.run}\n"))
+            if short:
+                continue
+        spans.append(Span(f"  {'or ' if host.run else ''}in {host.file}:\n", "dim"))
         spans += [Span(f"    {line}\n") for line in host.settings.splitlines()]
-        spans.append(Span("\n"))
     return tuple(spans)
 
 
@@ -151,5 +156,10 @@ def setup(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2)
+def _json(value: object, depth: int = 1) -> str:
+    """JSON as people write settings: an object over several lines, a list on one."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value)
+    inner, outer = "  " * depth, "  " * (depth - 1)
+    entries = (f"{inner}{json.dumps(name)}: {_json(one, depth + 1)}" for name, one in value.items())
+    return "{\n" + ",\n".join(entries) + f"\n{outer}}}"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["age", "answer_receipt", "facts", "line", "moment", "state"]
+__all__ = ["age", "answer_receipt", "count", "facts", "line", "moment", "state"]
 
 _STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 _STATE_STYLES: dict[str, Style] = {
@@ -40,6 +40,11 @@ def age(created: float, now: float) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(created))
 
 
+def count(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def moment(created: float) -> str:
     """When, in local time with its distance from UTC, as ISO 8601 has it."""
     local = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(created))
@@ -55,13 +60,12 @@ def state(change: Operation | Proposal) -> str:
 
 def line(workspace: Workspace, change: Operation | Proposal, *, now: float) -> tuple[Span, ...]:
     """An operation or a proposal on one line."""
-    count = len(change.changes.changes)
     spans = [
         Span(change.id, "title"),
         Span(f"  {age(change.created, now):>4}  ", "dim"),
         Span(f"{change.session.actor}  ", "dim"),
         Span(change.summary),
-        Span(f"  {count} {'file' if count == 1 else 'files'}", "dim"),
+        Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
     ]
     counted = _tally(workspace, change)
     if counted is not None:

@@ -22,19 +22,15 @@ __all__ = ["instructions", "mcp"]
 
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
-    from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
-    from filepact.faces.mcp import serve  # noqa: PLC0415 - so does everything below
-    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415
-    from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
-    from filepact.tools.registry import Toolbox  # noqa: PLC0415
+    from filepact.app import open_toolbox, open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     workspace = open_workspace(
         arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode
     )
     with closing(workspace):
-        toolbox = Toolbox(
-            TOOLS,
-            WorkspaceEngine(workspace),
+        toolbox = open_toolbox(
+            workspace,
             tier=arguments.tier,
             max_level=arguments.max_level,
             read_only=arguments.read_only,

@@ -255,7 +255,8 @@ class _Tour:
                 ),
                 *([Span(f"Kept: {self._folder}\n", "dim")] if kept else []),
                 Span("\nConnect your own agent to this folder\n\n", "title"),
-                *render_hosts(lines),
+                *render_hosts(lines, short=True),
+                Span("\n`filepact setup HOST` prints the settings file of each.\n", "dim"),
             ]
         )
         facts = {

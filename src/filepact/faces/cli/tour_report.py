@@ -86,7 +86,8 @@ def _indented(spans: Iterable[Span]) -> list[Span]:
         room = _WIDTH
         shown.append(Span("    \u2502 ", "dim"))
         for span in line:
-            shown.append(Span(span.text[:room], span.style))
+            text = span.text if len(span.text) <= room else f"{span.text[: max(room - 3, 0)]}..."
+            shown.append(Span(text if room else "", span.style))
             room = max(0, room - len(span.text))
         shown.append(Span("\n"))
     if len(lines) > _MOST_LINES:

@@ -1,0 +1,61 @@
+"""Running the command in a test: in this process, with a folder and a journal of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from filepact.faces.cli import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class CommandLine:
+    """The command, used in one folder."""
+
+    def __init__(
+        self,
+        root: Path,
+        state: Path,
+        captured: pytest.CaptureFixture[bytes],
+        patch: pytest.MonkeyPatch,
+    ) -> None:
+        self.root = root
+        self.state = state
+        self._captured = captured
+        self._patch = patch
+
+    def __call__(self, *words: str, stdin: bytes = b"") -> Said:
+        self._patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        self._captured.readouterr()
+        code = run(words)
+        out, err = self._captured.readouterr()
+        return Said(code, out.decode(), err.decode())
+
+    def json(self, *words: str, stdin: bytes = b"", code: int = 0) -> Any:
+        """Run with --json: exactly one object, and nothing else anywhere."""
+        said = self(*words, "--json", stdin=stdin)
+        assert said.code == code, said
+        assert said.err == ""
+        assert said.out.count("\n") == 1
+        return json.loads(said.out)
+
+    def newest(self) -> str:
+        """The id of the newest operation."""
+        found: str = self.json("log", "-n", "1")["operations"][0]["id"]
+        return found

@@ -1,0 +1,488 @@
+"""Each command in a real folder with a real journal: what it does, says and answers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.faces.cli import main, record
+from filepact.store.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faces.command_line import CommandLine
+
+
+def app(cli: CommandLine) -> str:
+    return (cli.root / "src" / "app.py").read_text()
+
+
+def edit(cli: CommandLine, old: str, new: str) -> str:
+    """Make an edit; its operation's id."""
+    receipt = cli.json("edit", "src/app.py", "--old", old, "--new", new)
+    assert receipt["status"] == "applied"
+    operation: str = receipt["operation"]
+    return operation
+
+
+def propose(cli: CommandLine, text: str) -> str:
+    """What an agent leaves for a person in preview mode; the proposal's id."""
+    workspace = open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview")
+    session = Session("s", Actor("agent", "robot", "9"))
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open("proposed.txt"), text)
+        receipt = workspace.submit(draft, "create proposed.txt")
+    workspace.close()
+    assert receipt.operation is not None
+    return receipt.operation
+
+
+# -- looking ------------------------------------------------------------------------------------
+
+
+def test_read_prints_numbered_lines_and_the_revision(cli: CommandLine) -> None:
+    said = cli("read", "src/app.py")
+    assert said.code == 0
+    assert "1\u2502port = 80\n2\u2502host = 'a'\n" in said.out
+    known = cli.json("read", "src/app.py", "--lines", "1", "--offset", "1", "--no-numbers")
+    assert known["lines"] == ["host = 'a'"]
+    assert known["total"] == 2
+    assert known["text"].startswith("host = 'a'\n")
+
+
+def test_read_gives_the_bytes_of_any_file(cli: CommandLine) -> None:
+    (cli.root / "image").write_bytes(b"\x00\xff")
+    assert cli("read", "image", "--base64").out == "AP8=\n"
+    assert cli.json("read", "image", "--base64") == {"text": "AP8="}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("grep", "PORT"), 0),
+        (("grep", "PORT", "-s"), 3),
+        (("grep", "port", "windows.txt"), 3),
+        (("grep", "SECRET", ".env"), 1),
+        (("grep", "("), 1),
+        (("find", "**/*.py"), 0),
+        (("find", "*.rs"), 3),
+        (("tree",), 0),
+        (("tree", "missing"), 1),
+        (("read", "missing"), 1),
+        (("read", ".env"), 1),
+        (("read", "../../etc/passwd"), 1),
+    ],
+)
+def test_exit_codes_tell_found_from_nothing_from_refused(
+    cli: CommandLine, words: tuple[str, ...], code: int
+) -> None:
+    said = cli(*words)
+    assert said.code == code
+    assert (said.err == "") == (code != 1)
+    assert ("error" in cli.json(*words, code=code)) == (code == 1)
+
+
+def test_searches_answer_their_findings_as_data(cli: CommandLine) -> None:
+    found = cli.json("grep", "po.t", "-C", "1")
+    assert found["total"] == 1
+    assert [(line["number"], line["matched"]) for line in found["files"][0]["groups"][0]] == [
+        (1, True),
+        (2, False),
+    ]
+    assert cli("grep", "t", "-l").out.startswith("src/app.py\nwindows.txt\n")
+    assert "src/app.py" in cli("grep", "t", "-c").out
+    assert cli.json("find", "*.txt")["paths"] == ["windows.txt"]
+    assert cli.json("tree", "--no-files")["directories"] == 1
+
+
+# -- changing -----------------------------------------------------------------------------------
+
+
+def test_edit_does_it_at_once_and_shows_the_diff(cli: CommandLine) -> None:
+    said = cli("edit", "src/app.py", "--old", "port = 80", "--new", "port = 8080")
+    assert said.code == 0
+    assert said.out.startswith("Done: edit src/app.py, 1 place (line 1). Operation c")
+    assert "\n-port = 80\n+port = 8080\n" in said.out
+    assert app(cli) == "port = 8080\nhost = 'a'\n"
+
+
+def test_a_dry_run_changes_nothing(cli: CommandLine) -> None:
+    receipt = cli.json("edit", "src/app.py", "--old", "80", "--new", "81", "--dry-run")
+    assert receipt["status"] == "preview"
+    assert receipt["operation"] is None
+    assert "+port = 81\n" in receipt["diff"]
+    assert app(cli) == "port = 80\nhost = 'a'\n"
+    assert cli.json("log") == {"operations": []}
+
+
+def test_edit_takes_its_texts_from_files_and_standard_input(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    old.write_bytes(b"port = 80\n")
+    said = cli("edit", "src/app.py", "--old-file", str(old), "--new-file", "-", stdin=b"port = 1\n")
+    assert said.code == 0
+    assert app(cli) == "port = 1\nhost = 'a'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--old", "x"), "INVALID_PARAMS"),
+        (("--new", "x"), "INVALID_PARAMS"),
+        (("--old", "x", "--old-file", "y", "--new", "z"), "INVALID_PARAMS"),
+        (("--old-file", "-", "--new-file", "-"), "INVALID_PARAMS"),
+        (("--old-file", "missing", "--new", "z"), "NOT_FOUND"),
+        (("--old-file", ".", "--new", "z"), "READ_ERROR"),
+        (("--old-file", "-", "--new", "z"), "ENCODING_UNSAFE"),
+        (("--old", "nowhere", "--new", "z"), "STRING_NOT_FOUND"),
+        (("--old", "'", "--new", "z"), "AMBIGUOUS_MATCH"),
+        (("--old", "80", "--new", "z", "--expect", "0123456789"), "STALE_FILE"),
+    ],
+)
+def test_an_edit_that_cannot_be_made_says_why(
+    cli: CommandLine, words: tuple[str, ...], error: str
+) -> None:
+    problem = cli.json("edit", "src/app.py", *words, stdin=b"\xff", code=1)["error"]
+    assert problem["code"] == error
+    assert problem["message"]
+    assert app(cli) == "port = 80\nhost = 'a'\n"
+
+
+def test_errors_have_code_message_hint_and_details(cli: CommandLine) -> None:
+    said = cli("read", ".env")
+    first, second = said.err.splitlines()
+    assert said.out == ""
+    assert first.startswith("filepact: PATH_BLOCKED: .env: protected by the rule")
+    assert cli.json("read", ".env", code=1)["error"] == {
+        "code": "PATH_BLOCKED",
+        "message": first.removeprefix("filepact: PATH_BLOCKED: "),
+        "hint": second,
+        "details": {"path": ".env", "rule": "secret files"},
+    }
+
+
+def test_write_takes_the_text_from_standard_input_or_an_option(cli: CommandLine) -> None:
+    assert cli("write", "windows.txt", stdin=b"one\nnew\n").code == 0
+    assert (cli.root / "windows.txt").read_bytes() == b"one\r\nnew\r\n"
+    assert cli("write", "windows.txt", "--append", "--content", "more\n").code == 0
+    assert (cli.root / "windows.txt").read_bytes() == b"one\r\nnew\r\nmore\r\n"
+    assert cli("write", "windows.txt", "--append", "--content", "").code == 3
+    assert cli("write", "a/b/c.txt", "--content", "x").code == 1
+    assert cli("write", "a/b/c.txt", "--content", "x", "--create-dirs").code == 0
+
+
+def test_a_patch_is_applied_and_taken_back(cli: CommandLine) -> None:
+    patch = b"--- a/src/app.py\n+++ b/src/app.py\n@@ -1,2 +1,2 @@\n-port = 80\n+port = 81\n host = 'a'\n"
+    assert cli("patch", stdin=patch).code == 0
+    assert app(cli).startswith("port = 81\n")
+    (cli.root / "p").write_bytes(patch)
+    assert cli("patch", "-R", "--file", "p", "src/app.py").code == 0
+    assert app(cli).startswith("port = 80\n")
+
+
+def test_paths_count_from_the_present_folder(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    edit(cli, "80", "81")
+    monkeypatch.chdir(cli.root / "src")
+    assert cli.json("read", "app.py")["shown"] == "src/app.py"
+    assert cli.json("read", "../windows.txt")["shown"] == "windows.txt"
+    assert cli.json("read", str(cli.root / "src" / "app.py"))["shown"] == "src/app.py"
+    assert len(cli.json("log", "app.py")["operations"]) == 1
+    assert cli.json("find", "*")["paths"] == ["src/app.py"]
+    monkeypatch.chdir(tmp_path)
+    assert cli.json("read", "src/app.py", "--root", str(cli.root))["shown"] == "src/app.py"
+
+
+# -- looking back -------------------------------------------------------------------------------
+
+
+def test_the_log_of_nothing_says_so(cli: CommandLine) -> None:
+    assert cli("log").out == "Nothing was done here yet.\n"
+    assert cli.json("log") == {"operations": []}
+    assert cli("diff").code == 3
+    assert cli("undo").code == 3
+    assert cli("checkpoints").out == "No checkpoint is set here.\n"
+    assert cli("pending").out == "Nothing waits for you.\n"
+
+
+def test_the_log_has_one_line_for_each_operation_newest_first(cli: CommandLine) -> None:
+    first = edit(cli, "80", "81")
+    second = edit(cli, "81", "82")
+    lines = cli("log").out.splitlines()
+    assert [line.split()[0] for line in lines] == [second, first]
+    assert all("edit src/app.py, 1 place (line 1)  1 file +1 -1" in line for line in lines)
+    assert [one["id"] for one in cli.json("log", "-n", "1")["operations"]] == [second]
+    assert len(cli.json("log", "--all")["operations"]) == 2
+    assert cli.json("log", "windows.txt")["operations"] == []
+    known = cli.json("log")["operations"][1]
+    assert known["actor"]["kind"] == "person"
+    assert (known["added"], known["removed"]) == (1, 1)
+    assert [one["path"] for one in known["files"]] == ["src/app.py"]
+
+
+def test_show_says_everything_about_an_operation(cli: CommandLine) -> None:
+    operation = edit(cli, "80", "81")
+    text = cli("show", operation[:6]).out
+    assert f"operation   {operation}\n" in text
+    assert "tool        edit_file\n" in text
+    assert "modify      src/app.py" in text
+    assert text.endswith("-port = 80\n+port = 81\n host = 'a'\n")
+    known = cli.json("show", operation)
+    assert known["diff"].startswith("--- a/src/app.py\n")
+    assert known["seq"] == 1
+    assert cli("show", "czzzzzzzzzz").code == 1
+
+
+def test_undo_and_redo_are_operations_that_can_be_previewed(cli: CommandLine) -> None:
+    operation = edit(cli, "80", "81")
+    assert cli.json("undo", "--dry-run")["status"] == "preview"
+    assert app(cli).startswith("port = 81")
+    taken_back = cli.json("undo", operation)
+    assert app(cli).startswith("port = 80")
+    line = cli("log").out.splitlines()[1]
+    assert line.endswith(f"(undone by {taken_back['operation']})")
+    assert cli("undo").code == 3
+    assert cli.json("undo", operation, code=3)["error"]["code"] == "NO_CHANGE"
+    assert cli.json("redo", "--dry-run")["status"] == "preview"
+    assert cli("redo").code == 0
+    assert app(cli).startswith("port = 81")
+    shown = cli("show", taken_back["operation"]).out
+    assert f"of          {operation}\n" in shown
+
+
+def test_undo_keeps_what_was_changed_since(cli: CommandLine) -> None:
+    operation = edit(cli, "port = 80", "port = 81")
+    (cli.root / "src" / "app.py").write_text("port = 81\nhost = 'a'\nextra\n")
+    assert cli("undo", operation).code == 0
+    assert app(cli) == "port = 80\nhost = 'a'\nextra\n"
+
+
+def test_a_checkpoint_brings_everything_back(cli: CommandLine) -> None:
+    made = cli.json("checkpoint", "before it")
+    assert made["name"] == "before it"
+    assert "filepact restore 'and again'" in cli("checkpoint", "and again").out
+    edit(cli, "80", "81")
+    cli("write", "new.txt", "--content", "x")
+    assert [one["name"] for one in cli.json("checkpoints")["checkpoints"]] == [
+        "before it",
+        "and again",
+    ]
+    assert cli("checkpoints").out.startswith("before it  ")
+    assert cli("restore", "before it", "--dry-run").code == 0
+    assert (cli.root / "new.txt").exists()
+    assert cli("restore", "before it").code == 0
+    assert app(cli).startswith("port = 80")
+    assert not (cli.root / "new.txt").exists()
+    assert cli("restore", "before it").code == 3
+    assert cli("restore", "never").code == 1
+    assert cli("checkpoint", "a/b").code == 1
+
+
+# -- reviewing ----------------------------------------------------------------------------------
+
+
+def test_a_proposal_is_listed_shown_and_approved(cli: CommandLine) -> None:
+    proposal = propose(cli, "hello\n")
+    text = cli("pending").out
+    assert f"{proposal}" in text
+    assert "robot 9  create proposed.txt  1 file +1 -0" in text
+    assert cli.json("pending")["pending"][0]["rule"] == "preview mode"
+    assert cli("diff", proposal).out.endswith("+hello\n")
+    shown = cli("show", proposal).out
+    assert f"proposal    {proposal}\n" in shown
+    assert "waits for   preview mode\n" in shown
+    assert cli.json("approve", proposal)["status"] == "applied"
+    assert (cli.root / "proposed.txt").read_text() == "hello\n"
+    assert cli("approve", proposal).code == 3
+    assert "approved by" in cli("show", proposal).out
+
+
+def test_a_proposal_is_rejected_with_a_reason(cli: CommandLine) -> None:
+    proposal = propose(cli, "hello\n")
+    assert (
+        cli("reject", proposal[:7], "--reason", "not yet").out == f"Rejected {proposal}: not yet\n"
+    )
+    assert "reason      not yet\n" in cli("show", proposal).out
+    assert cli("reject", proposal).code == 3
+    other = propose(cli, "other\n")
+    assert cli.json("reject", other)["state"] == "rejected"
+    assert not (cli.root / "proposed.txt").exists()
+
+
+# -- how things stand ---------------------------------------------------------------------------
+
+
+def test_status_says_what_is_used_and_what_happened_last(cli: CommandLine) -> None:
+    text = cli("status").out
+    assert f"root     {cli.root}" in text
+    assert "last     nothing yet\n" in text
+    operation = edit(cli, "80", "81")
+    propose(cli, "x")
+    known = cli.json("status")
+    assert known["operations"] == 1
+    assert known["pending"] == 1
+    assert known["last"]["id"] == operation
+    assert known["origin"] == "journal"
+    assert known["roots"][0]["resolver"] in ("openat2", "walk")
+    assert f"last     {operation}" in cli("status").out
+
+
+def test_the_doctor_finds_nothing_wrong_in_a_new_place(cli: CommandLine) -> None:
+    said = cli("doctor")
+    assert said.code == 0, said.out
+    known = cli.json("doctor")
+    assert known["ok"] is True
+    names = {one["name"] for one in known["checks"]}
+    assert {"python", "apsw", "state folder", "journal", "root", "leftovers"} <= names
+
+
+def test_the_doctor_says_what_to_do(cli: CommandLine) -> None:
+    edit(cli, "80", "81")
+    cli.state.chmod(0o750)
+    (cli.root / ".filepact-lost.tmp").write_text("x")
+    (cli.state / "rescued").mkdir(exist_ok=True)
+    (cli.state / "rescued" / "text").write_text("x")
+    said = cli("doctor")
+    assert said.code == 0
+    assert f"chmod 700 {cli.state}" in said.out
+    levels = {one["name"]: one["level"] for one in cli.json("doctor")["checks"]}
+    assert levels["state folder"] == levels["leftovers"] == levels["rescued texts"] == "warn"
+    cli.state.chmod(0o777)
+    assert cli("doctor").code == 1
+    known = {one["name"]: one for one in cli.json("doctor", code=1)["checks"]}
+    assert known["state folder"]["level"] == known["workspace"]["level"] == "fail"
+
+
+def test_the_doctor_sees_a_damaged_journal(cli: CommandLine) -> None:
+    edit(cli, "80", "81")
+    (cli.state / "journal.db").write_bytes(b"no database at all, and long enough" * 100)
+    known = {one["name"]: one for one in cli.json("doctor", code=1)["checks"]}
+    assert known["workspace"]["level"] == "fail"
+    assert known["workspace"]["next"]
+
+
+def test_setup_prints_the_lines_for_the_present_folder(cli: CommandLine) -> None:
+    text = cli("setup").out
+    for title in ("Claude Code", "Codex", "Gemini CLI", "VS Code", "Cursor", "Zed"):
+        assert f"{title}\n" in text
+    known = cli.json("setup", "codex")
+    assert known["command"][-2:] == ["mcp", str(cli.root)]
+    assert [one["host"] for one in known["hosts"]] == ["codex"]
+    state = cli.json("setup", "--state", "elsewhere")["command"][-2:]
+    assert state == ["--state", str(cli.root / "elsewhere")]
+
+
+# -- which folder -------------------------------------------------------------------------------
+
+
+def test_the_root_is_the_nearest_that_makes_sense(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = cli.root / "src"
+    monkeypatch.chdir(inner)
+
+    def root(*words: str) -> tuple[str, str]:
+        known = cli.json("status", *words)
+        return known["roots"][0]["path"], known["origin"]
+
+    assert root() == (str(inner), "this folder")
+    (cli.root / ".git").mkdir()
+    assert root() == (str(cli.root), "git")
+    assert cli("write", "x", "--content", "x", "--root", str(inner)).code == 0
+    assert root() == (str(inner), "journal")
+    monkeypatch.setenv("FILEPACT_ROOT", str(cli.root))
+    assert root() == (str(cli.root), "FILEPACT_ROOT")
+    assert root("--root", str(inner)) == (str(inner), "--root")
+    monkeypatch.setenv("FILEPACT_ROOT", os.pathsep.join([str(inner), str(cli.root)]))
+    assert len(cli.json("status")["roots"]) == 2
+
+
+def test_several_roots_can_be_used_at_once(cli: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    words = ("--root", str(cli.root), "--root", str(other))
+    path = str(other / "x.txt")
+    assert cli(*words, "write", path, "--content", "x").code == 0
+    assert cli.json("log", *words)["operations"][0]["files"][0]["path"] == path
+    assert cli.json("status", *words)["roots"][1]["path"] == str(other)
+
+
+def test_the_state_folder_is_the_users_unless_named(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert cli.json("status", "--state", str(tmp_path / "s2"))["state"] == str(tmp_path / "s2")
+    monkeypatch.delenv("FILEPACT_STATE_DIR")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cli.json("status")["state"].startswith(str(tmp_path))
+
+
+def test_a_state_folder_inside_the_root_is_refused(cli: CommandLine) -> None:
+    said = cli("log", "--state", "state")
+    assert said.code == 1
+    assert said.err.startswith("filepact: STATE_ERROR: ")
+
+
+# -- what nobody expects ------------------------------------------------------------------------
+
+
+def test_an_internal_error_is_one_line_without_a_traceback(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_name: str) -> object:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(main, "_function", broken)
+    said = cli("log")
+    assert said.code == 1
+    assert said.err.startswith("filepact: INTERNAL: RuntimeError")
+    assert "FILEPACT_DEBUG=1" in said.err
+    assert "a secret" not in said.err
+    assert cli.json("log", code=1)["error"]["code"] == "INTERNAL"
+    monkeypatch.setenv("FILEPACT_DEBUG", "1")
+    with pytest.raises(RuntimeError):
+        cli("log")
+
+
+def test_an_interruption_has_its_own_exit_code(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_name: str) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "_function", interrupted)
+    assert cli("log").code == 130
+
+
+def test_the_log_survives_contents_that_were_given_up(cli: CommandLine) -> None:
+    edit(cli, "80", "81")
+    store = SqliteStore(str(cli.state / "journal.db"))
+    store.prune(keep_bytes=0, keep_seconds=-1_000.0)
+    store.close()
+    assert cli("log").out.endswith("1 file\n")
+    assert cli.json("log")["operations"][0]["added"] is None
+    assert cli.json("diff", code=1)["error"]["code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "word"),
+    [(0, "0s"), (59, "59s"), (60, "1m"), (3_599, "59m"), (3_600, "1h"), (86_400, "1d"), (-5, "0s")],
+)
+def test_ages_are_one_short_word(seconds: float, word: str) -> None:
+    assert record.age(1_000_000.0 - seconds, 1_000_000.0) == word
+
+
+def test_old_things_are_dated() -> None:
+    assert record.age(0.0, 6_000_000.0) in ("1970-01-01", "1969-12-31")
+
+
+def test_standard_input_is_read_as_it_is(cli: CommandLine) -> None:
+    assert cli("write", "crlf.txt", stdin=b"a\r\nb\n").code == 0
+    assert (cli.root / "crlf.txt").read_bytes() == b"a\r\nb\n"
