@@ -143,6 +143,19 @@ def test_who_cannot_make_the_journal_in_time_is_told(path: Path) -> None:
     Database(str(path)).close()
 
 
+def test_who_cannot_switch_to_the_shared_log_in_time_is_told(path: Path) -> None:
+    SqliteStore(str(path)).close()
+    reader = apsw.Connection(str(path))
+    reader.pragma("journal_mode", "delete")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    with pytest.raises(FilepactError) as caught:
+        Database(str(path), patience=0.05)
+    assert caught.value.code == "TIMEOUT"
+    reader.close()
+    SqliteStore(str(path)).close()
+
+
 def test_a_log_that_is_being_read_is_left_long(path: Path) -> None:
     store = SqliteStore(str(path))
     do(store, None, b"1")

@@ -179,13 +179,8 @@ class Database:
 
     def size(self) -> int:
         """Bytes of the file and of the write-ahead log beside it."""
-        total = 0
-        for path in (self._path, self._path.with_name(f"{self._path.name}-wal")):
-            try:
-                total += path.stat().st_size
-            except FileNotFoundError:
-                continue
-        return total
+        log = self._path.with_name(f"{self._path.name}-wal")
+        return sum(file.stat().st_size for file in (self._path, log) if file.exists())
 
     def close(self) -> None:
         with self._lock, self._told():
