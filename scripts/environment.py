@@ -110,7 +110,7 @@ def _install(folder: Path, groups: list[str]) -> None:
     what = " and ".join(["filepact", *(f"the {group} tools" for group in groups if group)])
     say(f"installing {what} into {folder.name}")
     python = str(folder / "bin" / "python")
-    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     _run([*pip, "--editable", str(PROJECT), *requirements], "installing")
     stamp.update({f"group:{group}": _wanted()["project"] for group in groups})
     # Written last: an installation that was cut off is done again.

@@ -54,6 +54,10 @@ STATE = "the state folder, which lies outside every root"
 
 # Module, what it may use, why. A name ending in "." allows all beneath it.
 ALLOWED: dict[str, dict[str, str]] = {
+    "faces.cli.checks": {
+        "os.geteuid": "whether the state folder is this person's",
+        "pathlib.": "the state folder before anything opens it, and the system's own mount table",
+    },
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },
