@@ -177,8 +177,7 @@ def test_a_character_is_named() -> None:
 
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_lone_surrogates_of_a_file_are_carried_but_none_is_put_in(codec: str) -> None:
-    mark = {e: getattr(codecs, f"BOM_{e.upper().replace('-', '_').replace('UTF_', 'UTF')}")
-            for e in [codec]}[codec]  # fmt: skip
+    mark = "\ufeff".encode(codec)
     data = mark + "a\ud800b\udc00c".encode(codec, "surrogatepass")
     source = decode(data)
     assert encode(source.text, source.encoding) == data
@@ -204,6 +203,17 @@ def test_a_mark_that_is_sent_along_is_not_written_twice() -> None:
     # Without a mark in the file the author may want one.
     plain = decode(b"old\n")
     assert rewrite(plain, EditList((Edit(0, 0, "\ufeff"),))) == data
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-32-be"])
+def test_a_wide_text_without_a_mark_stays_one_that_is_told(codec: str) -> None:
+    source = decode("plain text".encode(codec))
+    assert rewrite(source, replacing(source, "plain", "é")) == "é text".encode(codec)
+    assert rewrite(source, replacing(source, "plain text", "")) == b""
+    with pytest.raises(EncodingUnsafeError, match="byte-order mark"):
+        rewrite(source, replacing(source, "plain text", "大きさ"))
+    named = decode("大きさ".encode(codec), encoding=codec)
+    assert rewrite(named, replacing(named, "き", "x")) == "大xさ".encode(codec)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,8 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
     A byte-order mark sent along with the text of a file that has one is not written twice.
 
     Raises:
-        EncodingUnsafeError: What an edit puts in cannot be written in the file's encoding.
+        EncodingUnsafeError: What an edit puts in cannot be written in the file's encoding, or
+            the encoding could not be told from the result.
         ValueError: An edit reaches beyond the text.
     """
     encoding = source.encoding
@@ -173,7 +174,22 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
             raise _unsafe(text, start + bad, encoding, name)
-    return encoding.bom + _to_bytes(text, encoding, name)
+    data = encoding.bom + _to_bytes(text, encoding, name)
+    if text and _is_told(source.text, encoding) and not _is_told(text, encoding):
+        raise EncodingUnsafeError(
+            f"{name or 'the file'}: is in {encoding.label} without a byte-order mark, and after "
+            "this edit nothing would tell so any more",
+            hint="Convert the file to UTF-8, or give it a byte-order mark, then edit it.",
+            path=name,
+        )
+    return data
+
+
+def _is_told(text: str, encoding: Encoding) -> bool:
+    """Whether a wide text without a mark would be known for one."""
+    if encoding.bom or encoding.name not in _UNIT:
+        return True
+    return detect(_to_bytes(text, encoding, ""), complete=True) == encoding
 
 
 def _recognise(data: bytes, *, complete: bool) -> SourceText | None:
