@@ -99,18 +99,24 @@ class _Tour:
         self._report.say([Span("The agent, over MCP\n", "title")])
         try:
             asyncio.run(self._act())
-        except _Unexpected:
-            raise
         except Exception as error:  # noqa: BLE001 - whatever breaks is what a newcomer must see
-            said = (
-                self._log.read_text(encoding="utf-8", errors="replace")
-                if self._log.exists()
-                else ""
-            )
-            reason = "\n".join([f"{type(error).__name__}: {error}", *said.splitlines()[-5:]])
-            self._report.note(
-                "Talk to the server", "", reason, "The server has to answer.", ok=False
-            )
+            # The client's own group of tasks wraps what ended the tour on purpose.
+            if self._report.ok:
+                self._report.note(
+                    "Talk to the server",
+                    "",
+                    "\n".join([f"{type(error).__name__}: {error}", *self._server_said()]),
+                    "The server has to answer.",
+                    ok=False,
+                )
+        if not self._report.ok:
+            raise _Unexpected
+
+    def _server_said(self) -> list[str]:
+        """The end of what the server wrote to its standard error."""
+        if not self._log.exists():
+            return []
+        return self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-5:]
 
     async def _act(self) -> None:
         async with connected(self._root, self._state, self._log) as agent:
@@ -245,7 +251,7 @@ class _Tour:
     def finish(self, *, kept: bool, own: str) -> Answer:
         """Count up, and say how to go on."""
         good = sum(step.ok for step in self._report.steps)
-        ok = good == len(self._report.steps)
+        ok = self._report.ok
         lines = hosts(own_command(), ["mcp", str(Path(own).absolute())])
         self._report.say(
             [

@@ -42,6 +42,11 @@ class Report:
         self._screen = screen
         self.steps: list[Step] = []
 
+    @property
+    def ok(self) -> bool:
+        """Whether every step so far came out as it has to."""
+        return all(step.ok for step in self.steps)
+
     def note(
         self, title: str, sent: str, answer: str | Iterable[Span], verdict: str, *, ok: bool
     ) -> None:
