@@ -33,12 +33,25 @@ SERVER = "faces/test_seven_tools.py"
 MACHINE = "properties/test_workspace_machine.py"
 CRASH = "crash/test_kill.py"
 REFERENCE = "architecture/test_reference.py"
+CODEC = "text/test_codec.py"
+CODEC_PROPERTIES = "text/test_codec_properties.py"
+FILES = "store/test_files.py"
+PROCESSES = "store/test_processes.py"
+PROPOSALS = "store/test_proposals.py"
+PROTOCOL = "faces/test_mcp_protocol.py"
+SCREEN = "faces/test_cli_screen.py"
+SEARCH = "workspace/test_search.py"
+WALK = "fs/test_walk.py"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
         Promise(
             "A path that leads out of the roots, by whatever way, is never opened.",
-            ((CHANGES, "test_what_must_not_be_written_is_refused_by_code"),),
+            (
+                (CHANGES, "test_what_must_not_be_written_is_refused_by_code"),
+                (WALK, "test_links_are_listed_and_never_followed"),
+                (WALK, "test_a_folder_exchanged_for_a_link_is_not_entered"),
+            ),
         ),
         Promise(
             "Files under whose names keys and passwords are kept are neither read nor written, "
@@ -46,6 +59,9 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 (POLICY, "test_secret_names_are_denied"),
                 (POLICY, "test_a_disguised_secret_name_is_denied"),
+                (SEARCH, "test_refused_files_are_not_found"),
+                (SEARCH, "test_a_refused_file_is_never_searched"),
+                (SEARCH, "test_ignored_and_refused_entries_are_not_drawn"),
             ),
         ),
         Promise(
@@ -68,6 +84,8 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 (CHANGES, "test_an_overwrite_keeps_line_ends_encoding_and_mode"),
                 (CHANGES, "test_latin_1_keeps_every_byte_outside_the_edit"),
+                (CODEC, "test_only_the_bytes_of_the_edited_line_change"),
+                (CODEC_PROPERTIES, "test_bytes_outside_an_edit_are_what_they_were"),
             ),
         ),
         Promise(
@@ -145,7 +163,19 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "What was recorded is still there after a restart.",
-            ((HISTORY, "test_the_journal_survives_a_restart"),),
+            (
+                (HISTORY, "test_the_journal_survives_a_restart"),
+                (PROCESSES, "test_what_a_killed_process_was_told_is_in_the_journal"),
+                (PROPOSALS, "test_a_proposal_comes_back_as_it_was_after_a_restart"),
+            ),
+        ),
+        Promise(
+            "Earlier contents of your files are kept where only you can read them.",
+            ((FILES, "test_a_new_journal_is_for_its_owner_alone"),),
+        ),
+        Promise(
+            "Nothing that a file or an agent wrote can steer your terminal.",
+            ((SCREEN, "test_a_terminal_gets_no_character_that_steers_or_hides"),),
         ),
         Promise(
             "Every refusal has a code that programs can rely on, and says what to do next.",
@@ -156,7 +186,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "An unexpected mistake in filepact never tells an agent what an exception said.",
-            ((REGISTRY, "test_any_other_error_is_logged_and_not_told"),),
+            (
+                (REGISTRY, "test_any_other_error_is_logged_and_not_told"),
+                (PROTOCOL, "test_a_session_that_cannot_be_made_is_an_error_that_tells_nothing"),
+            ),
         ),
     ),
 }
