@@ -46,6 +46,13 @@ class _OpenHow(ctypes.Structure):
     ]
 
 
+def _name(path: str) -> ctypes.c_char_p:
+    """A path as the kernel takes it; it would stop reading at a NUL and take another name."""
+    if "\0" in path:
+        raise OSError(errno.EINVAL, "a NUL in a name")
+    return ctypes.c_char_p(os.fsencode(path))
+
+
 def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     """Open a path beneath a directory descriptor, resolved in one step by the kernel.
 
@@ -62,7 +69,7 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     result: int = _libc.syscall(
         ctypes.c_long(_OPENAT2),
         ctypes.c_int(directory),
-        ctypes.c_char_p(os.fsencode(path)),
+        _name(path),
         ctypes.byref(how),
         ctypes.c_size_t(ctypes.sizeof(how)),
     )
@@ -84,9 +91,9 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
         raise OSError(errno.ENOSYS, "no renameat2 here")
     result: int = call(
         ctypes.c_int(directory),
-        ctypes.c_char_p(os.fsencode(old)),
+        _name(old),
         ctypes.c_int(directory),
-        ctypes.c_char_p(os.fsencode(new)),
+        _name(new),
         ctypes.c_uint(flags),
     )
     if result < 0:

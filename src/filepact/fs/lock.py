@@ -14,7 +14,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from filepact.errors import TimedOutError
+from filepact.errors import StateFailedError, TimedOutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -96,16 +96,19 @@ class FileLocks:
         import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
 
         path = os.path.join(self._directory, f"{stripe:03x}")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unusable(path, error) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if _Waiter(descriptor).wait(end - time.monotonic()):
                 return descriptor
             raise _busy(timeout) from None
-        except BaseException:
+        except OSError as error:
             os.close(descriptor)
-            raise
+            raise _unusable(path, error) from None
         return descriptor
 
 
@@ -128,21 +131,38 @@ class _Waiter:
             os.close(self._descriptor)
             return False
         threading.Thread(target=self._block, name="filepact-lock", daemon=True).start()
-        if self._locked.wait(seconds):
-            return True
-        with self._turn:
-            self._abandoned = not self._locked.is_set()
+        interrupted = True
+        try:
+            self._locked.wait(seconds)
+            interrupted = False
+        finally:
+            # Also when a signal ends the wait: nobody else would free what is locked by then.
+            with self._turn:
+                self._abandoned = not self._locked.is_set()
+                if interrupted and not self._abandoned:
+                    os.close(self._descriptor)
         return not self._abandoned
 
     def _block(self) -> None:
         import fcntl  # noqa: PLC0415 - see above
 
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        except OSError:
+            os.close(self._descriptor)
+            return
         with self._turn:
             if self._abandoned:
                 os.close(self._descriptor)
             else:
                 self._locked.set()
+
+
+def _unusable(path: str, error: OSError) -> StateFailedError:
+    return StateFailedError(
+        f"the lock {path} cannot be used: {error.strerror}",
+        hint="Choose another state folder, on a local disk that can be written.",
+    )
 
 
 def _busy(timeout: float) -> TimedOutError:

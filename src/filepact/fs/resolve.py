@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
 import tempfile
-import unicodedata
 from collections import deque
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from filepact.errors import NotFoundError, PathBlockedError, ReadFailedError
+from filepact.fs.form import check_form, check_new_name
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
 
 __all__ = [
@@ -31,77 +30,14 @@ __all__ = [
     "choose_resolver",
 ]
 
-LONGEST_PATH = 4_096
-LONGEST_PART = 255
 _LINKS = 40
 _TRIES = 16
 
 # O_PATH gives a handle without opening the file, so no driver sees it; elsewhere a folder has to
 # be opened for reading to be used as a starting point.
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
+_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER_HANDLE = _HANDLE | getattr(os, "O_DIRECTORY", 0)
 _FOLDER = _FOLDER_HANDLE | getattr(os, "O_NOFOLLOW", 0)
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://|file:", re.ASCII)
-_WINDOWS = re.compile(r"[A-Za-z]:([\\/]|$)|\\\\|//[?.]/", re.ASCII)
-
-
-def check_form(path: str) -> str:
-    """Check a path for its form alone, before any disk is asked.
-
-    ``~``, ``$HOME`` and ``%41`` are plain characters: nothing is expanded or decoded.
-
-    Returns:
-        The path as it came.
-
-    Raises:
-        PathBlockedError: It cannot be a path on this system, or hides what it is.
-    """
-    if not path.isprintable() and (bad := _hidden(path, ("Cc", "Cs"))):
-        raise _form(path, f"contains {bad}")
-    if _SCHEME.match(path):
-        raise _form(path, "is a URL, not a path")
-    if _WINDOWS.match(path):
-        raise _form(path, "is a Windows drive, network or device path")
-    encoded = len(path.encode("utf-8", "surrogatepass"))
-    if encoded > LONGEST_PATH:
-        raise _form(path, f"has {encoded:,} bytes, at most {LONGEST_PATH:,} are possible")
-    if encoded > LONGEST_PART and any(
-        len(part.encode("utf-8", "surrogatepass")) > LONGEST_PART for part in path.split("/")
-    ):
-        raise _form(path, f"has a part of more than {LONGEST_PART} bytes")
-    return path
-
-
-def _hidden(path: str, categories: tuple[str, ...]) -> str:
-    """The first character of some categories, described; empty when there is none."""
-    for char in path:
-        category = unicodedata.category(char)
-        if category in categories:
-            name = {"\0": "a NUL", "\n": "a line feed"}.get(char)
-            return name or f"the invisible character U+{ord(char):04X}"
-    return ""
-
-
-def check_new_name(path: str) -> None:
-    """Check a name that is about to be made.
-
-    Characters that cannot be seen are left alone in names that exist (some emoji hold them), but
-    a new one would only serve to look like another.
-
-    Raises:
-        PathBlockedError: It holds such a character.
-    """
-    if not path.isprintable() and (bad := _hidden(path, ("Cf", "Zl", "Zp", "Co"))):
-        raise _form(path, f"contains {bad}")
-
-
-def _form(path: str, what: str) -> PathBlockedError:
-    shown = path[:100].encode("unicode_escape").decode("ascii")
-    return PathBlockedError(
-        f"{shown}: {what}",
-        hint="Send a plain path, relative to the root or absolute.",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +73,11 @@ class Resolver(Protocol):
         """
 
     def open_folder(self, folder: int, path: str) -> int:
-        """A handle of a folder by its canonical path, without following any link."""
+        """A handle of a folder by its canonical path, without following any link.
+
+        Raises:
+            OSError: ``EXDEV`` for a path that is not canonical; else the system's.
+        """
 
 
 class ComponentWalk:
@@ -146,6 +86,8 @@ class ComponentWalk:
     name = "walk"
 
     def find(self, folder: int, path: str) -> Found:
+        if path.startswith("/"):
+            raise _outside(path)
         for _ in range(_TRIES):
             try:
                 return _Walk(folder).run(path)
@@ -160,6 +102,7 @@ class ComponentWalk:
         )
 
     def open_folder(self, folder: int, path: str) -> int:
+        _check_canonical(path)
         here = os.dup(folder)
         try:
             for part in path.split("/"):
@@ -188,10 +131,11 @@ class _Walk:
         try:
             while pending:
                 part = pending.popleft()
-                if part in ("", "."):
-                    continue
+                # Also the empty part after a last slash: only a folder's name may end in one.
                 if self.leaf is not None:
                     raise _no_folder(path)
+                if part in ("", "."):
+                    continue
                 if part == "..":
                     self._up(path)
                 elif self.missing:
@@ -266,7 +210,7 @@ class Openat2:
 
     def find(self, folder: int, path: str) -> Found:
         above, _, name = path.rpartition("/")
-        if name in ("", ".", ".."):
+        if path.startswith("/") or name in ("", ".", ".."):
             return self._walk.find(folder, path)
         try:
             parent = _beneath(folder, above or ".", _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS)
@@ -277,6 +221,9 @@ class Openat2:
             raise _refused(error, path) from None
         try:
             return self._last(parent, name) or self._walk.find(folder, path)
+        except OSError:
+            # No /proc here, or the folder's whole name is longer than it tells.
+            return self._walk.find(folder, path)
         finally:
             os.close(parent)
 
@@ -305,7 +252,14 @@ class Openat2:
         return Found(os.dup(parent), (), name, path, status)
 
     def open_folder(self, folder: int, path: str) -> int:
+        _check_canonical(path)
         return _beneath(folder, path, _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS | NO_LINKS)
+
+
+def _check_canonical(path: str) -> None:
+    """Refuse ``..`` where no resolver would look at it; opened as it is, it leads outside."""
+    if path != "." and any(part in ("", ".", "..") for part in path.split("/")):
+        raise OSError(errno.EXDEV, "not a canonical path")
 
 
 def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
@@ -313,7 +267,7 @@ def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
     for _ in range(_TRIES - 1):
         try:
             return openat2(folder, path, flags, resolve)
-        except BlockingIOError:
+        except (BlockingIOError, InterruptedError):
             continue
     return openat2(folder, path, flags, resolve)
 

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import RootId
 from filepact.errors import (
+    FilepactError,
     NotAFileError,
     NotFoundError,
     PathBlockedError,
-    ReadFailedError,
     StaleFileError,
-    TooLargeError,
     WriteFailedError,
 )
 from filepact.fs import atomic
 from filepact.fs.atomic import Displaced, Expected, Written
 from filepact.fs.place import Contents, Place, check_regular, kind_of, read_umask, unreadable
+from filepact.fs.reading import open_regular, read_whole
 from filepact.fs.resolve import check_new_name, choose_resolver
 
 if TYPE_CHECKING:
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from filepact.fs.resolve import Found
 
 __all__ = ["Contents", "Displaced", "Expected", "Place", "Root", "Written"]
-
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_OPEN |= getattr(os, "O_NOCTTY", 0)
-_TRIES = 5
 
 
 class Root:
@@ -84,6 +80,9 @@ class Root:
                 "Windows is not supported yet",
                 hint="Run filepact on Linux or macOS, or in WSL.",
             )
+        if not os.fspath(path):
+            # The system would take the working folder, which nobody has named.
+            raise NotFoundError("no folder is named as the root", hint="Name a folder.")
         try:
             true = os.path.realpath(path, strict=True)
             descriptor = os.open(true, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -160,26 +159,7 @@ class Root:
             ReadFailedError: The system refused, or a program keeps writing to the file.
         """
         with self._regular(path) as descriptor:
-            for _ in range(_TRIES):
-                before = os.fstat(descriptor)
-                if before.st_size > limit:
-                    raise TooLargeError(
-                        f"{path}: has {before.st_size:,} bytes, the limit is {limit:,}",
-                        hint="Read a part of it with lines and offset, or search it with grep.",
-                        path=path,
-                        size=before.st_size,
-                        limit=limit,
-                    )
-                data = _read(descriptor, limit, path)
-                after = os.fstat(descriptor)
-                # A file that changed between the two looks may have been read half old, half new.
-                if _stamp(before) == _stamp(after) and len(data) == after.st_size:
-                    return Contents(data, stat.S_IMODE(after.st_mode))
-        raise ReadFailedError(
-            f"{path}: a program is writing to it all the time",
-            hint="Try again when it is at rest.",
-            path=path,
-        )
+            return read_whole(descriptor, limit, path)
 
     @contextmanager
     def stream(self, path: str) -> Iterator[tuple[BufferedReader, int]]:
@@ -207,7 +187,7 @@ class Root:
                 "the root is no longer there, or another folder has taken its place",
                 hint="Ask the person to start filepact again for the folder that is meant.",
             )
-        found = self._resolver.find(self._descriptor, path.rstrip("/") or ".")
+        found = self._resolver.find(self._descriptor, path or ".")
         try:
             yield found
         finally:
@@ -221,11 +201,18 @@ class Root:
                 raise NotFoundError(f"{path}: no such file", path=path)
             check_regular(found.status.st_mode, path)
             try:
-                descriptor = os.open(found.name, _OPEN, dir_fd=found.parent)
+                descriptor = open_regular(found, path)
+            except FileNotFoundError:
+                raise NotFoundError(f"{path}: was removed just now", path=path) from None
             except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise PathBlockedError(
+                        f"{path}: a link took the file's place just now",
+                        hint="Try again when the tree is at rest.",
+                        path=path,
+                    ) from None
                 raise unreadable(error, path) from None
         try:
-            # Exchanged meanwhile, the name could be a pipe's: O_NONBLOCK kept it from hanging.
             check_regular(os.fstat(descriptor).st_mode, path)
             yield descriptor
         finally:
@@ -280,19 +267,27 @@ class Root:
         made: list[str] = []
         try:
             for number, name in enumerate(names, start=1):
-                here = self._make_one(here, name, path)
-                made.append(prefix + "/".join(names[:number]))
+                here, new = self._make_one(here, name, path)
+                if new:
+                    made.append(prefix + "/".join(names[:number]))
+        except WriteFailedError:
+            for done in reversed(made):
+                with suppress(FilepactError):
+                    self.remove_directory(done)
+            raise
         finally:
             os.close(here)
         return tuple(made)
 
-    def _make_one(self, parent: int, name: str, path: str) -> int:
-        """Make a folder in another; the new one's descriptor takes the place of the old."""
+    def _make_one(self, parent: int, name: str, path: str) -> tuple[int, bool]:
+        """Make a folder in another; its descriptor takes the other's place; whether it is new."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        made = True
         try:
-            # Somebody else may have made it just now, which is as good.
-            with suppress(FileExistsError):
+            try:
                 os.mkdir(name, self._new_folder_mode, dir_fd=parent)
+            except FileExistsError:
+                made = False  # Somebody else made it just now, which is as good, but theirs.
             atomic.sync(parent)
             below = os.open(name, flags, dir_fd=parent)
         except OSError as error:
@@ -302,7 +297,7 @@ class Root:
                 path=path,
             ) from None
         os.close(parent)
-        return below
+        return below, made
 
     def remove_directory(self, path: str) -> bool:
         """Remove a folder if it is empty; whether it was."""
@@ -336,7 +331,7 @@ class Root:
     def _parent(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder of a canonical path, no link followed, and the last name."""
         above, _, name = path.rpartition("/")
-        if name in ("", ".", ".."):
+        if any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(f"not a canonical path: {path!r}")
         if not self.alive():
             raise PathBlockedError("the root is no longer there")
@@ -360,20 +355,3 @@ def _check_token(token: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9-]{4,64}", token):
         raise ValueError(f"not a token: {token!r}")
     return token
-
-
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def _read(descriptor: int, limit: int, path: str) -> bytes:
-    """All bytes from the start, one more than the limit at most."""
-    blocks: list[bytes] = []
-    size = 0
-    try:
-        while size <= limit and (block := os.pread(descriptor, 1 << 22, size)):
-            blocks.append(block)
-            size += len(block)
-    except OSError as error:
-        raise unreadable(error, path) from None
-    return blocks[0] if len(blocks) == 1 else b"".join(blocks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,7 @@ class StateFolder:
         Raises:
             StateFailedError: One lies within the other.
         """
-        inside = os.path.commonpath([self.path, root])
-        if inside in (self.path, root):
+        if _holds(root, self.path) or _holds(self.path, root):
             raise StateFailedError(
                 f"the state folder {self.path} and the root {root} lie within each other",
                 hint="Choose another state folder with --state or FILEPACT_STATE_DIR.",
@@ -50,20 +50,46 @@ class StateFolder:
     def rescue(self, name: str, data: bytes) -> str:
         """Keep bytes that would be lost otherwise; the path they were put under."""
         folder = os.path.join(self.path, "rescued")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        # Cut by bytes: a name of a hundred letters may have four hundred of them.
+        end = os.fsencode(name.replace("/", "_"))[-150:].decode("utf-8", "ignore")
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-        for number in range(10_000):
-            path = os.path.join(folder, f"{stamp}-{number}-{name[-100:]}")
-            try:
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            except FileExistsError:
-                continue
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(descriptor)
-            return path
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            for number in range(10_000):
+                path = os.path.join(folder, f"{stamp}-{number}-{end}")
+                with suppress(FileExistsError):
+                    _write_new(path, data)
+                    return path
+        except OSError as error:
+            raise StateFailedError(
+                f"a text that would be lost cannot be kept in {folder}: {error.strerror}",
+                hint="Make room there.",
+            ) from None
         raise StateFailedError(f"no free name left in {folder}", hint="Clear that folder.")
+
+
+def _holds(outer: str, inner: str) -> bool:
+    """Whether a folder is another or lies in it, by what they are and not by their names.
+
+    One folder may have several names: a second mount of it, or other letter case.
+    """
+    with suppress(OSError):
+        while True:
+            if os.path.samefile(outer, inner):
+                return True
+            above = os.path.dirname(inner)
+            if above == inner:
+                break
+            inner = above
+    return False
+
+
+def _write_new(path: str, data: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(descriptor)
 
 
 def open_state(path: str) -> StateFolder:
