@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Finding", "check_folders", "check_programs", "check_state"]
+__all__ = ["Finding", "check_folders", "check_programs", "check_state", "file_system"]
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -148,9 +148,11 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _check_file_system(folder: str) -> Iterator[Finding]:
-    kind = _file_system(folder)
-    if kind is None:
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return
+    kind = file_system(folder, mounts)
     if kind.startswith(_WEAK_FILE_SYSTEMS):
         yield Finding(
             "file system",
@@ -163,19 +165,21 @@ def _check_file_system(folder: str) -> Iterator[Finding]:
         yield Finding("file system", "ok", f"{folder} is on {kind}")
 
 
-def _file_system(folder: str) -> str | None:
-    """The kind of file system that a folder is on, as Linux calls it; None elsewhere."""
-    try:
-        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    best: tuple[int, str] | None = None
+def file_system(folder: str, mounts: str) -> str:
+    """The kind of file system that a folder is on.
+
+    Args:
+        folder: Its true absolute path.
+        mounts: The mounts as ``/proc/self/mountinfo`` lists them, see proc(5).
+    """
+    longest, kind = -1, ""
     for mount in mounts.splitlines():
-        fields = mount.split(" ")
-        point = fields[4].replace("\\040", " ")
-        if Path(folder).is_relative_to(point) and (best is None or len(point) >= best[0]):
-            best = (len(point), fields[fields.index("-") + 1])
-    return best[1] if best is not None else None
+        before, _, after = mount.partition(" - ")
+        point = before.split(" ")[4].replace("\\040", " ")
+        # The later of two mounts on one folder hides the earlier.
+        if len(point) >= longest and Path(folder).is_relative_to(point):
+            longest, kind = len(point), after.split(" ")[0]
+    return kind
 
 
 def _check_remains(folder: str) -> Iterator[Finding]:
