@@ -5,22 +5,27 @@ what came out is looked at.  If it is not what the change started from, it goes 
 that another program makes at the same moment is never overwritten unseen, and a reader sees the
 old text or the new one, never a part.
 
-Where the file system cannot exchange two names, the old file is kept under a second name until
-the replacement is checked; a save that falls between the last check and the rename is then
-overwritten.  `Written.notes` says so.
+Bytes that are neither ours nor the expected ones are never unlinked.  When they cannot go back
+either, they are put beside the file under a name that people see.
+
+Where the file system cannot exchange two names, the file is checked as late as possible and then
+replaced by a plain rename; a save that falls between the two is overwritten.  `Written.notes`
+says so.
 """
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from filepact.errors import FilepactError, StaleFileError, WriteFailedError
+from filepact.domain.document import content_id
+from filepact.errors import StaleFileError, WriteFailedError
+from filepact.fs.form import LONGEST_PART
+from filepact.fs.held import Displaced, Expected, Pristine, digest, holds_name, is_unchanged
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.metadata import copy_metadata
 from filepact.fs.place import write_failed
@@ -36,37 +41,12 @@ __all__ = [
     "temporary_name",
 ]
 
-_BLOCK = 1 << 20
 _SAFE_OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
 
 _NO_EXCHANGE = (
     "this file system cannot exchange two names: a save at the same instant could have been "
     "overwritten"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The state a file must be in: SHA-256 of its bytes, and its permission bits."""
-
-    content: str
-    mode: int
-
-
-class Displaced:
-    """The file that was replaced, kept open after it lost its name."""
-
-    def __init__(self, descriptor: int, content: str) -> None:
-        self._descriptor = descriptor
-        self._content = content
-
-    def late_write(self) -> bytes | None:
-        """What a program wrote to it after it was replaced; None when nothing."""
-        data = _read_all(self._descriptor)
-        return None if hashlib.sha256(data).hexdigest() == self._content else data
-
-    def close(self) -> None:
-        os.close(self._descriptor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +86,9 @@ def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown:
         WriteFailedError: The system refused; nothing was changed.
     """
     temp = temporary_name(token)
+    os.close(_write_temp(parent, temp, data, mode=mode, like=None, shown=shown)[0])
     try:
-        _write_temp(parent, temp, data, mode=mode, like=None)
-        _rename_new(parent, temp, name)
+        clean = _rename_new(parent, temp, name)
     except OSError as error:
         _discard(parent, temp)
         if error.errno == errno.EEXIST:
@@ -118,7 +98,8 @@ def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown:
                 path=shown,
             ) from None
         raise write_failed(error, shown) from None
-    return Written(sync(parent))
+    notes = () if clean else (f"the file has a second name, {temp}, which can be removed",)
+    return Written(sync(parent), notes=notes)
 
 
 def replace(
@@ -141,19 +122,18 @@ def replace(
     temp = temporary_name(token)
     old = _open_expected(parent, name, expected, shown)
     try:
-        notes = _write_temp(parent, temp, data, mode=mode, like=old)
-        exchanged = _exchange(parent, temp, name, old, expected, shown)
-        if not exchanged:
-            notes += (_NO_EXCHANGE,)
+        new, ours, notes = _write_temp(parent, temp, data, mode=mode, like=old, shown=shown)
+        try:
+            notes += _put_in_place(parent, temp, name, old, expected, new, ours, shown)
+        finally:
+            os.close(new)
         outcome = sync(parent)
-        if not _discard(parent, temp):
-            outcome = "applied_not_durable"
-    except BaseException as error:
-        _discard_own(parent, temp, data)
+    except BaseException:
         os.close(old)
-        if isinstance(error, OSError):
-            raise write_failed(error, shown) from None
         raise
+    # Only the old file: what could not be put aside is somebody's, and stays.
+    if _leads_to(parent, temp, old) and not _discard(parent, temp):
+        outcome = "applied_not_durable"
     return Written(outcome, Displaced(old, expected.content), notes)
 
 
@@ -167,17 +147,15 @@ def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str
     temp = temporary_name(token)
     old = _open_expected(parent, name, expected, shown)
     try:
-        _rename_new(parent, name, temp)
-        if not _unchanged(parent, temp, old, expected):
-            _bring_back(parent, temp, name, token, shown)
+        _move_out(parent, name, temp, shown)
+        if not is_unchanged(parent, temp, old, expected):
+            _bring_back(parent, temp, name, shown)
         outcome = sync(parent)
-        if not _discard(parent, temp):
-            outcome = "applied_not_durable"
-    except BaseException as error:
+    except BaseException:
         os.close(old)
-        if isinstance(error, OSError):
-            raise write_failed(error, shown) from None
         raise
+    if not _discard(parent, temp):
+        outcome = "applied_not_durable"
     return Written(outcome, Displaced(old, expected.content))
 
 
@@ -192,67 +170,40 @@ def _open_expected(parent: int, name: str, expected: Expected, shown: str) -> in
         if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
             raise _moved(shown) from None
         raise write_failed(error, shown) from None
-    status = os.fstat(old)
-    same = (
-        stat.S_ISREG(status.st_mode)
-        and stat.S_IMODE(status.st_mode) == expected.mode
-        and _digest(old) == expected.content
-    )
+    try:
+        status = os.fstat(old)
+        same = (
+            stat.S_ISREG(status.st_mode)
+            and stat.S_IMODE(status.st_mode) == expected.mode
+            and digest(old) == expected.content
+        )
+    except OSError as error:
+        os.close(old)
+        raise write_failed(error, shown) from None
     if not same:
         os.close(old)
         raise _moved(shown)
     return old
 
 
-def _digest(descriptor: int) -> str:
-    digest = hashlib.sha256()
-    offset = 0
-    while block := os.pread(descriptor, _BLOCK, offset):
-        digest.update(block)
-        offset += len(block)
-    return digest.hexdigest()
-
-
-def _read_all(descriptor: int) -> bytes:
-    blocks = []
-    offset = 0
-    while block := os.pread(descriptor, _BLOCK, offset):
-        blocks.append(block)
-        offset += len(block)
-    return b"".join(blocks)
-
-
-def _is(parent: int, name: str, descriptor: int) -> bool:
-    """Whether a name leads to the open file."""
-    try:
-        named = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    held = os.fstat(descriptor)
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
-
-
-def _unchanged(parent: int, name: str, descriptor: int, expected: Expected) -> bool:
-    """Whether a name leads to the open file and that still holds what was expected.
-
-    What cannot be read cannot be trusted to be the expected state.
-    """
-    try:
-        return _is(parent, name, descriptor) and _digest(descriptor) == expected.content
-    except OSError:
-        return False
-
-
 # -- writing ----------------------------------------------------------------------------------
 
 
 def _write_temp(
-    parent: int, temp: str, data: bytes, *, mode: int, like: int | None
-) -> tuple[str, ...]:
-    """Write the new text beside the target, with the old file's owner and attributes."""
+    parent: int, temp: str, data: bytes, *, mode: int, like: int | None, shown: str
+) -> tuple[int, Pristine, tuple[str, ...]]:
+    """Write the new text beside the target, with the old file's owner and attributes.
+
+    Returns:
+        Its descriptor, which the caller closes; how it was left; notes.
+    """
     notes: tuple[str, ...] = ()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE_OPEN
-    descriptor = os.open(temp, flags, 0o600, dir_fd=parent)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | _SAFE_OPEN
+    try:
+        descriptor = os.open(temp, flags, 0o600, dir_fd=parent)
+    except OSError as error:
+        # A file of that name is not ours to remove: it may hold what a crash left of a save.
+        raise write_failed(error, shown) from None
     try:
         view = memoryview(data)
         while view:
@@ -261,78 +212,138 @@ def _write_temp(
             notes = copy_metadata(like, descriptor)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
-    finally:
+        return descriptor, Pristine(os.fstat(descriptor), content_id(data)), notes
+    except BaseException as error:
         os.close(descriptor)
-    return notes
+        _discard(parent, temp)
+        if isinstance(error, OSError):
+            raise write_failed(error, shown) from None
+        raise
 
 
-def _exchange(parent: int, temp: str, name: str, old: int, expected: Expected, shown: str) -> bool:
-    """Put the new text in place and check what it displaced; False: without an exchange."""
-    new = os.open(temp, os.O_RDONLY | _SAFE_OPEN, dir_fd=parent)
+def _put_in_place(
+    parent: int,
+    temp: str,
+    name: str,
+    old: int,
+    expected: Expected,
+    new: int,
+    ours: Pristine,
+    shown: str,
+) -> tuple[str, ...]:
+    """Exchange the new text with the target and look at what came out.
+
+    Returns:
+        Notes; the new text is in place.
+
+    Raises:
+        StaleFileError: Another program saved at this moment; its newest text is in place.
+        WriteFailedError: The system refused; nothing was changed.
+    """
     try:
-        try:
-            renameat2(parent, temp, name, EXCHANGE)
-        except OSError as error:
-            if error.errno == errno.ENOENT:
-                raise _moved(shown) from None
-            if error.errno != errno.ENOSYS:
-                raise
+        renameat2(parent, temp, name, EXCHANGE)
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
             _rename_checked(parent, temp, name, old, expected, shown)
-            return False
-        if _unchanged(parent, temp, old, expected):
-            return True
-        # Somebody saved at this very moment.  Their text is under our temporary name now.
+            return (_NO_EXCHANGE,)
+        _discard(parent, temp)
+        if error.errno == errno.ENOENT:
+            raise _moved(shown) from None
+        raise write_failed(error, shown) from None
+    if is_unchanged(parent, temp, old, expected):
+        return ()
+    # Somebody saved at this very moment.  Their text is under our temporary name now.
+    try:
         renameat2(parent, temp, name, EXCHANGE)
-        if _is(parent, temp, new):
-            raise _moved(shown)
-        # And saved once more, over our text: that newer text has to stay in place, and the one
-        # before it is kept under a name that people see.
+    except OSError:
+        kept = _put_aside(parent, temp, name)
+        if _leads_to(parent, name, new):
+            return (f"another program saved the file at the same moment; its text is in {kept}",)
+        raise _saved_twice(shown, kept) from None
+    if ours.still(parent, temp, new):
+        _discard(parent, temp)
+        raise _moved(shown)
+    # And saved once more, over our text or into it: what is newest has to stay in place.
+    with suppress(OSError):
         renameat2(parent, temp, name, EXCHANGE)
-        kept = f"{name}.filepact-rescued-{temp[10:18]}"
-        _rename_new(parent, temp, kept)
-        raise StaleFileError(
-            f"{shown}: another program saved the file twice meanwhile; its earlier text is "
-            f"kept beside it as {kept}",
-            hint="Read the file again.",
-            path=shown,
-        )
-    finally:
-        os.close(new)
+    raise _saved_twice(shown, _put_aside(parent, temp, name))
+
+
+def _leads_to(parent: int, name: str, descriptor: int) -> bool:
+    try:
+        return holds_name(parent, name, descriptor)
+    except OSError:
+        return False
+
+
+def _put_aside(parent: int, temp: str, name: str) -> str:
+    """Give somebody's text that has lost its place a name that people see; the name it has."""
+    mark = f".filepact-rescued-{temp.removeprefix('.filepact-').removesuffix('.tmp')}"
+    stem = os.fsencode(name)[: LONGEST_PART - len(mark)].decode("utf-8", "ignore")
+    try:
+        _rename_new(parent, temp, stem + mark)
+    except OSError:
+        return temp
+    sync(parent)
+    return stem + mark
 
 
 def _rename_checked(
     parent: int, temp: str, name: str, old: int, expected: Expected, shown: str
 ) -> None:
     """Replace by a plain rename, checked as late as possible."""
-    if not _unchanged(parent, name, old, expected):
-        raise _moved(shown)
-    os.rename(temp, name, src_dir_fd=parent, dst_dir_fd=parent)
+    try:
+        if not is_unchanged(parent, name, old, expected):
+            raise _moved(shown)
+        os.rename(temp, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except OSError as error:
+        _discard(parent, temp)
+        raise write_failed(error, shown) from None
+    except StaleFileError:
+        _discard(parent, temp)
+        raise
 
 
-def _rename_new(parent: int, old: str, new: str) -> None:
-    """Rename to a name that must be free."""
+def _rename_new(parent: int, old: str, new: str) -> bool:
+    """Rename to a name that must be free; False: the old name could not be removed."""
     try:
         renameat2(parent, old, new, NOREPLACE)
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
         os.link(old, new, src_dir_fd=parent, dst_dir_fd=parent, follow_symlinks=False)
-        os.unlink(old, dir_fd=parent)
+        return _discard(parent, old)
+    return True
 
 
-def _bring_back(parent: int, temp: str, name: str, token: str, shown: str) -> None:
+def _move_out(parent: int, name: str, temp: str, shown: str) -> None:
+    """Take a file's name away in one step, whatever the name leads to by then.
+
+    Without NOREPLACE a plain rename does it: making a second name and removing the first would
+    remove what somebody saved between the two.  The temporary name is looked at first.
+    """
+    try:
+        try:
+            renameat2(parent, name, temp, NOREPLACE)
+        except OSError as error:
+            if error.errno != errno.ENOSYS:
+                raise
+            with suppress(FileNotFoundError):
+                os.stat(temp, dir_fd=parent, follow_symlinks=False)
+                raise FileExistsError(errno.EEXIST, "the temporary name is taken") from None
+            os.rename(name, temp, src_dir_fd=parent, dst_dir_fd=parent)
+    except FileNotFoundError:
+        raise _moved(shown) from None
+    except OSError as error:
+        raise write_failed(error, shown) from None
+
+
+def _bring_back(parent: int, temp: str, name: str, shown: str) -> None:
     """Return what was to be removed, because it is not what was expected."""
     try:
         _rename_new(parent, temp, name)
-    except FileExistsError:
-        kept = f"{name}.filepact-rescued-{token[:8]}"
-        _rename_new(parent, temp, kept)
-        raise StaleFileError(
-            f"{shown}: another program saved the file meanwhile; its earlier text is kept "
-            f"beside it as {kept}",
-            hint="Read the file again.",
-            path=shown,
-        ) from None
+    except OSError:
+        raise _saved_twice(shown, _put_aside(parent, temp, name)) from None
     raise _moved(shown)
 
 
@@ -361,18 +372,6 @@ def _discard(parent: int, temp: str) -> bool:
     return True
 
 
-def _discard_own(parent: int, temp: str, data: bytes) -> None:
-    """Remove the temporary file after a failure, unless it holds somebody else's text."""
-    with suppress(OSError, FilepactError):
-        descriptor = os.open(temp, os.O_RDONLY | _SAFE_OPEN, dir_fd=parent)
-        try:
-            ours = data.startswith(_read_all(descriptor))
-        finally:
-            os.close(descriptor)
-        if ours:
-            os.unlink(temp, dir_fd=parent)
-
-
 # -- saying -----------------------------------------------------------------------------------
 
 
@@ -381,4 +380,14 @@ def _moved(shown: str) -> StaleFileError:
         f"{shown}: another program changed the file at this moment",
         hint="Nothing was changed. Read the file again.",
         path=shown,
+    )
+
+
+def _saved_twice(shown: str, kept: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: another program saved the file meanwhile; a text of it that has lost its place "
+        f"is kept beside it as {kept}",
+        hint="Read the file again, and tell the person about the kept text.",
+        path=shown,
+        kept=kept,
     )
