@@ -8,7 +8,6 @@ import pytest
 from filepact.text.diff import (
     Region,
     compare_lines,
-    count_changes,
     cut_diff,
     quote_name,
     unified,
@@ -205,12 +204,6 @@ def test_names_are_quoted_as_git_does(name: str, written: str):
 
 def test_a_name_with_blanks_is_closed_by_a_tab():
     assert diff("a\n", "b\n", "x y").startswith("--- a/x y\t\n+++ b/x y\t\n")
-
-
-def test_changes_are_counted():
-    assert count_changes("a\nb\nc\n", "a\nx\ny\nc\n") == (2, 1)
-    assert count_changes(None, "a\nb") == (2, 0)
-    assert count_changes("a", None) == (0, 1)
 
 
 def test_a_cut_diff_says_what_is_left_out():

@@ -11,6 +11,7 @@ from filepact.text.lines import (
     line_ends,
     line_of,
     line_terminator,
+    line_window,
     split_lines,
 )
 
@@ -151,3 +152,24 @@ def test_a_file_sent_back_in_lf_is_the_file_again(like: str) -> None:
 def test_adopting_changes_nothing_but_line_ends(text: str, like: str) -> None:
     adopted = adopt_line_ends(text, like)
     assert adopted.replace("\r\n", "\n").replace("\r", "\n") == text
+
+
+WINDOW_TEXTS = [
+    "",
+    "a",
+    "a\n",
+    "a\nb",
+    "a\r\nb\r\n",
+    "a\rb\rc",
+    "a\nb\rc",
+    "\n\n\n",
+    "a\nb\nc\nd\ne\n",
+]
+
+
+@pytest.mark.parametrize("text", WINDOW_TEXTS)
+@pytest.mark.parametrize("first", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("count", [0, 1, 2, 100])
+def test_a_window_is_what_splitting_and_slicing_gives(text: str, first: int, count: int) -> None:
+    lines = split_lines(text)
+    assert line_window(text, first, count) == (lines[first : first + count], len(lines))

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.text.edit import common_head
+from filepact.text.ends import common_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable

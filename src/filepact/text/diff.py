@@ -9,14 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import Region, compare_lines
+from filepact.text.ends import middle_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from filepact.text.ends import Middle
+
 __all__ = [
     "Region",
     "compare_lines",
-    "count_changes",
     "cut_diff",
     "quote_name",
     "unified",
@@ -59,7 +61,7 @@ def unified(
         old_mode: Permission bits before; given to show that they change.
         new_mode: Permission bits after.
     """
-    hunks = "".join(_hunks(_records(old or ""), _records(new or ""), context))
+    hunks = "".join(_hunks(old or "", new or "", context))
     old_label, new_label = f"a/{old_name}", f"b/{new_name}"
     parts = list(_git_lines(old, new, old_name, new_name, old_mode, new_mode, bare=not hunks))
     if parts:
@@ -77,13 +79,6 @@ def unified(
 def unified_binary(old_size: int, new_size: int, name: str) -> str:
     """The line that stands for a change of contents that are not text; sizes in bytes."""
     return f"Binary file {quote_name(name)} changed ({old_size} -> {new_size} bytes)\n"
-
-
-def count_changes(old: str | None, new: str | None) -> tuple[int, int]:
-    """How many lines a change adds and removes, as its diff would show them."""
-    regions = compare_lines(_records(old or ""), _records(new or ""))
-    added = sum(region.new_end - region.new_start for region in regions)
-    return added, sum(region.old_end - region.old_start for region in regions)
 
 
 def cut_diff(diff: str, limit: int) -> str:
@@ -153,23 +148,42 @@ def _git_mode(mode: int | None) -> str:
     return f"100{0o644 if mode is None else mode & 0o777:03o}"
 
 
-def _hunks(old: list[str], new: list[str], context: int) -> Iterator[str]:
+def _hunks(old: str, new: str, context: int) -> Iterator[str]:
+    middle = middle_of(old, new)
+    before, after = _records(middle.old), _records(middle.new)
+    regions = compare_lines(before, after)
+    first = middle.first
+    if regions and not _has_room(middle, regions, len(before), context):
+        before, after, first = _records(old), _records(new), 0
+        regions = compare_lines(before, after)
     group: list[Region] = []
-    for region in compare_lines(old, new):
+    for region in regions:
         if group and region.old_start - group[-1].old_end > 2 * context:
-            yield _hunk(old, new, group, context)
+            yield _hunk(before, after, group, context, first)
             group = []
         group.append(region)
     if group:
-        yield _hunk(old, new, group, context)
+        yield _hunk(before, after, group, context, first)
 
 
-def _hunk(old: list[str], new: list[str], group: list[Region], context: int) -> str:
+def _has_room(middle: Middle, regions: list[Region], lines: int, context: int) -> bool:
+    """Whether the context around every change is within what was compared.
+
+    Patch programs take a hunk with less context than usual to stand at an end of the file.
+    """
+    return (middle.whole_head or regions[0].old_start >= context) and (
+        middle.whole_tail or lines - regions[-1].old_end >= context
+    )
+
+
+def _hunk(old: list[str], new: list[str], group: list[Region], context: int, first: int) -> str:
+    """One hunk; ``first`` is the 0-based number in the file of the first of the lines given."""
     before = min(context, group[0].old_start)
     after = min(context, len(old) - group[-1].old_end)
     old_from, old_to = group[0].old_start - before, group[-1].old_end + after
     new_from, new_to = group[0].new_start - before, group[-1].new_end + after
-    parts = [f"@@ -{_range(old_from, old_to)} +{_range(new_from, new_to)} @@\n"]
+    old_range = _range(first + old_from, first + old_to)
+    parts = [f"@@ -{old_range} +{_range(first + new_from, first + new_to)} @@\n"]
     at = old_from
     for region in group:
         parts.extend(_signed(" ", old[at : region.old_start]))

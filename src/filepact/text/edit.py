@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import compare_lines
+from filepact.text.ends import common_head, common_tail, middle_of
 from filepact.text.lines import LineIndex
 
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["Edit", "EditList", "common_head"]
+__all__ = ["Edit", "EditList"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,14 @@ class EditList:
         """The edits, line by line, that make one text of another."""
         if old == new:
             return cls(())
-        before, after = LineIndex(old), LineIndex(new)
+        middle = middle_of(old, new)
+        before, after = LineIndex(middle.old), LineIndex(middle.new)
         return cls(
             tuple(
                 Edit(
-                    before.start(region.old_start),
-                    before.start(region.old_end),
-                    new[after.start(region.new_start) : after.start(region.new_end)],
+                    middle.start + before.start(region.old_start),
+                    middle.start + before.start(region.old_end),
+                    middle.new[after.start(region.new_start) : after.start(region.new_end)],
                 )
                 for region in compare_lines(before.lines, after.lines)
             )
@@ -110,33 +112,10 @@ class EditList:
             if old == new:
                 continue
             head = common_head(old, new)
-            tail = _common_tail(old[head:], new[head:])
+            tail = common_tail(old[head:], new[head:])
             trimmed.append(Edit(edit.start + head, edit.end - tail, new[head : len(new) - tail]))
         return EditList(tuple(trimmed))
 
     def _check_within(self, text: str) -> None:
         if self.edits and self.edits[-1].end > len(text):
             raise ValueError(f"{self.edits[-1]} reaches beyond a text of {len(text)} characters")
-
-
-def common_head(a: str, b: str) -> int:
-    """How many characters two strings share at the front, comparing whole slices."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _common_tail(a: str, b: str) -> int:
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

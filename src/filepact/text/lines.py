@@ -25,6 +25,7 @@ __all__ = [
     "line_ends",
     "line_of",
     "line_terminator",
+    "line_window",
     "split_lines",
     "terminator_of",
 ]
@@ -35,13 +36,40 @@ LineEnds = Literal["lf", "crlf", "cr", "mixed", "none"]
 
 def split_lines(text: str) -> list[str]:
     """The lines with their ends; joined they are the text, and only the last may lack an end."""
-    separator = _separator(text)
+    return _split(text, _separator(text))
+
+
+def _split(text: str, separator: str) -> list[str]:
     pieces = text.split(separator)
     last = pieces.pop()
     lines = [piece + separator for piece in pieces]
     if last:
         lines.append(last)
     return lines
+
+
+def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
+    """Some lines with their ends, and how many lines the text has.
+
+    Args:
+        text: The text; only the wanted part of it is cut into lines.
+        first: 0-based number of the first line wanted.
+        count: Most lines wanted.
+    """
+    separator = _separator(text)
+    total = text.count(separator) + (not text.endswith(separator) and bool(text))
+    if first >= total:
+        return [], total
+    start = 0
+    for _ in range(first):
+        start = text.index(separator, start) + 1
+    end = start
+    for _ in range(min(count, total - first)):
+        end = text.find(separator, end) + 1
+        if not end:
+            end = len(text)
+            break
+    return _split(text[start:end], separator), total
 
 
 def chomp(line: str) -> str:

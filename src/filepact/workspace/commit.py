@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Committer"]
 
-_WATCHED = 32
-_WATCH_SECONDS = 2.0
+_WATCHED = 64
+_FIRST_LOOK = 0.05
+_LAST_LOOK = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A replaced file that may still be written to."""
+
+    change_id: ChangeId
+    path: WorkspacePath
+    displaced: Displaced
+    since: float
+    looked: bool = False
 
 
 class Committer:
@@ -60,7 +72,7 @@ class Committer:
         self._locks = locks
         self._root_of = root_of
         self._show = show
-        self._displaced: deque[tuple[float, ChangeId, WorkspacePath, Displaced]] = deque()
+        self._watched: deque[_Watched] = deque()
 
     def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         """Do an operation whose files are locked by the caller.
@@ -74,14 +86,19 @@ class Committer:
             WriteFailedError: The system refused; the message says what is on disk.
         """
         self.rescue_late_writes()
-        begun = self._store.begin(operation, contents)
-        directories: list[tuple[RootId, str]] = []
+        # Planned before they are made, so that a crash in between leaves none behind.
+        planned = tuple(
+            dict.fromkeys(
+                folder for change in operation.changes.changes for folder in self._missing(change)
+            )
+        )
+        begun = self._store.begin(replace(operation, directories=planned), contents)
         done: list[FileChange] = []
         notes: list[str] = []
         try:
             for number, change in enumerate(begun.changes.changes):
-                made = self._make_parents(change)
-                directories.extend(made)
+                if planned and change.before is None and (parent := dirname(change.path.path)):
+                    self._root_of(change.path.root).make_directories(parent)
                 written = self._apply(begun.id, number, change, contents)
                 notes.extend(written.notes)
                 done.append(change)
@@ -90,12 +107,12 @@ class Committer:
                 self._watch(begun.id, change.path, written)
         except FilepactError as error:
             # Any other exception leaves the intention open: recovery will look at the files.
-            self._take_back(begun, done, directories, contents, error)
+            self._take_back(begun, done, contents, error)
             raise
         note = "; ".join(filter(None, [begun.note, *notes]))
         self._remove_empty(begun)
-        self._store.finish(begun.id, state="applied", directories=tuple(directories), note=note)
-        return replace(begun, state="applied", directories=tuple(directories), note=note)
+        self._store.finish(begun.id, state="applied", directories=planned, note=note)
+        return replace(begun, state="applied", note=note)
 
     # -- one file -------------------------------------------------------------------------
 
@@ -117,28 +134,31 @@ class Committer:
             token=token,
         )
 
-    def _make_parents(self, change: FileChange) -> list[tuple[RootId, str]]:
-        parent = dirname(change.path.path)
-        if change.before is not None or not parent:
-            return []
+    def _missing(self, change: FileChange) -> list[tuple[RootId, str]]:
+        """Folders that have to be made for a new file, outermost first."""
         root = self._root_of(change.path.root)
-        return [(change.path.root, made) for made in root.make_directories(parent)]
+        missing: list[tuple[RootId, str]] = []
+        above = dirname(change.path.path) if change.before is None else ""
+        while above and root.place(above).kind == "missing":
+            missing.insert(0, (change.path.root, above))
+            above = dirname(above)
+        return missing
 
     def _remove_empty(self, operation: Operation) -> None:
         """Undo of a creation also removes the folders that were made for it, if empty now."""
-        if operation.kind != "undo" or not operation.target:
-            return
-        with suppress(FilepactError):
-            original = self._store.operation(operation.target)
-            for root_id, path in reversed(original.directories):
-                if not self._root_of(root_id).remove_directory(path):
-                    break
+        if operation.kind == "undo" and operation.target:
+            self._remove_folders(self._store.operation(operation.target))
+
+    def _remove_folders(self, operation: Operation) -> None:
+        """Remove the folders that were made for an operation, as far as they are empty."""
+        for root_id, path in reversed(operation.directories):
+            with suppress(FilepactError):
+                self._root_of(root_id).remove_directory(path)
 
     def _take_back(
         self,
         operation: Operation,
         done: list[FileChange],
-        directories: list[tuple[RootId, str]],
         contents: Mapping[str, bytes],
         cause: FilepactError,
     ) -> None:
@@ -149,9 +169,7 @@ class Committer:
                 self._apply(operation.id, number, change.inverse(), contents)
             except FilepactError:
                 kept.append(change)
-        for root_id, path in reversed(directories):
-            with suppress(FilepactError):
-                self._root_of(root_id).remove_directory(path)
+        self._remove_folders(operation)
         if not kept:
             self._store.finish(operation.id, state="rolled_back", note=cause.message)
             return
@@ -159,6 +177,7 @@ class Committer:
         self._store.finish(
             operation.id,
             state="interrupted",
+            directories=operation.directories,
             note=f"{cause.message}; already changed and not taken back: {names}",
             changes=ChangeSet(tuple(reversed(kept))),
         )
@@ -173,35 +192,49 @@ class Committer:
 
     def _watch(self, change_id: ChangeId, path: WorkspacePath, written: Written) -> None:
         if written.displaced is not None:
-            self._displaced.append((time.monotonic(), change_id, path, written.displaced))
+            self._watched.append(_Watched(change_id, path, written.displaced, time.monotonic()))
 
     def rescue_late_writes(self, *, final: bool = False) -> None:
         """Keep what programs wrote into files that we had replaced under them.
 
         A program that had the old file open may write to it after the replacement; its text
-        would vanish with the old file.  Replaced files stay open for a while and are looked at
-        again here; a late text is put into the state folder and noted in the journal.
+        would vanish with the old file.  A replaced file is looked at soon after, and once more
+        before it is let go; a late text is put into the state folder and noted in the journal.
+
+        Args:
+            final: Look at all now and let them go.
         """
         now = time.monotonic()
-        for _ in range(len(self._displaced)):
-            since, change_id, path, displaced = self._displaced.popleft()
-            late = displaced.late_write()
+        kept: list[_Watched] = []
+        for _ in range(len(self._watched)):
+            try:
+                one = self._watched.popleft()
+            except IndexError:  # Another thread took the last one.
+                break
+            age = now - one.since
+            leaving = final or age >= _LAST_LOOK or len(self._watched) >= _WATCHED
+            if not leaving and (one.looked or age < _FIRST_LOOK):
+                kept.append(one)
+                continue
+            late = one.displaced.late_write()
             if late is not None:
-                kept = self._state.rescue(path.path.rpartition("/")[2], late)
-                operation = self._store.operation(change_id)
-                note = f"another program wrote to the replaced file; its text is kept in {kept}"
-                self._store.finish(
-                    change_id,
-                    state=operation.state,
-                    directories=operation.directories,
-                    note="; ".join(filter(None, [operation.note, note])),
-                )
-            if final or late is not None or now - since > _WATCH_SECONDS:
-                displaced.close()
+                self._rescue(one, late)
+            if leaving or late is not None:
+                one.displaced.close()
             else:
-                self._displaced.append((since, change_id, path, displaced))
-        while len(self._displaced) > _WATCHED:
-            self._displaced.popleft()[3].close()
+                kept.append(replace(one, looked=True))
+        self._watched.extend(kept)
+
+    def _rescue(self, one: _Watched, late: bytes) -> None:
+        kept = self._state.rescue(one.path.path.rpartition("/")[2], late)
+        operation = self._store.operation(one.change_id)
+        note = f"another program wrote to the replaced file; its text is kept in {kept}"
+        self._store.finish(
+            one.change_id,
+            state=operation.state,
+            directories=operation.directories,
+            note="; ".join(filter(None, [operation.note, note])),
+        )
 
     # -- after a crash ----------------------------------------------------------------------
 
@@ -262,8 +295,13 @@ class Committer:
         note: str,
         left: tuple[FileChange, ...] = (),
     ) -> Operation:
-        changes = ChangeSet(left) if left else None
-        self._store.finish(operation.id, state=state, note=note, changes=changes)
+        self._store.finish(
+            operation.id,
+            state=state,
+            directories=operation.directories,
+            note="; ".join(filter(None, [operation.note, note])),
+            changes=ChangeSet(left) if left else None,
+        )
         return self._store.operation(operation.id)
 
     def _clear_leftovers(self, operation: Operation) -> None:

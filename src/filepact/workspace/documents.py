@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.document import Document, Revision
 from filepact.errors import BinaryFileError
 from filepact.text.codec import SourceText, decode, detect
-from filepact.text.lines import chomp, line_ends, split_lines
+from filepact.text.lines import chomp, line_ends, line_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,14 +80,13 @@ def window(spot: Spot, document: Document | None, *, first: int, count: int) -> 
     if document is None:
         return _stream_window(spot, first=first, count=count)
     text = document.text
-    lines = split_lines(text)
-    chosen = lines[first : first + count]
+    chosen, total = line_window(text, first, count)
     return Window(
         shown=spot.shown,
         lines=tuple(chomp(line) for line in chosen),
         first=first,
-        total=len(lines),
-        more=first + count < len(lines),
+        total=total,
+        more=first + count < total,
         size=len(document.data),
         encoding=document.source.encoding.label,
         ends=line_ends(text),

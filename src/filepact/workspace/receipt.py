@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import BinaryFileError
 from filepact.text.codec import decode
-from filepact.text.diff import count_changes, unified, unified_binary
+from filepact.text.diff import unified, unified_binary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
 
-__all__ = ["FileReport", "Receipt", "Status", "render_diff", "report_files"]
+__all__ = ["FileReport", "Receipt", "Shown", "Status", "show_changes"]
 
 Status = Literal["applied", "preview", "pending", "unchanged"]
 
@@ -59,13 +59,50 @@ class Receipt:
     rule: str = ""
 
 
-def render_diff(
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A change set as it is shown."""
+
+    diff: str
+    files: tuple[FileReport, ...]
+
+
+def show_changes(
     changes: ChangeSet,
     content: Callable[[str], bytes],
     show: Callable[[WorkspacePath], str],
-) -> str:
-    """The unified diff of a change set, file after file."""
-    return "".join(_file_diff(change, content, show(change.path)) for change in changes.changes)
+) -> Shown:
+    """The unified diff of a change set, file after file, and the facts of each file.
+
+    Args:
+        changes: What changes.
+        content: The bytes of a revision by content id.
+        show: How a path is shown.
+    """
+    diffs: list[str] = []
+    files: list[FileReport] = []
+    for change in changes.changes:
+        diff = _file_diff(change, content, show(change.path))
+        added, removed = _counts(diff)
+        diffs.append(diff)
+        files.append(
+            FileReport(
+                path=show(change.path),
+                before=change.before.short if change.before is not None else None,
+                after=change.after.short if change.after is not None else None,
+                added=added,
+                removed=removed,
+            )
+        )
+    return Shown("".join(diffs), tuple(files))
+
+
+def _counts(diff: str) -> tuple[int, int]:
+    """Lines added and removed in one file's diff; its header lines are not counted."""
+    start = diff.find("\n@@ ")
+    if start < 0:
+        return 0, 0
+    return diff.count("\n+", start), diff.count("\n-", start)
 
 
 def _file_diff(change: FileChange, content: Callable[[str], bytes], shown: str) -> str:
@@ -97,29 +134,3 @@ def _side(
         return decode(data, name=shown).text
     except BinaryFileError:
         return len(data)
-
-
-def report_files(
-    changes: ChangeSet,
-    content: Callable[[str], bytes],
-    show: Callable[[WorkspacePath], str],
-) -> tuple[FileReport, ...]:
-    """The facts of each file of a change set."""
-    reports: Iterable[FileReport] = (
-        _file_report(change, content, show(change.path)) for change in changes.changes
-    )
-    return tuple(reports)
-
-
-def _file_report(change: FileChange, content: Callable[[str], bytes], shown: str) -> FileReport:
-    old, new = (_side(side, content, shown) for side in (change.before, change.after))
-    added = removed = 0
-    if not isinstance(old, int) and not isinstance(new, int):
-        added, removed = count_changes(old, new)
-    return FileReport(
-        path=shown,
-        before=change.before.short if change.before is not None else None,
-        after=change.after.short if change.after is not None else None,
-        added=added,
-        removed=removed,
-    )

@@ -22,7 +22,7 @@ from filepact.workspace.draft import Draft
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
-from filepact.workspace.receipt import Receipt, render_diff, report_files
+from filepact.workspace.receipt import Receipt, show_changes
 from filepact.workspace.seen import Seen
 
 if TYPE_CHECKING:
@@ -105,19 +105,18 @@ class Workspace:
         notes = tuple(draft.notes)
         if not changes:
             return Receipt(None, "unchanged", summary, notes=notes)
-        files = report_files(changes, contents.__getitem__, self.show)
-        diff = render_diff(changes, contents.__getitem__, self.show)
+        shown = show_changes(changes, contents.__getitem__, self.show)
         if draft.dry_run:
-            return Receipt(None, "preview", summary, files, diff, notes)
+            return Receipt(None, "preview", summary, shown.files, shown.diff, notes)
         rule = draft.asks or ("preview mode" if self.mode == "preview" else "")
         proposal = self._proposal(draft.session, draft.tool, summary, changes, rule=rule)
         if rule:
             self._store.propose(proposal, contents)
-            return Receipt(proposal.id, "pending", summary, files, diff, notes, rule)
+            return Receipt(proposal.id, "pending", summary, shown.files, shown.diff, notes, rule)
         operation = self._do(proposal, Fitted(changes, contents, ()))
         if operation.note:
             notes = (*notes, operation.note)
-        return Receipt(operation.id, "applied", summary, files, diff, notes)
+        return Receipt(operation.id, "applied", summary, shown.files, shown.diff, notes)
 
     def _proposal(
         self,
@@ -246,13 +245,14 @@ class Workspace:
         keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show)
-            files = report_files(fitted.changes, fitted.contents.__getitem__, self.show)
-            diff = render_diff(fitted.changes, fitted.contents.__getitem__, self.show)
+            shown = show_changes(fitted.changes, fitted.contents.__getitem__, self.show)
             if dry_run:
-                return Receipt(None, "preview", proposal.summary, files, diff, fitted.notes)
+                return Receipt(
+                    None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes
+                )
             done = self._do(proposal, fitted, approved_by=approved_by)
         notes = (done.note,) if done.note else ()
-        return Receipt(done.id, "applied", proposal.summary, files, diff, notes)
+        return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
 
     def _current(self, path: WorkspacePath) -> Document | None:
         spot = self.guard.find(path.absolute, "write")
@@ -282,7 +282,7 @@ class Workspace:
 
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
-        return render_diff(change.changes, self._store.content, self.show)
+        return show_changes(change.changes, self._store.content, self.show).diff
 
     def unsettled(self) -> tuple[Operation, ...]:
         """Operations that were begun and are neither done nor taken back, over all roots."""
