@@ -155,6 +155,24 @@ def test_errors_on_a_terminal_are_escaped_too(cli: CommandLine) -> None:
     assert "\x1b" not in text
 
 
+@pytest.mark.parametrize("words", [["write", "new.txt"], ["mcp", "."]])
+def test_somebody_who_types_is_told_what_is_waited_for(cli: CommandLine, words: list[str]) -> None:
+    assert cli.root.exists()
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment()
+    ) as process:
+        os.close(theirs)
+        said = os.read(ours, 1_000)
+        os.write(ours, b"\x04")
+        with suppress(OSError):
+            while os.read(ours, 65_536):
+                pass
+    os.close(ours)
+    assert said.startswith(b"filepact: ")
+    assert process.returncode == 0
+
+
 def test_json_on_a_terminal_has_several_lines(operation: str) -> None:
     text = on_a_terminal(["show", operation, "--json"])
     assert text.startswith('{\n  "id": ')

@@ -90,7 +90,7 @@ def check_state(state: str) -> Iterator[Finding]:
         )
         return
     mode = stat.S_IMODE(found.st_mode)
-    if found.st_uid != os.geteuid():
+    if sys.platform != "win32" and found.st_uid != os.geteuid():
         yield Finding(
             "state folder",
             "fail",

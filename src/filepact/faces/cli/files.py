@@ -16,7 +16,7 @@ from filepact.errors import (
 )
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.record import answer_receipt
-from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain, remark
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.registry import Blob
 from filepact.workspace.documents import Window
@@ -191,6 +191,8 @@ def _either(text: str | None, file: str | None, option: str) -> str:
 
 def _text_of(name: str) -> str:
     """The text of a file of the person's, every character as it is; ``-`` is standard input."""
+    if name == "-" and sys.stdin.isatty():
+        remark("filepact: reading from the terminal; end with Ctrl-D on a line of its own\n")
     try:
         data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except FileNotFoundError as error:

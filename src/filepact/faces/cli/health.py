@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import Finding, check_folders, check_programs, check_state
 from filepact.faces.cli.place import find_place, opened
-from filepact.faces.cli.record import age, count, facts, line
+from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             span for name, value in rows for span in (Span(f"{name:<9}", "dim"), Span(f"{value}\n"))
         ]
         spans.append(Span("last     ", "dim"))
-        spans += line(workspace, newest[0], now=now) if newest else [Span("nothing yet\n")]
+        last, known_last = listed(workspace, newest)
+        spans += last or [Span("nothing yet\n")]
         known = {
             "roots": [
                 {"path": root.path, "resolver": root.resolver} for root in workspace.guard.roots
@@ -59,7 +60,7 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             "pending": len(waiting),
             "pending_in_all": figures.proposals,
             "journal_bytes": figures.bytes_on_disk,
-            "last": facts(workspace, newest[0]) if newest else None,
+            "last": known_last[0] if known_last else None,
         }
     return Answer(tuple(spans), known)
 

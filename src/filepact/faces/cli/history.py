@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Operation
 from filepact.errors import NoChangeError, NotFoundError
-from filepact.faces.cli.paint import paint_diff
+from filepact.faces.cli.paint import paint_diff, tally
 from filepact.faces.cli.place import here, opened, person
-from filepact.faces.cli.record import age, answer_receipt, facts, line, moment, state
+from filepact.faces.cli.record import age, answer_receipt, facts, listed, moment, state
 from filepact.faces.cli.screen import Answer, Span, plain
 
 if TYPE_CHECKING:
@@ -30,9 +30,7 @@ def log(arguments: Namespace, _screen: Screen) -> Answer:
             path=None if arguments.path is None else here(workspace, arguments.path),
             limit=None if arguments.all else arguments.limit,
         )
-        now = time.time()
-        spans = [span for one in operations for span in line(workspace, one, now=now)]
-        known = [facts(workspace, one) for one in operations]
+        spans, known = listed(workspace, operations)
     return Answer(tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known})
 
 
@@ -41,7 +39,7 @@ def show(arguments: Namespace, _screen: Screen) -> Answer:
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
-        known = facts(workspace, change)
+        known = facts(workspace, change, tally(text))
         spans = [*_details(workspace, change), Span("\n"), *paint_diff(text)]
     return Answer(tuple(spans), {**known, "diff": text})
 

@@ -19,8 +19,8 @@ from filepact.faces.cli.screen import (
     USAGE,
     Answer,
     Screen,
-    Span,
     plain,
+    remark,
 )
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _explain_misuse(misuse: Misuse, *, json: bool) -> int:
         error = InvalidParamsError(misuse.message, hint="See `filepact --help`.")
         Screen(sys.stdout.buffer, terminal=False, colour=False, json=True).object(_facts(error))
     else:
-        _complain(f"{misuse.usage.rstrip()}\nfilepact: {misuse.message}\n")
+        remark(f"{misuse.usage.rstrip()}\nfilepact: {misuse.message}\n")
     return USAGE
 
 
@@ -138,15 +138,8 @@ def _explain(error: FilepactError, screen: Screen) -> int:
     if screen.json:
         screen.object(_facts(error))
     else:
-        _complain(f"filepact: {error.report()}\n")
+        remark(f"filepact: {error.report()}\n")
     return NOTHING if isinstance(error, NoChangeError) else FAILED
-
-
-def _complain(text: str) -> None:
-    """Write to standard error, where a terminal is protected like standard output's."""
-    Screen(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False).write(
-        [Span(text)]
-    )
 
 
 def _facts(error: FilepactError) -> dict[str, object]:

@@ -16,11 +16,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.domain.operation import Proposal
+    from filepact.faces.cli.paint import Tally
     from filepact.faces.cli.screen import Style
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["age", "answer_receipt", "count", "facts", "line", "moment", "state"]
+__all__ = [
+    "age",
+    "answer_receipt",
+    "count",
+    "facts",
+    "line",
+    "lines_of",
+    "listed",
+    "moment",
+    "state",
+]
 
 _STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 _STATE_STYLES: dict[str, Style] = {
@@ -58,8 +69,14 @@ def state(change: Operation | Proposal) -> str:
     return change.state.replace("_", " ")
 
 
-def line(workspace: Workspace, change: Operation | Proposal, *, now: float) -> tuple[Span, ...]:
-    """An operation or a proposal on one line."""
+def line(change: Operation | Proposal, counted: Tally | None, *, now: float) -> tuple[Span, ...]:
+    """An operation or a proposal on one line.
+
+    Args:
+        change: The operation or proposal.
+        counted: Its lines, from `lines_of`.
+        now: Seconds since the epoch.
+    """
     spans = [
         Span(change.id, "title"),
         Span(f"  {age(change.created, now):>4}  ", "dim"),
@@ -67,9 +84,8 @@ def line(workspace: Workspace, change: Operation | Proposal, *, now: float) -> t
         Span(change.summary),
         Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
     ]
-    counted = _tally(workspace, change)
     if counted is not None:
-        spans += [Span(f" +{counted[0]}", "add"), Span(f" -{counted[1]}", "remove")]
+        spans += [Span(f" +{counted.added}", "add"), Span(f" -{counted.removed}", "remove")]
     became = state(change)
     if became not in ("applied", "proposed"):
         spans.append(Span(f"  ({became})", _STATE_STYLES.get(became, "warn")))
@@ -81,18 +97,18 @@ def _one_line(spans: Sequence[Span]) -> list[Span]:
     return [replace(span, text=" ".join(span.text.splitlines())) for span in spans]
 
 
-def _tally(workspace: Workspace, change: Operation | Proposal) -> tuple[int, int] | None:
+def lines_of(workspace: Workspace, change: Operation | Proposal) -> Tally | None:
     """Added and removed lines; None when the contents were given up to make room."""
     try:
-        counted = tally(workspace.diff(change))
+        return tally(workspace.diff(change))
     except FilepactError:
         return None
-    return counted.added, counted.removed
 
 
-def facts(workspace: Workspace, change: Operation | Proposal) -> dict[str, object]:
+def facts(
+    workspace: Workspace, change: Operation | Proposal, counted: Tally | None
+) -> dict[str, object]:
     """All there is to know about an operation or a proposal, but for its diff."""
-    counted = _tally(workspace, change)
     known: dict[str, object] = {
         "id": change.id,
         "kind": change.kind,
@@ -107,8 +123,8 @@ def facts(workspace: Workspace, change: Operation | Proposal) -> dict[str, objec
         },
         "session": change.session.id,
         "target": change.target,
-        "added": counted[0] if counted else None,
-        "removed": counted[1] if counted else None,
+        "added": counted.added if counted else None,
+        "removed": counted.removed if counted else None,
         "files": [
             {
                 "path": workspace.show(one.path),
@@ -129,6 +145,20 @@ def facts(workspace: Workspace, change: Operation | Proposal) -> dict[str, objec
     else:
         known |= {"rule": change.rule, "reason": change.reason}
     return known
+
+
+def listed(
+    workspace: Workspace, changes: Sequence[Operation | Proposal]
+) -> tuple[list[Span], list[dict[str, object]]]:
+    """Operations or proposals one a line, for people and for programs."""
+    spans: list[Span] = []
+    known: list[dict[str, object]] = []
+    now = time.time()
+    for change in changes:
+        counted = lines_of(workspace, change)
+        spans += line(change, counted, now=now)
+        known.append(facts(workspace, change, counted))
+    return spans, known
 
 
 def answer_receipt(receipt: Receipt) -> Answer:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Approval
 from filepact.faces.cli.place import opened, person
-from filepact.faces.cli.record import answer_receipt, facts, line
+from filepact.faces.cli.record import answer_receipt, facts, lines_of, listed
 from filepact.faces.cli.screen import Answer, Span, plain
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ def pending(arguments: Namespace, _screen: Screen) -> Answer:
     """What waits for a person, oldest first."""
     with opened(arguments) as workspace:
         waiting = workspace.pending()
-        now = time.time()
-        spans = [span for one in waiting for span in line(workspace, one, now=now)]
-        known = [facts(workspace, one) for one in waiting]
+        spans, known = listed(workspace, waiting)
     if waiting:
         spans.append(
             Span(
@@ -45,6 +42,6 @@ def reject(arguments: Namespace, _screen: Screen) -> Answer:
     """Refuse what was proposed."""
     with opened(arguments) as workspace:
         refused = workspace.reject(arguments.operation, Approval(person().actor, arguments.reason))
-        known = facts(workspace, refused)
+        known = facts(workspace, refused, lines_of(workspace, refused))
     reason = f": {refused.reason}" if refused.reason else "."
     return Answer((Span(f"Rejected {refused.id}{reason}\n", "warn"),), known)

@@ -7,6 +7,7 @@ could move the cursor, reorder text or hide is shown as an escape.
 from __future__ import annotations
 
 import json
+import sys
 import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -15,7 +16,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import BinaryIO
 
-__all__ = ["DONE", "FAILED", "INTERRUPTED", "NOTHING", "USAGE", "Answer", "Screen", "Span", "plain"]
+__all__ = [
+    "DONE",
+    "FAILED",
+    "INTERRUPTED",
+    "NOTHING",
+    "USAGE",
+    "Answer",
+    "Screen",
+    "Span",
+    "plain",
+    "remark",
+]
 
 DONE, FAILED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes; part of the contract."""
@@ -82,6 +94,12 @@ class Answer:
 def plain(text: str) -> tuple[Span, ...]:
     """Text without any style."""
     return (Span(text),)
+
+
+def remark(text: str) -> None:
+    """Write to standard error, where a terminal is protected like standard output's."""
+    screen = Screen(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False)
+    screen.write(plain(text))
 
 
 class Screen:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
 from filepact.faces.cli.place import state_folder
+from filepact.faces.cli.screen import remark
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,6 +31,11 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode
     )
     with closing(workspace):
+        if sys.stdin.isatty():
+            remark(
+                "filepact: waiting for an agent's program on standard input; `filepact setup` "
+                "prints how to connect one; Ctrl-C ends this\n"
+            )
         toolbox = open_toolbox(
             workspace,
             tier=arguments.tier,
