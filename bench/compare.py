@@ -165,7 +165,7 @@ def run(rounds: int) -> list[str]:
                 number = max(5, rounds // 10) if name in HEAVY else rounds
                 for turn in range(-2, number):
                     for side, server, call in ((0, theirs, their_call), (1, ours, our_call)):
-                        seconds, text, failed = server.call(*call(max(turn, 0)))
+                        seconds, text, failed = server.call(*call(turn + 2))
                         if failed != ("misses" in name) and turn >= 0:
                             raise RuntimeError(f"{name}: {text[:300]}")
                         if turn >= 0:

@@ -332,3 +332,22 @@ def test_placing_never_runs_on_an_old_text(
         (root / "a.txt").write_text("x and more\n")
         assert code_of(lambda: workspace.submit(draft, "edit")) == "STALE_FILE"
     assert (root / "a.txt").read_text() == "x and more\n"
+
+
+def test_an_approval_that_the_disk_refuses_leaves_a_proposal_to_approve_again(
+    open_here: Callable[..., Workspace], session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    waiting = open_here(mode="preview")
+    receipt = write(waiting, session, "a.txt", "b\n")
+    assert receipt.operation is not None
+    (root / "a.txt").chmod(0o444)
+    person = Approval(Actor("person", "ada"))
+    with pytest.raises(FilepactError) as caught:
+        waiting.approve(receipt.operation, person)
+    assert caught.value.code == "WRITE_ERROR"
+    (again,) = waiting.pending()
+    assert again.id in caught.value.hint
+    (root / "a.txt").chmod(0o644)
+    waiting.approve(again.id, person)
+    assert (root / "a.txt").read_text() == "b\n"

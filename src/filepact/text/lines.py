@@ -86,9 +86,11 @@ def terminator_of(line: str) -> Terminator | Literal[""]:
 
 def line_ends(text: str) -> LineEnds:
     """Which line ends a text has."""
+    if "\r" not in text:
+        return "lf" if "\n" in text else "none"
     total = text.count("\n")
     if not total:
-        return "cr" if "\r" in text else "none"
+        return "cr"
     both = text.count("\r\n")
     if not both:
         return "lf"

@@ -11,7 +11,6 @@ from filepact.errors import InvalidParamsError
 from filepact.text.match import Query
 from filepact.tools.registry import Alias, tool
 from filepact.workspace.reader import Reader
-from filepact.workspace.search import render_found, render_grepped
 
 if TYPE_CHECKING:
     from filepact.workspace.documents import Window
@@ -121,7 +120,7 @@ def search_files(
     ] = 100,
 ) -> str:
     """Find files by a glob on their path. Ignored folders and files (.gitignore) are left out."""
-    return render_found(files.find(directory, pattern, limit=max_results))
+    return files.find(directory, pattern, limit=max_results)
 
 
 @tool(title="Search contents", level="safe", tier="essential")
@@ -146,7 +145,7 @@ def grep(
 ) -> str:
     """Search file contents with a regular expression. Prints `file:line: content`."""
     query = Query.compile(pattern, case_sensitive=case_sensitive, multiline=multiline)
-    result = files.grep(
+    return files.grep(
         path,
         query,
         glob=glob,
@@ -155,7 +154,6 @@ def grep(
         context=context,
         mode=output_mode,
     )
-    return render_grepped(result)
 
 
 @tool(title="Show folder tree", level="safe", tier="essential")
@@ -167,7 +165,6 @@ def directory_tree(
     pattern: Annotated[str | None, Field(description="Only files whose name matches.")] = None,
 ) -> str:
     """Show a folder and what it holds as a tree. Ignored folders and files are left out."""
-    drawn = files.tree(
+    return files.tree(
         path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
     )
-    return drawn.text

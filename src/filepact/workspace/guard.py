@@ -132,13 +132,12 @@ class Guard:
 
     # -- walks ----------------------------------------------------------------------------
 
-    def listing(self, root: Root, action: Action) -> tuple[Callable[[str, bool], bool], list[int]]:
-        """The question a walk asks for every entry, and a one-item count of refusals.
+    def listing(self, root: Root, action: Action) -> Callable[[str, bool], bool]:
+        """The question that a walk asks for every entry: may it be seen?
 
         A walk asks for each folder on its way down, so only the last part of a name is new; the
         answer for a part is kept, which makes the question cost well under a microsecond.
         """
-        hidden = [0]
         known: dict[str, bool] = {}
         rules = tuple(rule for rule in self._rules if action in rule.actions)
         last_parts = {tail.rpartition("/")[2] for rule in rules for tail in rule.tails}
@@ -153,13 +152,11 @@ class Guard:
                     known[name] = allowed
                 elif allowed:
                     allowed = decide(path, action, rules).verdict != "deny"
-            if not allowed:
-                hidden[0] += 1
-            elif self._narrowed:
+            if allowed and self._narrowed:
                 return any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
             return allowed
 
-        return allow, hidden
+        return allow
 
     # -- narrowing ------------------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, load, window
-from filepact.workspace.search import find_files, grep, tree
+from filepact.workspace.search import find_files, grep, render_found, render_grepped, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from filepact.text.match import Query
     from filepact.workspace.documents import Window
     from filepact.workspace.guard import Guard, Spot
-    from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
 
 __all__ = ["Reader"]
@@ -67,20 +67,18 @@ class Reader:
         self._seen.note(self._session.id, document)
         return document
 
-    def find(self, directory: str, pattern: str, *, limit: int) -> Found:
-        """Files whose path matches a glob, in path order."""
+    def find(self, directory: str, pattern: str, *, limit: int) -> str:
+        """Files whose path matches a glob, in path order, as they are shown."""
         spot = self._folder(directory)
-        allow, hidden = self._guard.listing(spot.root, "read")
         found = find_files(
             spot.root,
             spot.place.path,
             pattern,
             limit=limit,
-            allow=allow,
+            allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
         )
-        del hidden
-        return found
+        return render_found(found, show=partial(self._guard.show, spot.root.path))
 
     def grep(
         self,
@@ -92,11 +90,10 @@ class Reader:
         offset: int,
         context: int,
         mode: Literal["content", "files", "count"],
-    ) -> Grepped:
-        """Lines that match a query, in path order."""
+    ) -> str:
+        """Lines that match a query, in path order, as they are shown."""
         spot = self._there(path)
-        allow, _hidden = self._guard.listing(spot.root, "read")
-        return grep(
+        result = grep(
             spot.root,
             spot.place.path,
             query,
@@ -105,17 +102,17 @@ class Reader:
             offset=offset,
             context=context,
             mode=mode,
-            allow=allow,
+            allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
             progress=self._progress,
         )
+        return render_grepped(result, show=partial(self._guard.show, spot.root.path))
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
-    ) -> Tree:
+    ) -> str:
         """A folder and what it holds, as a drawing."""
         spot = self._folder(path)
-        allow, _hidden = self._guard.listing(spot.root, "read")
         return tree(
             spot.root,
             spot.place.path,
@@ -123,9 +120,9 @@ class Reader:
             include_files=include_files,
             pattern=pattern,
             budget=budget,
-            allow=allow,
+            allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
-        )
+        ).text
 
     def _there(self, path: str) -> Spot:
         spot = self._guard.find(path, "read")

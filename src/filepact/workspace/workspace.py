@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import Document, RootId, WorkspacePath
@@ -15,7 +17,7 @@ from filepact.domain.operation import (
     Proposal,
     Session,
 )
-from filepact.errors import NoChangeError
+from filepact.errors import FilepactError, NoChangeError, WriteFailedError
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import load
 from filepact.workspace.draft import Draft
@@ -38,6 +40,10 @@ __all__ = ["Mode", "Workspace"]
 
 Mode = Literal["auto", "preview"]
 """``auto``: what the rules allow is done at once.  ``preview``: every change waits for a person."""
+
+
+_JOURNAL_LIMIT = 1 << 30
+_JOURNAL_KEPT = 86_400.0
 
 
 class Workspace:
@@ -66,6 +72,9 @@ class Workspace:
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
         self._committer.rescue_late_writes(final=True)
+        # Nobody waits for an answer now, so this is the time to keep the journal small.
+        with suppress(FilepactError):
+            self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
         self._store.close()
         for root in self.guard.roots:
             root.close()
@@ -194,7 +203,29 @@ class Workspace:
                 f"{proposal.id} was already {proposal.state}",
                 hint="`filepact log` shows what was done.",
             )
-        return self._fit_and_do(proposal, approved_by=str(approval.actor))
+        try:
+            return self._fit_and_do(proposal, approved_by=str(approval.actor))
+        except WriteFailedError as error:
+            if self._store.proposal(proposal.id).state == "proposed":
+                raise
+            again = self._propose_again(proposal)
+            raise WriteFailedError(
+                error.message,
+                hint=f"The proposal is kept as {again}; approve it again once the cause is gone.",
+                **error.details,
+            ) from error
+
+    def _propose_again(self, proposal: Proposal) -> ChangeId:
+        """Store what could not be written once more; an id is used only once."""
+        contents = {
+            side.content: self._store.content(side.content)
+            for change in proposal.changes.changes
+            for side in (change.before, change.after)
+            if side is not None
+        }
+        again = replace(proposal, id=_new_id(), state="proposed")
+        self._store.propose(again, contents)
+        return again.id
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
         """Refuse what was proposed; the reason is kept for the agent."""
