@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
+import subprocess
 import sys
 import tempfile
 from typing import TYPE_CHECKING
@@ -112,6 +115,25 @@ def test_a_server_that_does_not_start_is_told(
     assert known["ok"] is False
     assert known["steps"][0]["ok"] is False
     assert "no server today" in known["steps"][0]["answer"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_tour_that_is_ended_leaves_nothing(
+    cli: CommandLine, scratch: Path, number: signal.Signals
+) -> None:
+    paths = os.pathsep.join(filter(None, sys.path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "filepact", "tour"],
+        cwd=cli.root,
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": paths, "TMPDIR": str(scratch)},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"filepact tour\n"
+        process.send_signal(number)
+        process.stdout.read()
+    assert process.returncode == 130
+    assert list(scratch.iterdir()) == []
 
 
 # -- the project --------------------------------------------------------------------------------

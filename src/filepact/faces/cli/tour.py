@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import signal
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["tour"]
 
 
+# A terminal that is closed ends its programs; the temporary folder goes in that case as well.
+_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
 class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the program
     """A step came out otherwise, and the later ones make no sense without it."""
 
@@ -38,6 +43,10 @@ class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the 
 def tour(arguments: Namespace, screen: Screen) -> Answer:
     """Show filepact at work on a made-up project or on a copy of a folder."""
     folder = Path(tempfile.mkdtemp(prefix="filepact-tour-"))
+    earlier = {
+        number: signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        for number in _ENDINGS
+    }
     try:
         walk = _Tour(folder, screen)
         walk.start(arguments.directory)
@@ -48,6 +57,8 @@ def tour(arguments: Namespace, screen: Screen) -> Answer:
             pass
         return walk.finish(kept=arguments.keep, own=arguments.directory or ".")
     finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
         if not arguments.keep:
             shutil.rmtree(folder, ignore_errors=True)
 
