@@ -11,6 +11,7 @@ from filepact.errors import InvalidParamsError
 from filepact.text.match import Query
 from filepact.tools.registry import Alias, tool
 from filepact.workspace.reader import Reader
+from filepact.workspace.search import render_found, render_grepped
 
 if TYPE_CHECKING:
     from filepact.workspace.documents import Window
@@ -120,7 +121,8 @@ def search_files(
     ] = 100,
 ) -> str:
     """Find files by a glob on their path. Ignored folders and files (.gitignore) are left out."""
-    return files.find(directory, pattern, limit=max_results)
+    found = files.find(directory, pattern, limit=max_results)
+    return render_found(found, show=files.naming(directory))
 
 
 @tool(title="Search contents", level="safe", tier="essential")
@@ -145,7 +147,7 @@ def grep(
 ) -> str:
     """Search file contents with a regular expression. Prints `file:line: content`."""
     query = Query.compile(pattern, case_sensitive=case_sensitive, multiline=multiline)
-    return files.grep(
+    result = files.grep(
         path,
         query,
         glob=glob,
@@ -154,6 +156,7 @@ def grep(
         context=context,
         mode=output_mode,
     )
+    return render_grepped(result, show=files.naming(path))
 
 
 @tool(title="Show folder tree", level="safe", tier="essential")
@@ -165,6 +168,7 @@ def directory_tree(
     pattern: Annotated[str | None, Field(description="Only files whose name matches.")] = None,
 ) -> str:
     """Show a folder and what it holds as a tree. Ignored folders and files are left out."""
-    return files.tree(
+    drawn = files.tree(
         path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
     )
+    return drawn.text

@@ -42,7 +42,6 @@ class Window:
         encoding: For people.
         ends: ``lf``, ``crlf``, ``cr``, ``mixed`` or ``none``; None when only a part was read.
         revision: Short revision; None for a file that is too large to be edited.
-        unchanged: The session had seen exactly this revision before.
     """
 
     shown: str
@@ -55,7 +54,6 @@ class Window:
     ends: str | None
     revision: str | None
     ends_with_newline: bool
-    unchanged: bool = False
 
 
 def load(spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:

@@ -58,7 +58,12 @@ def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
             f"{operation.id} is already undone, by {operation.undone_by}",
             hint=f"`filepact redo {operation.id}` brings it back.",
         )
-    return Plan("undo", operation.id, f"undo {operation.summary}", operation.changes.inverse())
+    return Plan(
+        "undo",
+        operation.id,
+        f"undo {operation.id} ({operation.summary})",
+        operation.changes.inverse(),
+    )
 
 
 def plan_redo(store: Store, roots: Iterable[RootId], change_id: str | None) -> Plan:
@@ -80,7 +85,7 @@ def plan_redo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
     if undo.undone_by is not None:
         raise NoChangeError(f"{undo.id} was already redone, by {undo.undone_by}")
     original = store.operation(undo.target)
-    return Plan("redo", undo.id, f"redo {original.summary}", undo.changes.inverse())
+    return Plan("redo", undo.id, f"redo {original.id} ({original.summary})", undo.changes.inverse())
 
 
 def plan_restore(store: Store, root: RootId, name: str) -> Plan:

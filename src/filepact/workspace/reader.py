@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, load, window
-from filepact.workspace.search import find_files, grep, render_found, render_grepped, tree
+from filepact.workspace.search import find_files, grep, tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filepact.text.match import Query
     from filepact.workspace.documents import Window
     from filepact.workspace.guard import Guard, Spot
+    from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
 
 __all__ = ["Reader"]
@@ -67,10 +68,10 @@ class Reader:
         self._seen.note(self._session.id, document)
         return document
 
-    def find(self, directory: str, pattern: str, *, limit: int) -> str:
-        """Files whose path matches a glob, in path order, as they are shown."""
+    def find(self, directory: str, pattern: str, *, limit: int) -> Found:
+        """Files whose path matches a glob, in path order."""
         spot = self._folder(directory)
-        found = find_files(
+        return find_files(
             spot.root,
             spot.place.path,
             pattern,
@@ -78,7 +79,6 @@ class Reader:
             allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
         )
-        return render_found(found, show=partial(self._guard.show, spot.root.path))
 
     def grep(
         self,
@@ -90,10 +90,10 @@ class Reader:
         offset: int,
         context: int,
         mode: Literal["content", "files", "count"],
-    ) -> str:
-        """Lines that match a query, in path order, as they are shown."""
+    ) -> Grepped:
+        """Lines that match a query, in path order."""
         spot = self._there(path)
-        result = grep(
+        return grep(
             spot.root,
             spot.place.path,
             query,
@@ -106,11 +106,10 @@ class Reader:
             cancelled=self._cancelled,
             progress=self._progress,
         )
-        return render_grepped(result, show=partial(self._guard.show, spot.root.path))
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
-    ) -> str:
+    ) -> Tree:
         """A folder and what it holds, as a drawing."""
         spot = self._folder(path)
         return tree(
@@ -122,7 +121,11 @@ class Reader:
             budget=budget,
             allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
-        ).text
+        )
+
+    def naming(self, path: str) -> Callable[[str], str]:
+        """How paths in the root that holds this one are shown."""
+        return partial(self._guard.show, self._there(path).root.path)
 
     def _there(self, path: str) -> Spot:
         spot = self._guard.find(path, "read")

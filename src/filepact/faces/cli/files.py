@@ -135,7 +135,7 @@ def _look(arguments: Namespace, name: str, **sent: object) -> Answer:
     found = noting.found
     text = b64encode(answer.data).decode("ascii") if isinstance(answer, Blob) else str(answer)
     facts: dict[str, object] = {"text": text}
-    if isinstance(found, Window | Found | Grepped | Tree):
+    if found is not None:
         facts = asdict(found) | facts
     nothing = isinstance(found, Found | Grepped) and not found.total
     return Answer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
@@ -152,8 +152,10 @@ class _Noting:
         method = getattr(self._reader, name)
 
         def noted(*args: Any, **kwargs: Any) -> Any:
-            self.found = method(*args, **kwargs)
-            return self.found
+            answer = method(*args, **kwargs)
+            if isinstance(answer, Window | Found | Grepped | Tree):
+                self.found = answer
+            return answer
 
         return noted
 
