@@ -20,6 +20,7 @@ from filepact.faces.cli.hosts import hosts, own_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 HEAVY = ("pydantic", "mcp", "apsw", "re2", "regex", "zstandard", "asyncio", "anyio", "platformdirs")
 
@@ -57,6 +58,28 @@ def test_help_loads_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "commands:" in done.stdout
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (["setup"], {"platformdirs"}),
+        (["completion", "bash"], set()),
+        (["log"], {"apsw", "re2", "regex", "zstandard", "pydantic", "platformdirs"}),
+        (["read", "x"], {"apsw", "re2", "regex", "zstandard", "pydantic", "platformdirs"}),
+    ],
+)
+def test_a_command_loads_no_more_than_it_needs(
+    words: list[str], needed: set[str], tmp_path: Path
+) -> None:
+    code = (
+        f"import sys\nfrom filepact.faces.cli import run\nrun({words!r})\n"
+        f"print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert set(done.stderr.splitlines()[-1].split()) <= needed
 
 
 def test_importing_the_package_loads_nothing_of_it() -> None:

@@ -86,11 +86,12 @@ def tree(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def write(arguments: Namespace, _screen: Screen) -> Answer:
+def write(arguments: Namespace, screen: Screen) -> Answer:
     """Give a file a new text."""
     content = arguments.content if arguments.content is not None else _text_of("-")
     return _change(
         arguments,
+        screen,
         "write_file",
         path=arguments.path,
         content=content,
@@ -99,7 +100,7 @@ def write(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def edit(arguments: Namespace, _screen: Screen) -> Answer:
+def edit(arguments: Namespace, screen: Screen) -> Answer:
     """Replace text in a file."""
     if arguments.old_file == arguments.new_file == "-":
         raise InvalidParamsError(
@@ -108,6 +109,7 @@ def edit(arguments: Namespace, _screen: Screen) -> Answer:
         )
     return _change(
         arguments,
+        screen,
         "edit_file",
         path=arguments.path,
         old_string=_either(arguments.old, arguments.old_file, "--old"),
@@ -116,10 +118,11 @@ def edit(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def patch(arguments: Namespace, _screen: Screen) -> Answer:
+def patch(arguments: Namespace, screen: Screen) -> Answer:
     """Apply a patch."""
     return _change(
         arguments,
+        screen,
         "patch_apply",
         path=arguments.path,
         patch=_text_of(arguments.file or "-"),
@@ -160,14 +163,14 @@ class _Noting:
         return noted
 
 
-def _change(arguments: Namespace, name: str, **sent: object) -> Answer:
+def _change(arguments: Namespace, screen: Screen, name: str, **sent: object) -> Answer:
     """Call a writing tool and do what it says."""
     sent |= {"dry_run": arguments.dry_run, "expected_revision": arguments.expect}
     with opened(arguments) as workspace:
         called = _tool(name)
         with workspace.draft(person(), called.name) as draft:
             summary = called.run(draft, _with_places(workspace, sent))
-            return answer_receipt(workspace.submit(draft, summary))
+            return answer_receipt(workspace.submit(draft, summary), screen)
 
 
 def _tool(name: str) -> Tool:

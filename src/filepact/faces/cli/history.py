@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Operation
 from filepact.errors import NoChangeError, NotFoundError
-from filepact.faces.cli.paint import paint_diff, tally
+from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.record import age, answer_receipt, facts, listed, moment, state
 from filepact.faces.cli.screen import Answer, Span, plain
@@ -34,45 +34,45 @@ def log(arguments: Namespace, _screen: Screen) -> Answer:
     return Answer(tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known})
 
 
-def show(arguments: Namespace, _screen: Screen) -> Answer:
+def show(arguments: Namespace, screen: Screen) -> Answer:
     """One operation or proposal, with its diff."""
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
-        spans = [*_details(workspace, change), Span("\n"), *paint_diff(text)]
+        spans = [*_details(workspace, change), Span("\n"), *show_diff(text, screen)]
     return Answer(tuple(spans), {**known, "diff": text})
 
 
-def diff(arguments: Namespace, _screen: Screen) -> Answer:
+def diff(arguments: Namespace, screen: Screen) -> Answer:
     """What one operation changed, as a patch and nothing else."""
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
-    return Answer(paint_diff(text), {"id": change.id, "diff": text})
+    return Answer(show_diff(text, screen), {"id": change.id, "diff": text})
 
 
-def undo(arguments: Namespace, _screen: Screen) -> Answer:
+def undo(arguments: Namespace, screen: Screen) -> Answer:
     """Take an operation back."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.undo(person(), arguments.operation, dry_run=arguments.dry_run)
+            workspace.undo(person(), arguments.operation, dry_run=arguments.dry_run), screen
         )
 
 
-def redo(arguments: Namespace, _screen: Screen) -> Answer:
+def redo(arguments: Namespace, screen: Screen) -> Answer:
     """Bring back what was undone."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.redo(person(), arguments.operation, dry_run=arguments.dry_run)
+            workspace.redo(person(), arguments.operation, dry_run=arguments.dry_run), screen
         )
 
 
-def restore(arguments: Namespace, _screen: Screen) -> Answer:
+def restore(arguments: Namespace, screen: Screen) -> Answer:
     """Bring files back to a checkpoint."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.restore(person(), arguments.name, dry_run=arguments.dry_run)
+            workspace.restore(person(), arguments.name, dry_run=arguments.dry_run), screen
         )
 
 

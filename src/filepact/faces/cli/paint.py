@@ -10,15 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.screen import Span
+from filepact.faces.cli.screen import Span, plain
 from filepact.text.refine import pair_lines, refine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.faces.cli.screen import Style
+    from filepact.faces.cli.screen import Screen, Style
 
-__all__ = ["Tally", "paint_diff", "tally"]
+__all__ = ["Tally", "paint_diff", "show_diff", "tally"]
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
@@ -34,6 +34,11 @@ class Tally:
 def paint_diff(diff: str) -> tuple[Span, ...]:
     """The diff as styled spans; their texts put together are the diff."""
     return tuple(_paint(_lines(diff)))
+
+
+def show_diff(diff: str, screen: Screen) -> tuple[Span, ...]:
+    """The diff for a screen: painted for a terminal only, because words take time to compare."""
+    return paint_diff(diff) if screen.terminal else plain(diff)
 
 
 def tally(diff: str) -> Tally:

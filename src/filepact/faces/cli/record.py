@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Operation
 from filepact.errors import FilepactError
-from filepact.faces.cli.paint import paint_diff, tally
+from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
 from filepact.tools.answer import receipt_facts, render_receipt
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Proposal
     from filepact.faces.cli.paint import Tally
-    from filepact.faces.cli.screen import Style
+    from filepact.faces.cli.screen import Screen, Style
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
@@ -40,6 +40,7 @@ _STATE_STYLES: dict[str, Style] = {
     "rolled back": "warn",
     "intended": "warn",
 }
+_RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
 
 def age(created: float, now: float) -> str:
@@ -161,18 +162,16 @@ def listed(
     return spans, known
 
 
-def answer_receipt(receipt: Receipt) -> Answer:
+def answer_receipt(receipt: Receipt, screen: Screen) -> Answer:
     """What a change came to, with its whole diff."""
     said = render_receipt(replace(receipt, diff=""))
     head, _, notes = said.partition("\n")
-    style: Style = {"applied": "good", "preview": "warn", "pending": "warn"}.get(
-        receipt.status, "dim"
-    )  # type: ignore[assignment]  # mypy widens the values to str
+    style = _RECEIPT_STYLES.get(receipt.status, "dim")
     spans = [Span(f"{head}\n", style)]
     if notes:
         spans.append(Span(f"{notes}\n", "dim"))
     return Answer(
-        (*spans, *paint_diff(receipt.diff)),
+        (*spans, *show_diff(receipt.diff, screen)),
         {
             **receipt_facts(receipt),
             "summary": receipt.summary,

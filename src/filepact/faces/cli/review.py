@@ -32,10 +32,12 @@ def pending(arguments: Namespace, _screen: Screen) -> Answer:
     return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known})
 
 
-def approve(arguments: Namespace, _screen: Screen) -> Answer:
+def approve(arguments: Namespace, screen: Screen) -> Answer:
     """Do what was proposed."""
     with opened(arguments) as workspace:
-        return answer_receipt(workspace.approve(arguments.operation, Approval(person().actor)))
+        return answer_receipt(
+            workspace.approve(arguments.operation, Approval(person().actor)), screen
+        )
 
 
 def reject(arguments: Namespace, _screen: Screen) -> Answer:
