@@ -70,18 +70,21 @@ def state(change: Operation | Proposal) -> str:
     return change.state.replace("_", " ")
 
 
-def line(change: Operation | Proposal, counted: Tally | None, *, now: float) -> tuple[Span, ...]:
+def line(
+    change: Operation | Proposal, counted: Tally | None, *, now: float, width: int = 0
+) -> tuple[Span, ...]:
     """An operation or a proposal on one line.
 
     Args:
         change: The operation or proposal.
         counted: Its lines, from `lines_of`.
         now: Seconds since the epoch.
+        width: Room for the actor's name, so that lines below each other stand in columns.
     """
     spans = [
         Span(change.id, "title"),
         Span(f"  {age(change.created, now):>4}  ", "dim"),
-        Span(f"{change.session.actor}  ", "dim"),
+        Span(f"{change.session.actor!s:<{width}}  ", "dim"),
         Span(change.summary),
         Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
     ]
@@ -155,9 +158,10 @@ def listed(
     spans: list[Span] = []
     known: list[dict[str, object]] = []
     now = time.time()
+    width = min(24, max((len(str(one.session.actor)) for one in changes), default=0))
     for change in changes:
         counted = lines_of(workspace, change)
-        spans += line(change, counted, now=now)
+        spans += line(change, counted, now=now, width=width)
         known.append(facts(workspace, change, counted))
     return spans, known
 
