@@ -1,15 +1,20 @@
-"""A folder to use the command in."""
+"""A folder to use the command in, and clients of the small server."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib.util
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
 from tests.faces.command_line import CommandLine
+from tests.faces.line_client import PATIENCE, LineClient
 
-if TYPE_CHECKING:
-    from pathlib import Path
+PROGRAM = Path(__file__).with_name("small_server.py")
 
 
 @pytest.fixture
@@ -28,3 +33,76 @@ def cli(
     monkeypatch.setenv("FILEPACT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.chdir(root)
     return CommandLine(root, tmp_path / "state", capsysbinary, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def small():
+    """The module of the small server."""
+    spec = importlib.util.spec_from_file_location("small_server", PROGRAM)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["small_server"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def in_thread():
+    """Run a function that serves a pair of pipes in a thread; answers a client for it."""
+    started = []
+
+    def start(serve_pipes, *, blocking: bool = True) -> LineClient:
+        server_in, to_server = os.pipe()
+        from_server, server_out = os.pipe()
+        os.set_blocking(server_in, blocking)
+        os.set_blocking(server_out, blocking)
+
+        def work() -> None:
+            try:
+                serve_pipes((server_in, server_out))
+            finally:
+                os.close(server_out)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        client = LineClient(to_server, from_server)
+        started.append((client, thread))
+        return client
+
+    yield start
+    for client, thread in started:
+        client.hang_up()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+@pytest.fixture
+def engine(small):
+    return small.SmallEngine()
+
+
+@pytest.fixture
+def client(in_thread, small, engine) -> LineClient:
+    """A client of the small server, which runs in a thread."""
+    return in_thread(lambda pipes: small.start(engine, pipes=pipes))
+
+
+@pytest.fixture
+def program():
+    """A client of the small server as a process of its own, and the process."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    process = subprocess.Popen(
+        [sys.executable, PROGRAM],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    client = LineClient(os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()))
+    process.stdin.close()
+    process.stdout.close()
+    yield client, process
+    client.hang_up()
+    if process.poll() is None:
+        process.kill()
+    process.wait(PATIENCE)
+    process.stderr.close()
