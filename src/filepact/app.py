@@ -8,9 +8,6 @@ from filepact.errors import InvalidParamsError
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
-from filepact.tools.catalogue import TOOLS
-from filepact.tools.engine import WorkspaceEngine
-from filepact.tools.registry import Toolbox
 from filepact.workspace.guard import Guard
 from filepact.workspace.workspace import Workspace
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
-    from filepact.tools.registry import Level, Tier
+    from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.workspace import Mode
 
 __all__ = ["open_toolbox", "open_workspace"]
@@ -32,6 +29,11 @@ def open_toolbox(
     read_only: bool = False,
 ) -> Toolbox:
     """The seven tools over a workspace, as many of them as are to be shown."""
+    # Not at the top: commands that look back need no tools and should not wait for them.
+    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415
+    from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
+    from filepact.tools.registry import Toolbox  # noqa: PLC0415
+
     return Toolbox(
         TOOLS, WorkspaceEngine(workspace), tier=tier, max_level=max_level, read_only=read_only
     )

@@ -7,10 +7,10 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from filepact.text.locate import place
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import CODES, FilepactError
+from filepact.text.locate import place
 from tests.workspace.acting import delete, edit, read, write
 
 if TYPE_CHECKING:

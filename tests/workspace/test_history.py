@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.errors import FilepactError
+from filepact.text.locate import place
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
@@ -211,3 +213,20 @@ def test_the_log_can_be_asked_for_one_path(workspace: Workspace, session: Sessio
     write(workspace, session, "a.txt", "a\n")
     write(workspace, session, "b.txt", "b\n")
     assert [operation.summary for operation in workspace.log(path="a.txt")] == ["write a.txt"]
+
+
+def test_the_patch_of_an_operation_holds_the_files_own_bytes(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "latin.txt").write_bytes(b"caf\xe9\nplain\n")
+    (root / "bom.txt").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
+    before = {path.name: path.read_bytes() for path in root.iterdir()}
+    with workspace.draft(session, "t") as draft:
+        latin, bom, empty = draft.open_all(["latin.txt", "bom.txt", "empty"])
+        draft.edit(latin, lambda text: place(text, "plain", "simple").edits)
+        draft.edit(bom, lambda text: place(text, "one", "1").edits)
+        draft.write(empty, "")
+        workspace.submit(draft, "all three")
+    patch = workspace.patch(workspace.log()[0])
+    subprocess.run(["git", "apply", "-R"], cwd=root, input=patch, check=True)
+    assert {path.name: path.read_bytes() for path in root.iterdir()} == before

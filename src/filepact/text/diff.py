@@ -49,6 +49,7 @@ def unified(
     context: int = 3,
     old_mode: int | None = None,
     new_mode: int | None = None,
+    git: bool = False,
 ) -> str:
     """The unified diff from one text to another; empty when nothing differs.
 
@@ -60,11 +61,17 @@ def unified(
         context: Equal lines shown around each change.
         old_mode: Permission bits before; given to show that they change.
         new_mode: Permission bits after.
+        git: With Git's header also where nothing needs it; Git wants it for every file of a
+            patch in which one has it.
     """
+    if old == new and old_mode == new_mode and old_name == new_name:
+        return ""
     hunks = "".join(_hunks(old or "", new or "", context))
     old_label, new_label = f"a/{old_name}", f"b/{new_name}"
-    parts = list(_git_lines(old, new, old_name, new_name, old_mode, new_mode, bare=not hunks))
-    if parts:
+    parts = list(
+        _git_lines(old, new, old_name, new_name, old_mode, new_mode, bare=git or not hunks)
+    )
+    if git or parts:
         # Git names both sides here, also the one that does not exist.
         known = (old_name, new_name) if old is not None else (new_name, new_name)
         pair = (known[0], known[0] if new is None else known[1])

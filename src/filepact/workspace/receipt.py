@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
 
-__all__ = ["FileReport", "Receipt", "Shown", "Status", "show_changes"]
+__all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes"]
 
 Status = Literal["applied", "preview", "pending", "unchanged"]
 
@@ -81,8 +82,9 @@ def show_changes(
     """
     diffs: list[str] = []
     files: list[FileReport] = []
+    several = len(changes.changes) > 1
     for change in changes.changes:
-        diff = _file_diff(change, content, show(change.path))
+        diff = _file_diff(change, content, show(change.path), git=several)
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
@@ -97,6 +99,36 @@ def show_changes(
     return Shown("".join(diffs), tuple(files))
 
 
+def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
+    """The change set as a patch for programs: the files' own bytes, whatever their encoding."""
+    several = len(changes.changes) > 1
+    return b"".join(_file_patch(change, content, git=several) for change in changes.changes)
+
+
+def _file_patch(change: FileChange, content: Callable[[str], bytes], *, git: bool) -> bytes:
+    # Latin-1 gives every byte one character and takes it back, so lines can be compared as text.
+    old, new = (
+        content(side.content).decode("latin-1") if side is not None else None
+        for side in (change.before, change.after)
+    )
+    if "\0" in (old or "") or "\0" in (new or ""):
+        return unified_binary(len(old or ""), len(new or ""), change.path.path).encode()
+    name = os.fsencode(change.path.path).decode("latin-1")
+    return _unified(change, old, new, name, git=git).encode("latin-1")
+
+
+def _unified(change: FileChange, old: str | None, new: str | None, name: str, *, git: bool) -> str:
+    return unified(
+        old,
+        new,
+        old_name=name,
+        new_name=name,
+        old_mode=change.before.mode if change.before is not None else None,
+        new_mode=change.after.mode if change.after is not None else None,
+        git=git,
+    )
+
+
 def _counts(diff: str) -> tuple[int, int]:
     """Lines added and removed in one file's diff; its header lines are not counted."""
     start = diff.find("\n@@ ")
@@ -105,7 +137,9 @@ def _counts(diff: str) -> tuple[int, int]:
     return diff.count("\n+", start), diff.count("\n-", start)
 
 
-def _file_diff(change: FileChange, content: Callable[[str], bytes], shown: str) -> str:
+def _file_diff(
+    change: FileChange, content: Callable[[str], bytes], shown: str, *, git: bool
+) -> str:
     old, new = (_side(side, content, shown) for side in (change.before, change.after))
     if isinstance(old, int) or isinstance(new, int):
         sizes = [
@@ -113,14 +147,7 @@ def _file_diff(change: FileChange, content: Callable[[str], bytes], shown: str) 
             for side in (change.before, change.after)
         ]
         return unified_binary(sizes[0], sizes[1], shown)
-    return unified(
-        old,
-        new,
-        old_name=shown,
-        new_name=shown,
-        old_mode=change.before.mode if change.before is not None else None,
-        new_mode=change.after.mode if change.after is not None else None,
-    )
+    return _unified(change, old, new, shown, git=git)
 
 
 def _side(

@@ -24,7 +24,7 @@ from filepact.workspace.draft import Draft
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
-from filepact.workspace.receipt import Receipt, show_changes
+from filepact.workspace.receipt import Receipt, patch_of, show_changes
 from filepact.workspace.seen import Seen
 
 if TYPE_CHECKING:
@@ -295,11 +295,13 @@ class Workspace:
         self, *, path: str | None = None, limit: int | None = 20, before_seq: int | None = None
     ) -> tuple[Operation, ...]:
         """Operations on this workspace's roots, newest first."""
+        roots = self._root_ids()
         relative = None
         if path is not None:
-            relative = self.guard.find(path, "list").place.path
+            spot = self.guard.find(path, "list")
+            roots, relative = (spot.root.path,), spot.place.path
         operations: list[Operation] = []
-        for root in self._root_ids():
+        for root in roots:
             operations += self._store.operations(
                 root=root, path=relative, limit=limit, before_seq=before_seq
             )
@@ -314,6 +316,10 @@ class Workspace:
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
         return show_changes(change.changes, self._store.content, self.show).diff
+
+    def patch(self, change: Operation | Proposal) -> bytes:
+        """The same as a patch that programs take, in the bytes of the files."""
+        return patch_of(change.changes, self._store.content)
 
     def unsettled(self) -> tuple[Operation, ...]:
         """Operations that were begun and are neither done nor taken back, over all roots."""

@@ -49,7 +49,10 @@ def diff(arguments: Namespace, screen: Screen) -> Answer:
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
-    return Answer(show_diff(text, screen), {"id": change.id, "diff": text})
+        # A program gets the files' own bytes, so that the diff is a patch in any encoding.
+        patch = workspace.patch(change).decode("utf-8", "surrogateescape")
+    spans = show_diff(text, screen) if screen.terminal else plain(patch)
+    return Answer(spans, {"id": change.id, "diff": text})
 
 
 def undo(arguments: Namespace, screen: Screen) -> Answer:
