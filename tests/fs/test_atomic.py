@@ -1,0 +1,668 @@
+"""Replacing, creating and removing a file: what is kept, what is refused, what others save."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.document import content_id
+from filepact.errors import FilepactError, StaleFileError, WriteFailedError
+from filepact.fs import atomic, held
+from filepact.fs.held import Displaced
+from filepact.fs.kernel import EXCHANGE, renameat2
+from filepact.fs.root import Expected, Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.fs.conftest import Grounds
+
+MARK = "c0123456789-0"
+TEMP = f".filepact-{MARK}.tmp"
+KEPT = f"README.md.filepact-rescued-{MARK}"
+OLD = Expected(content_id(b"readme"), 0o644)
+
+
+@pytest.fixture
+def root(grounds: Grounds) -> Iterator[Root]:
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    with Root.open(grounds.root) as opened:
+        yield opened
+    if before:
+        assert len(os.listdir("/proc/self/fd")) <= before, "a descriptor was left open"
+
+
+@pytest.fixture(params=["exchange", "rename"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With the kernel's exchange, and as on a file system that has none."""
+    if request.param == "rename":
+
+        def missing(*_: object) -> None:
+            raise OSError(errno.ENOSYS, "no")
+
+        monkeypatch.setattr(atomic, "renameat2", missing)
+    return request.param
+
+
+def replace(root: Root, path: str = "README.md", expected: Expected | None = OLD, **more: int):
+    written = root.replace(path, b"new", **{"mode": 0o644, **more}, expected=expected, token=MARK)
+    if written.displaced:
+        written.displaced.close()
+    return written
+
+
+def remove(root: Root, expected: Expected = OLD):
+    written = root.remove("README.md", expected=expected, token=MARK)
+    if written.displaced:
+        written.displaced.close()
+    return written
+
+
+def names(grounds: Grounds) -> list[str]:
+    return sorted(os.listdir(grounds.root))
+
+
+def before_exchange(monkeypatch: pytest.MonkeyPatch, acts: dict[int, Callable[[], object]]) -> None:
+    """Let somebody act right before the n-th of our renames."""
+    count = iter(range(1, 100))
+
+    def renamed(parent: int, old: str, new: str, flags: int) -> None:
+        if (act := acts.get(next(count))) is not None:
+            act()
+        renameat2(parent, old, new, flags)
+
+    monkeypatch.setattr(atomic, "renameat2", renamed)
+
+
+def save(grounds: Grounds, text: str, name: str = "README.md") -> None:
+    """What an editor does that saves by renaming."""
+    fresh = grounds.root / "editor~"
+    fresh.write_text(text)
+    fresh.chmod(0o644)
+    fresh.rename(grounds.root / name)
+
+
+# -- plain ------------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_created_and_removed(grounds: Grounds, root: Root, either: str) -> None:
+    written = replace(root)
+    assert written.outcome == "applied"
+    assert bool(written.notes) == (either == "rename")
+    assert replace(root, "src/made.py", None, mode=0o755).outcome == "applied"
+    made = grounds.root / "src/made.py"
+    assert (made.read_text(), stat.S_IMODE(made.stat().st_mode)) == ("new", 0o755)
+    assert grounds.left()["README.md"] == "new"
+    assert remove(root, Expected(content_id(b"new"), 0o644)).outcome == "applied"
+    assert names(grounds) == ["docs", "src"]
+    assert os.listdir(grounds.root / "docs") == ["guide.md"]
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) + 1])
+def test_all_bytes_are_written_also_when_the_system_takes_a_few_at_a_time(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    data = os.urandom(size)
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda fd, view: real(fd, view[: max(1, len(view) // 2)]))
+    root.replace("x", data, mode=0o600, expected=None, token=MARK)
+    assert (grounds.root / "x").read_bytes() == data
+
+
+def test_through_a_link_the_real_file_is_replaced_and_the_link_stays(
+    grounds: Grounds, root: Root
+) -> None:
+    (grounds.root / "l").symlink_to("README.md")
+    replace(root, root.place("l").path)
+    assert os.readlink(grounds.root / "l") == "README.md"
+    assert grounds.left()["README.md"] == "new"
+
+
+def test_hard_links_are_broken_and_told(grounds: Grounds, root: Root) -> None:
+    os.link(grounds.root / "README.md", grounds.root / "other")
+    assert any("hard link" in note for note in replace(root).notes)
+    assert grounds.left()["other"] == "readme"
+
+
+def test_mode_owner_and_attributes_are_kept(grounds: Grounds, root: Root) -> None:
+    target = grounds.root / "README.md"
+    if os.geteuid() == 0:
+        os.chown(target, 1_234, 2_345)
+    target.chmod(0o2750)
+    try:
+        os.setxattr(target, "user.note", b"kept")
+        # user::rwx user:1234:r-x group::r-x mask::r-x other::---, as the kernel stores it
+        acl = "0200000001000700ffffffff02000500d204000004000500ffffffff"
+        acl += "10000500ffffffff20000000ffffffff"
+        os.setxattr(target, "system.posix_acl_access", bytes.fromhex(acl))
+    except (OSError, AttributeError):
+        pytest.skip("this file system has no attributes")
+    was = target.stat()
+    access = os.getxattr(target, "system.posix_acl_access")
+    replace(root, expected=Expected(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
+    now = target.stat()
+    assert (now.st_mode, now.st_uid, now.st_gid) == (was.st_mode, was.st_uid, was.st_gid)
+    assert now.st_ino != was.st_ino
+    assert os.getxattr(target, "user.note") == b"kept"
+    assert os.getxattr(target, "system.posix_acl_access") == access
+
+
+def test_what_cannot_be_kept_is_told(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    os.setxattr(grounds.root / "README.md", "user.note", b"kept")
+    monkeypatch.setattr(os, "setxattr", refused)
+    monkeypatch.setattr(os, "fchown", refused)
+    if os.geteuid() == 0:
+        os.chown(grounds.root / "README.md", 1_234, 1_234)
+    notes = " ".join(replace(root).notes)
+    assert "user.note" in notes
+    assert ("owner" in notes) == (os.geteuid() == 0)
+
+
+def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
+    (grounds.root / "README.md").chmod(0o444)
+    with pytest.raises(WriteFailedError) as caught:
+        replace(root, expected=Expected(OLD.content, 0o444))
+    assert "chmod" in caught.value.hint
+    assert grounds.left()["README.md"] == "readme"
+
+
+# -- another state ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["text", "mode", "gone", "folder", "link", "pipe"])
+def test_a_file_in_another_state_is_left_as_it_is(
+    grounds: Grounds, root: Root, either: str, state: str
+) -> None:
+    target = grounds.root / "README.md"
+    if state == "mode":
+        target.chmod(0o600)
+    else:
+        target.unlink()
+    if state == "text":
+        save(grounds, "person's")
+    elif state == "folder":
+        target.mkdir()
+    elif state == "link":
+        target.symlink_to("../outside/secret.txt")
+    elif state == "pipe":
+        os.mkfifo(target)
+    before = (names(grounds), target.lstat().st_ino if state != "gone" else 0)
+    for act in (replace, remove):
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert before == (names(grounds), target.lstat().st_ino if state != "gone" else 0)
+    assert grounds.untouched()
+
+
+@pytest.mark.parametrize("there", ["file", "folder", "link"])
+def test_a_new_file_never_takes_the_place_of_another(
+    grounds: Grounds, root: Root, either: str, there: str
+) -> None:
+    target = grounds.root / "new"
+    {
+        "file": lambda: target.write_text("person's"),
+        "folder": target.mkdir,
+        "link": lambda: target.symlink_to("../outside/created"),
+    }[there]()
+    inode = target.lstat().st_ino
+    with pytest.raises(StaleFileError):
+        replace(root, "new", None)
+    assert target.lstat().st_ino == inode
+    assert names(grounds) == ["README.md", "docs", "new", "src"]
+    assert os.listdir(grounds.outside) == ["secret.txt"]
+
+
+def test_a_temporary_name_that_is_taken_is_not_ours_to_remove(
+    grounds: Grounds, root: Root, either: str
+) -> None:
+    (grounds.root / TEMP).write_text("somebody's")
+    for act in (replace, remove, lambda r: replace(r, "new", None)):
+        with pytest.raises(WriteFailedError):
+            act(root)
+    assert grounds.left()[TEMP] == "somebody's"
+    assert grounds.left()["README.md"] == "readme"
+    assert "new" not in names(grounds)
+
+
+# -- saved at the same moment -------------------------------------------------------------------
+
+
+def test_a_save_at_the_moment_of_the_exchange_goes_back(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for act in (replace, remove):
+        (grounds.root / "README.md").write_text("readme")
+        before_exchange(monkeypatch, {1: lambda: save(grounds, "person's")})
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert grounds.left()["README.md"] == "person's"
+        assert names(grounds) == ["README.md", "docs", "src"]
+
+
+def test_a_save_in_place_at_that_moment_goes_back(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for act in (replace, remove):
+        (grounds.root / "README.md").write_text("readme")
+        before_exchange(monkeypatch, {1: lambda: (grounds.root / "README.md").write_text("own")})
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert grounds.left()["README.md"] == "own"
+        assert names(grounds) == ["README.md", "docs", "src"]
+
+
+def test_a_change_of_rights_at_that_moment_is_not_lost(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for act in (replace, remove):
+        (grounds.root / "README.md").chmod(0o644)
+        before_exchange(monkeypatch, {1: lambda: (grounds.root / "README.md").chmod(0o600)})
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert stat.S_IMODE((grounds.root / "README.md").stat().st_mode) == 0o600
+
+
+def test_of_two_saves_the_newer_stays_in_place_and_the_older_is_kept(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before_exchange(
+        monkeypatch, {1: lambda: save(grounds, "first"), 2: lambda: save(grounds, "second")}
+    )
+    with pytest.raises(StaleFileError) as caught:
+        replace(root)
+    assert KEPT in caught.value.message
+    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
+    assert TEMP not in names(grounds)
+
+
+def test_a_save_into_our_text_before_it_goes_away_stays_in_place(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+
+    def begin() -> None:
+        opened.append((grounds.root / "README.md").open("w"))  # Emptied, not yet written.
+
+    before_exchange(monkeypatch, {1: lambda: save(grounds, "first"), 2: begin})
+    with pytest.raises(StaleFileError):
+        replace(root)
+    opened[0].write("second")
+    opened[0].close()
+    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
+
+
+def test_a_save_while_another_is_brought_back_from_removal_is_kept_too(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before_exchange(
+        monkeypatch, {1: lambda: save(grounds, "first"), 2: lambda: save(grounds, "second")}
+    )
+    with pytest.raises(StaleFileError):
+        remove(root)
+    assert (grounds.left()["README.md"], grounds.left()[KEPT]) == ("second", "first")
+
+
+@pytest.mark.parametrize("aside", [True, False])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_save_that_the_system_does_not_let_back_is_kept_and_told(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, aside: bool, in_place: bool
+) -> None:
+    def broken() -> None:
+        if not in_place:
+            (grounds.root / "README.md").unlink()
+        raise OSError(errno.EIO, "io")
+
+    def refused() -> None:
+        if not aside:
+            raise OSError(errno.EIO, "io")
+
+    before_exchange(monkeypatch, {1: lambda: save(grounds, "person's"), 2: broken, 3: refused})
+    kept = KEPT if aside else TEMP
+    if in_place:
+        written = replace(root)
+        assert kept in " ".join(written.notes)
+        assert grounds.left()["README.md"] == "new"
+    else:
+        with pytest.raises(StaleFileError) as caught:
+            replace(root)
+        assert kept in caught.value.message
+    assert grounds.left()[kept] == "person's"
+
+
+def test_a_long_name_leaves_room_for_the_mark_of_a_kept_text(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "é" * 127
+    save(grounds, "readme", name)
+    before_exchange(
+        monkeypatch,
+        {1: lambda: save(grounds, "first", name), 2: lambda: save(grounds, "second", name)},
+    )
+    with pytest.raises(StaleFileError) as caught:
+        replace(root, name)
+    assert grounds.left()[str(caught.value.details["kept"])] == "first"
+    assert TEMP not in names(grounds)
+
+
+def test_what_is_written_to_the_replaced_file_later_is_found(grounds: Grounds, root: Root) -> None:
+    with (grounds.root / "README.md").open("r+") as editor:
+        written = root.replace("README.md", b"new", mode=0o644, expected=OLD, token=MARK)
+        assert written.displaced is not None
+        assert written.displaced.late_write() is None
+        editor.write("READ")
+        editor.flush()
+        assert written.displaced.late_write() == b"READme"
+        written.displaced.close()
+        written.displaced.close()
+    assert grounds.left()["README.md"] == "new"
+
+
+def test_a_replaced_file_that_cannot_be_read_any_more_says_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Displaced(-1, "x").late_write() is None
+
+
+# -- refused by the system ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "number", [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EPERM]
+)
+@pytest.mark.parametrize("call", ["open", "write", "fchmod", "fsync"])
+def test_a_refusal_before_the_exchange_changes_nothing(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+) -> None:
+    real = getattr(os, call)
+
+    def refused(*args: object, **more: object) -> object:
+        if call == "open" and args[0] != TEMP:
+            return real(*args, **more)
+        raise OSError(number, "no", str(grounds.outer))
+
+    monkeypatch.setattr(os, call, refused)
+    for act in (replace, lambda r: replace(r, "new", None)):
+        with pytest.raises(WriteFailedError) as caught:
+            act(root)
+        assert str(grounds.outer) not in caught.value.report()
+        assert caught.value.details["errno"] == number
+    assert names(grounds) == ["README.md", "docs", "src"]
+    assert grounds.left()["README.md"] == "readme"
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
+def test_a_refused_exchange_changes_nothing(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", refused)
+    for act in (replace, remove, lambda r: replace(r, "new", None)):
+        with pytest.raises(WriteFailedError):
+            act(root)
+    assert names(grounds) == ["README.md", "docs", "src"]
+    assert grounds.left()["README.md"] == "readme"
+
+
+def test_a_file_that_goes_away_at_that_moment_is_not_made_again(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for act in (replace, remove):
+        save(grounds, "readme")
+        before_exchange(monkeypatch, {1: (grounds.root / "README.md").unlink})
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert names(grounds) == ["docs", "src"]
+
+
+def test_a_file_that_cannot_be_read_is_not_replaced(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: int) -> bytes:
+        raise OSError(errno.EIO, "io")
+
+    monkeypatch.setattr(held.os, "pread", broken)
+    for act in (replace, remove):
+        with pytest.raises(WriteFailedError):
+            act(root)
+    monkeypatch.undo()
+    real = os.open
+
+    def denied(path: str, *args: object, **more: object) -> int:
+        if path == "README.md":
+            raise PermissionError(errno.EACCES, "no")
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(os, "open", denied)
+    with pytest.raises(WriteFailedError):
+        replace(root)
+    monkeypatch.undo()
+    assert grounds.left()["README.md"] == "readme"
+
+
+@pytest.mark.parametrize("call", ["open", "fsync"])
+def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    real = getattr(os, call)
+
+    def refused(*args, **more):
+        folder = args[0] == "." if call == "open" else stat.S_ISDIR(os.fstat(args[0]).st_mode)
+        if folder:
+            raise OSError(errno.EIO, "io")
+        return real(*args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(root._resolver, "open_folder", lambda fd, _: os.dup(fd))
+        patch.setattr(os, call, refused)
+        assert replace(root).outcome == "applied_not_durable"
+        assert remove(root, Expected(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
+        assert replace(root, "new", None).outcome == "applied_not_durable"
+    assert names(grounds) == ["docs", "new", "src"]
+
+
+def test_an_old_text_that_cannot_be_removed_is_told_and_no_failure(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, either: str
+) -> None:
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "io")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refused)
+        written = replace(root, "new", None)
+        assert written.outcome == "applied"
+        assert bool(written.notes) == (either == "rename")
+    (grounds.root / TEMP).unlink(missing_ok=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refused)
+        assert remove(root).outcome == "applied_not_durable"
+    assert grounds.left()["new"] == "new"
+    assert "README.md" not in names(grounds)
+
+
+def test_without_an_exchange_the_file_is_checked_as_late_as_possible(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves = iter(())
+
+    def missing(*_: object) -> None:
+        for text in saves:
+            save(grounds, text)
+        raise OSError(errno.ENOSYS, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", missing)
+    for act in (replace, remove):
+        save(grounds, "readme")
+        saves = iter(["person's"])
+        with pytest.raises(StaleFileError):
+            act(root)
+        assert grounds.left()["README.md"] == "person's"
+        assert names(grounds) == ["README.md", "docs", "src"]
+
+
+def test_a_plain_rename_that_is_refused_changes_nothing(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, either: str
+) -> None:
+    if either == "exchange":
+        pytest.skip("no plain rename is needed")
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EIO, "io")
+
+    monkeypatch.setattr(os, "rename", refused)
+    for act in (replace, remove):
+        with pytest.raises(WriteFailedError):
+            act(root)
+    assert names(grounds) == ["README.md", "docs", "src"]
+
+
+def test_a_call_that_is_stopped_leaves_what_recovery_can_read(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        replace(root)
+    assert names(grounds) == ["README.md", "docs", "src"]
+    monkeypatch.undo()
+    monkeypatch.setattr(atomic, "sync", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        replace(root)
+    assert grounds.left()["README.md"] == "new"
+    assert root.leftover(".", MARK) == b"readme"
+
+
+# -- real pressure ------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_full_disk_changes_nothing(grounds: Grounds) -> None:
+    folder = grounds.outer / "small"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)],
+        check=False,
+        capture_output=True,
+    )
+    if mounted.returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (folder / "README.md").write_text("readme")
+        (folder / "README.md").chmod(0o644)
+        with Root.open(folder) as root:
+            for path, expected in (("README.md", OLD), ("new", None)):
+                with pytest.raises(WriteFailedError) as caught:
+                    root.replace(path, b"x" * (2 << 20), mode=0o644, expected=expected, token=MARK)
+                assert "no space" in caught.value.message
+            subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+            with pytest.raises(WriteFailedError) as caught:
+                replace(root)
+            assert "read-only" in caught.value.message
+        assert os.listdir(folder) == ["README.md"]
+        assert (folder / "README.md").read_text() == "readme"
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+EDITOR = """
+import ctypes, json, os, sys
+target, how, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+fresh, here, exchange = target + "~", -100, 2
+displaced = []
+call = ctypes.CDLL(None).renameat2
+for number in range(rounds):
+    text = f"person {number}\\n"
+    if how == "rename":
+        with open(fresh, "w") as new:
+            new.write(text)
+        os.chmod(fresh, 0o644)
+        # An exchange is a rename that tells what it took the place of.
+        if call(here, fresh.encode(), here, target.encode(), exchange):
+            os.rename(fresh, target)
+        else:
+            with open(fresh) as old:
+                displaced.append(old.read())
+            os.unlink(fresh)
+    else:
+        with open(target, "w") as same:
+            same.write(text)
+    for _ in range(number % 40):
+        os.stat("/")
+with open(sys.argv[4], "w") as answer:
+    json.dump(displaced, answer)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["rename", "in place"])
+def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
+    grounds: Grounds, how: str
+) -> None:
+    """A text of the person is what we started from, what the person replaced, kept, or in place.
+
+    Of saves in place only the last can be told: each of them empties the one before.
+    """
+    rounds = 4_000
+    target = grounds.root / "README.md"
+    save(grounds, "start\n")
+    answer = grounds.outer / "answer"
+    editor = subprocess.Popen(
+        [sys.executable, "-c", EDITOR, str(target), how, str(rounds), str(answer)]
+    )
+    accounted: list[str] = []
+    watched: list[Displaced] = []
+    done = stale = 0
+    with Root.open(grounds.root) as root:
+        while editor.poll() is None:
+            try:
+                now = root.read("README.md", limit=1_000)
+                written = root.replace(
+                    "README.md",
+                    now.data + b"agent\n" if len(now.data) < 500 else b"agent\n",
+                    mode=0o644,
+                    expected=Expected(content_id(now.data), now.mode),
+                    token=f"mark-{done + stale}",
+                )
+            except FilepactError as error:
+                if error.code not in {"STALE_FILE", "READ_ERROR", "NOT_FOUND"}:
+                    raise
+                stale += 1
+                continue
+            done += 1
+            accounted.append(now.data.decode())
+            assert written.displaced is not None
+            watched.append(written.displaced)
+            if len(watched) > 200:
+                accounted.append((watched[0].late_write() or b"").decode())
+                watched.pop(0).close()
+        for displaced in watched:
+            accounted.append((displaced.late_write() or b"").decode())
+            displaced.close()
+    accounted += json.loads(answer.read_text())
+    accounted += grounds.left().values()
+    found = {text.partition("\n")[0] for text in accounted}
+    saved = {f"person {number}" for number in range(rounds if how == "rename" else 0)}
+    assert saved - found == set()
+    assert f"person {rounds - 1}" in found
+    assert done
+    assert stale
+    assert not [name for name in names(grounds) if name.endswith((".tmp", "~"))]
+
+
+def test_the_exchange_is_what_the_kernel_calls_it() -> None:
+    assert EXCHANGE == 2

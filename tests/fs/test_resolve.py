@@ -1,0 +1,366 @@
+"""Where names lead beneath a root, and which are refused: one table for both resolvers."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.errors import FilepactError, PathBlockedError
+from filepact.fs import resolve
+from filepact.fs.form import check_form, check_new_name
+from filepact.fs.kernel import openat2, renameat2
+from filepact.fs.resolve import ComponentWalk, Openat2, choose_resolver
+from filepact.fs.root import Root
+
+if TYPE_CHECKING:
+    from tests.fs.conftest import Grounds
+
+# -- form -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "\0", "README.md\0.txt", "a\nb", "a\x1b[2Jb", "a\x9bb", "a\x7fb", "\ud800", "a/\udcff",
+        "file:///etc/passwd", "FILE:///etc/passwd", "file:/etc/passwd", "File:/etc/passwd",
+        "http://127.0.0.1/x", "vscode-remote://x/y", "C:\\x", "c:/x", "C:", "\\\\server\\share",
+        "\\\\?\\C:\\x", "\\\\.\\pipe\\x", "//?/C:/x", "//./x", "a" * 4_097, "a/" * 2_049,
+        "n" * 256, "a/" + "é" * 128 + "/b",
+    ],
+)  # fmt: skip
+def test_a_path_that_hides_what_it_is_is_refused_by_its_form(path: str) -> None:
+    with pytest.raises(PathBlockedError) as caught:
+        check_form(path)
+    assert caught.value.message.isascii()
+    assert caught.value.message.isprintable()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", ".", "src/main.py", "-rf", "a b.txt", "a'b\".txt", "cafe\u0301.txt", "a;b&c|d.txt",
+        "#x.txt", "100%.txt", "..a", "a..b", "...", "~/x", "$HOME/x", "%2e%2e/x", "*.md", "`id`",
+        " README.md", "n" * 255, "é" * 127, "👩\u200d💻.txt", "\u2025/x", "a:b", "12:30.log",
+    ],
+)  # fmt: skip
+def test_a_plain_path_is_let_pass_as_it_came(path: str) -> None:
+    assert check_form(path) == path
+
+
+@pytest.mark.parametrize(
+    "name", ["READ\u200bME.md", "\U000e0061\U000e0062", "a\u202eb", "a\u2028b", "\ue000"]
+)
+def test_a_new_name_with_characters_that_cannot_be_seen_is_refused(name: str) -> None:
+    with pytest.raises(PathBlockedError):
+        check_new_name(f"src/{name}")
+
+
+@pytest.mark.parametrize("name", ["main.py", "é.txt", "cafe\u0301", "日本語.md", "😀.txt"])
+def test_a_new_name_that_can_be_seen_is_fine(name: str) -> None:
+    check_new_name(name)
+
+
+# -- names ----------------------------------------------------------------------------------
+
+INSIDE = [
+    ("README.md", "README.md", "file"),
+    ("./README.md", "README.md", "file"),
+    ("src/../README.md", "README.md", "file"),
+    ("src//main.py", "src/main.py", "file"),
+    ("src/", "src", "directory"),
+    ("src/.", "src", "directory"),
+    ("", ".", "directory"),
+    (".", ".", "directory"),
+    ("src/..", ".", "directory"),
+    ("...", "...", "missing"),
+    ("~/x", "~/x", "missing"),
+    ("$HOME", "$HOME", "missing"),
+    ("%2e%2e/x", "%2e%2e/x", "missing"),
+    ("..%2foutside", "..%2foutside", "missing"),
+    ("\u2025/x", "\u2025/x", "missing"),
+    ("*.md", "*.md", "missing"),
+    ("src/{main.py,x}", "src/{main.py,x}", "missing"),
+    (" README.md", " README.md", "missing"),
+    ("new/deep/er.txt", "new/deep/er.txt", "missing"),
+    ("new/", "new", "missing"),
+]
+
+
+@pytest.mark.parametrize(("path", "true", "kind"), INSIDE)
+def test_a_name_that_stays_inside_leads_to_its_place(
+    root: Root, path: str, true: str, kind: str
+) -> None:
+    place = root.place(path)
+    assert (place.path, place.kind) == (true, kind)
+
+
+OUTSIDE = [
+    "..", "../outside/secret.txt", "src/../../outside/secret.txt", "src/./.././../outside",
+    "src/../..", "src//..//..//outside//secret.txt", "../root-evil/secret.txt", "../root/README.md",
+    "/", "/etc/passwd", "//etc/passwd", "/proc/self/root/etc/passwd", "/dev/stdin", "/dev/fd/0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_a_name_that_leaves_the_root_is_blocked(root: Root, path: str) -> None:
+    for act in (lambda: root.place(path), lambda: root.read(path, limit=99)):
+        with pytest.raises(PathBlockedError):
+            act()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md/", "README.md/.", "README.md/..", "README.md/x", "missing/../README.md",
+        "missing/../../outside/secret.txt", "src/main.py/../../README.md",
+    ],
+)  # fmt: skip
+def test_what_is_no_folder_is_not_used_as_one(root: Root, path: str) -> None:
+    with pytest.raises(FilepactError) as caught:
+        root.read(path, limit=99)
+    assert caught.value.code in {"NOT_FOUND", "PATH_BLOCKED"}
+
+
+# -- links ----------------------------------------------------------------------------------
+
+LINKS_INSIDE = [
+    ({"inlink": "README.md"}, "inlink", "README.md", "file"),
+    ({"self": "."}, "self/self/self/README.md", "README.md", "file"),
+    ({"src/up": ".."}, "src/up/README.md", "README.md", "file"),
+    ({"d": "src"}, "d/main.py", "src/main.py", "file"),
+    ({"d": "src/"}, "d/main.py", "src/main.py", "file"),
+    ({"d": "./docs/../src"}, "d/../README.md", "README.md", "file"),
+    ({"docs/a": "../src/b", "src/b": "main.py"}, "docs/a", "src/main.py", "file"),
+    ({"new": "src/made.py"}, "new", "src/made.py", "missing"),
+    ({"new": "no/such/made.py"}, "new", "no/such/made.py", "missing"),
+    ({"d": "src"}, "d/new.py", "src/new.py", "missing"),
+]
+
+
+@pytest.mark.parametrize(("links", "path", "true", "kind"), LINKS_INSIDE)
+def test_a_link_that_stays_inside_is_followed(
+    grounds: Grounds, root: Root, links: dict[str, str], path: str, true: str, kind: str
+) -> None:
+    for name, target in links.items():
+        (grounds.root / name).symlink_to(target)
+    place = root.place(path)
+    assert (place.path, place.kind) == (true, kind)
+
+
+LINKS_OUT = [
+    ({"l": "../outside"}, "l/secret.txt"),
+    ({"l": "../outside"}, "l"),
+    ({"l": "../outside/secret.txt"}, "l"),
+    ({"l": "../outside/created.txt"}, "l"),
+    ({"l": "../outside"}, "l/made/new.txt"),
+    ({"l": ".."}, "l/outside/secret.txt"),
+    ({"l": ".."}, "l/root/README.md"),
+    ({"src/l": "../.."}, "src/l/outside/secret.txt"),
+    ({"l": "/etc"}, "l/passwd"),
+    ({"l": "/proc/self"}, "l/environ"),
+    ({"l": "/proc/self/root"}, "l/etc/passwd"),
+    ({"a": "b", "b": "../outside/secret.txt"}, "a"),
+    ({"l": "l"}, "l"),
+    ({"a": "b", "b": "a"}, "a/x"),
+    ({"l": "README.md/"}, "l"),
+    ({"l": "README.md/."}, "l"),
+    ({"l": "gone/../../outside/secret.txt"}, "l"),
+]
+
+
+@pytest.mark.parametrize(("links", "path"), LINKS_OUT)
+def test_a_link_that_leads_out_or_nowhere_is_refused_without_its_target(
+    grounds: Grounds, root: Root, links: dict[str, str], path: str
+) -> None:
+    for name, target in links.items():
+        (grounds.root / name).symlink_to(target)
+    acts = (
+        lambda: root.read(path, limit=99),
+        lambda: root.open_directory(path),
+        lambda: root.place(path),
+    )
+    for act in acts:
+        with pytest.raises(FilepactError) as caught:
+            act()
+        assert caught.value.code in {"PATH_BLOCKED", "NOT_FOUND"}
+        told = caught.value.report()
+        assert str(grounds.outer) not in told
+        assert not any(target in told for target in links.values() if target.startswith("../out"))
+    assert grounds.untouched()
+
+
+def test_an_absolute_link_is_refused_also_when_it_leads_back_inside(
+    grounds: Grounds, root: Root
+) -> None:
+    (grounds.root / "l").symlink_to(grounds.root / "README.md")
+    with pytest.raises(PathBlockedError):
+        root.place("l")
+
+
+@pytest.mark.parametrize(("links", "reached"), [(40, True), (41, False), (50, False)])
+def test_as_many_links_are_followed_as_the_kernel_follows(
+    grounds: Grounds, root: Root, links: int, reached: bool
+) -> None:
+    for number in range(links):
+        target = f"c{number + 1}" if number + 1 < links else "README.md"
+        (grounds.root / f"c{number}").symlink_to(target)
+    if reached:
+        assert root.place("c0").path == "README.md"
+    else:
+        with pytest.raises(PathBlockedError):
+            root.place("c0")
+
+
+def test_a_link_whose_expansion_is_longer_than_any_path_does_not_lead_out(
+    grounds: Grounds, root: Root
+) -> None:
+    folder = grounds.root
+    fd = os.open(folder, os.O_RDONLY)
+    letters = "abcdefghijklmnop"
+    for letter in letters:
+        long = letter * 247
+        os.mkdir(long, dir_fd=fd)
+        os.symlink(long, letter, dir_fd=fd)
+        below = os.open(long, os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = below
+    ups = "/".join([".."] * len(letters))
+    os.symlink(f"{ups}/../outside/secret.txt", "z", dir_fd=fd)
+    os.close(fd)
+    (folder / "notes.txt").symlink_to("/".join(letters) + "/z")
+    assert os.stat(folder / "notes.txt").st_size == len("SECRET")  # the trick itself works
+    with pytest.raises(PathBlockedError):
+        root.read("notes.txt", limit=99)
+    with pytest.raises(PathBlockedError):
+        root.place("/".join(letters) + "/z")
+
+
+# -- the verbs that take canonical paths ------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["../outside", "src/../../outside", "src/..", "/", "a//b", ""])
+def test_no_folder_is_opened_by_a_path_that_is_not_canonical(
+    grounds: Grounds, resolver: str, path: str
+) -> None:
+    chosen = choose_resolver(str(grounds.root), resolver)
+    fd = os.open(grounds.root, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError):
+            chosen.open_folder(fd, path)
+    finally:
+        os.close(fd)
+
+
+def test_no_link_is_followed_by_a_canonical_path(grounds: Grounds, resolver: str) -> None:
+    (grounds.root / "l").symlink_to("src")
+    chosen = choose_resolver(str(grounds.root), resolver)
+    fd = os.open(grounds.root, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError):
+            chosen.open_folder(fd, "l")
+        os.close(chosen.open_folder(fd, "src"))
+    finally:
+        os.close(fd)
+
+
+# -- choosing -------------------------------------------------------------------------------
+
+
+def test_a_filter_that_answers_in_the_kernels_place_is_noticed(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def obedient(directory: int, path: str, flags: int, resolve: int) -> int:
+        return os.open(path, flags, dir_fd=directory)
+
+    monkeypatch.setattr(resolve, "openat2", obedient)
+    with Root.open(grounds.root) as root:
+        assert root.resolver == "walk"
+    with pytest.raises(PathBlockedError):
+        Root.open(grounds.root, resolver="openat2")
+
+
+@pytest.mark.parametrize("number", [1, 38])
+def test_where_the_call_is_refused_the_walk_is_taken(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> int:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(resolve, "openat2", refused)
+    with Root.open(grounds.root) as root:
+        assert root.resolver == "walk"
+        assert root.place("src/main.py").kind == "file"
+
+
+def test_the_probe_needs_a_place_to_write_and_else_gives_way(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(grounds.outer / "missing"))
+    with Root.open(grounds.root) as root:
+        assert root.resolver == "walk"
+
+
+def test_a_rename_that_races_a_step_upwards_is_asked_again(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([BlockingIOError(11, "again"), InterruptedError(4, "signal")])
+
+    def sometimes(*args: int | str) -> int:
+        for error in answers:
+            raise error
+        return openat2(*args)
+
+    fd = os.open(grounds.root, os.O_RDONLY)
+    monkeypatch.setattr(resolve, "openat2", sometimes)
+    found = Openat2(str(grounds.root)).find(fd, "src/main.py")
+    os.close(fd)
+    os.close(found.parent)
+    assert found.path == "src/main.py"
+    assert next(answers, None) is None
+
+
+def test_names_are_put_together_where_the_system_does_not_tell_them(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.readlink
+
+    def without_proc(path: str, **more: int) -> str:
+        if str(path).startswith("/proc/"):
+            raise FileNotFoundError(2, "no proc")
+        return real(path, **more)
+
+    monkeypatch.setattr(os, "readlink", without_proc)
+    (grounds.root / "l").symlink_to("src")
+    with Root.open(grounds.root) as root:
+        assert root.place("l/main.py").path == "src/main.py"
+    with Root.open(grounds.root) as root:
+        root._resolver = Openat2("/somewhere/else")
+        monkeypatch.setattr(os, "readlink", real)
+        assert root.place("l/main.py").path == "src/main.py"
+
+
+def test_folders_that_are_exchanged_all_the_time_are_given_up(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> int:
+        raise OSError(20, "not a directory")
+
+    fd = os.open(grounds.root, os.O_RDONLY)
+    monkeypatch.setattr(os, "open", gone)
+    with pytest.raises(PathBlockedError):
+        ComponentWalk().find(fd, "src/main.py")
+    monkeypatch.undo()
+    os.close(fd)
+
+
+def test_a_nul_never_shortens_a_name_on_its_way_to_the_kernel(grounds: Grounds) -> None:
+    fd = os.open(grounds.root, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError):
+            openat2(fd, "README.md\0.txt", os.O_RDONLY, 8)
+        with pytest.raises(OSError):
+            renameat2(fd, "README.md\0x", "y", 1)
+    finally:
+        os.close(fd)
