@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.domain.policy import BUILT_IN_RULES, Rule, decide, key
+from filepact.domain.policy import BUILT_IN_RULES, Rule, decide, key, suspicion
 
 SECRET = [
     ".env",
@@ -118,3 +118,14 @@ def test_every_built_in_pattern_is_in_key_form() -> None:
             assert key(name) == name
         for piece in (*rule.starts, *rule.ends, *rule.spared_ends, *rule.tails):
             assert piece == piece.lower()
+
+
+@pytest.mark.parametrize("path", [*SECRET, *SHARED, *DISGUISES, ".git/hooks", "plain.txt"])
+@pytest.mark.parametrize("action", ["read", "write"])
+def test_whatever_is_denied_by_its_last_part_is_suspicious(path: str, action: str) -> None:
+    suspicious = suspicion(action, BUILT_IN_RULES)
+    above, _, last = path.rpartition("/")
+    by_itself = decide(path, action).verdict == "deny"
+    by_folder = bool(above) and decide(above, action).verdict == "deny"
+    if by_itself and not by_folder:
+        assert suspicious(last)

@@ -13,9 +13,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["BUILT_IN_RULES", "Action", "Decision", "Rule", "Verdict", "decide", "key"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["BUILT_IN_RULES", "Action", "Decision", "Rule", "Verdict", "decide", "key", "suspicion"]
 
 Action = Literal["read", "list", "write", "create", "delete"]
 Verdict = Literal["allow", "ask", "deny"]
@@ -206,6 +209,25 @@ def key(part: str) -> str:
 def _ignorable(char: str) -> bool:
     """Format and variation characters, which some file systems leave out of comparisons."""
     return unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f" or char == "\u034f"
+
+
+def suspicion(action: Action, rules: tuple[Rule, ...]) -> Callable[[str], bool]:
+    """A quick question about one part of a path: could any rule cover a path that ends in it?
+
+    Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond; only
+    for the others `decide` has to be asked.
+    """
+    named = [rule for rule in rules if action in rule.actions]
+    whole = frozenset().union(*(rule.names | rule.folders for rule in named))
+    whole |= {tail.rpartition("/")[2] for rule in named for tail in rule.tails}
+    starts = tuple(start for rule in named for start in rule.starts)
+    ends = tuple(end for rule in named for end in rule.ends)
+
+    def suspicious(part: str) -> bool:
+        plain = key(part)
+        return plain in whole or plain.startswith(starts) or plain.endswith(ends)
+
+    return suspicious
 
 
 def decide(path: str, action: Action, rules: tuple[Rule, ...] = BUILT_IN_RULES) -> Decision:

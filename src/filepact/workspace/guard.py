@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, WorkspacePath
-from filepact.domain.policy import BUILT_IN_RULES, Decision, decide, key
+from filepact.domain.policy import BUILT_IN_RULES, Decision, decide, suspicion
 from filepact.errors import NotAFileError, NotFoundError, PathBlockedError
 from filepact.fs.resolve import check_form
 
@@ -135,26 +135,19 @@ class Guard:
     def listing(self, root: Root, action: Action) -> Callable[[str, bool], bool]:
         """The question that a walk asks for every entry: may it be seen?
 
-        A walk asks for each folder on its way down, so only the last part of a name is new; the
-        answer for a part is kept, which makes the question cost well under a microsecond.
+        A walk asks for each folder on its way down, so only the last part of a name is new.
         """
-        known: dict[str, bool] = {}
         rules = tuple(rule for rule in self._rules if action in rule.actions)
-        last_parts = {tail.rpartition("/")[2] for rule in rules for tail in rule.tails}
+        suspicious = suspicion(action, rules)
         narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
+        whole = not self._narrowed
 
         def allow(path: str, is_dir: bool) -> bool:
-            name = path.rpartition("/")[2]
-            allowed = known.get(name)
-            if allowed is None:
-                allowed = decide(name, action, rules).verdict != "deny"
-                if key(name) not in last_parts:
-                    known[name] = allowed
-                elif allowed:
-                    allowed = decide(path, action, rules).verdict != "deny"
-            if allowed and self._narrowed:
-                return any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
-            return allowed
+            if suspicious(path.rpartition("/")[2]) and (
+                decide(path, action, rules).verdict == "deny"
+            ):
+                return False
+            return whole or any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
 
         return allow
 
