@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from filepact.tools.edit import edit_file, patch_apply, write_file
+from filepact.tools.edit import edit_file, write_file
+from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
 
 __all__ = ["TOOLS"]

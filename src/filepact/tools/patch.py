@@ -1,0 +1,145 @@
+"""The tool that changes many files at once: patch_apply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from filepact.errors import (
+    InvalidParamsError,
+    PatchAlreadyAppliedError,
+    PatchContextMismatchError,
+    PatchMalformedError,
+)
+from filepact.text.patch import apply, created_text, parse
+from filepact.text.patch import reverse as reversed_patch
+from filepact.tools.edit import DryRun, Expected
+from filepact.tools.registry import tool
+from filepact.workspace.draft import Draft
+
+if TYPE_CHECKING:
+    from filepact.text.edit import EditList
+    from filepact.text.patch import FilePatch
+    from filepact.workspace.draft import Target
+
+__all__ = ["patch_apply"]
+
+
+@tool(title="Apply patch", level="moderate", tier="standard", destructive=True)
+def patch_apply(
+    draft: Draft,
+    patch: Annotated[str, Field(min_length=1, description="Unified diff (`diff -u`, `git diff`).")],
+    path: Annotated[
+        str | None,
+        Field(description="The one file to patch; leave it out when the patch names its files."),
+    ] = None,
+    reverse: Annotated[bool, Field(description="Take the patch back.")] = False,
+    dry_run: DryRun = False,
+    expected_revision: Expected = None,
+) -> str:
+    """Apply a unified diff to one file, or to all files that the diff names, all or none.
+
+    Every context line is checked.
+    """
+    draft.dry_run = dry_run
+    patches = [reversed_patch(one) if reverse else one for one in parse(patch)]
+    if path is not None and len(patches) > 1:
+        raise InvalidParamsError(
+            f"the patch changes {len(patches)} files, but path names one",
+            hint="Leave path out; the patch names its files.",
+        )
+    if expected_revision is not None and len(patches) > 1:
+        raise InvalidParamsError("expected_revision goes with a patch of one file")
+    steps = [_sides(one, path) for one in patches]
+    names = list(dict.fromkeys(name for step in steps for name in step if name is not None))
+    if len(patches) == 1 and len(names) == 1:
+        targets = {names[0]: draft.open(names[0], expected_revision=expected_revision)}
+    else:
+        targets = dict(zip(names, draft.open_all(names), strict=True))
+    used: set[str] = set()
+    for one, step in zip(patches, steps, strict=True):
+        for name in {name for name in step if name is not None}:
+            if name in used:
+                raise PatchMalformedError(
+                    f"the patch changes {name} twice", hint="Send one part for each file."
+                )
+            used.add(name)
+        _apply_one(draft, one, step, targets)
+    hunks = sum(len(one.hunks) for one in patches)
+    shown = ", ".join(targets[name].spot.shown for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    verb = "take back" if reverse else "apply"
+    return f"{verb} a patch of {hunks} {'hunk' if hunks == 1 else 'hunks'} to {shown}{more}"
+
+
+def _sides(patch: FilePatch, path: str | None) -> tuple[str | None, str | None]:
+    """The names before and after; None on a side where the file does not exist."""
+    if path is not None:
+        return (None if patch.creates else path, None if patch.deletes else path)
+    if patch.old_path is None and patch.new_path is None:
+        raise InvalidParamsError(
+            "the patch does not name its file",
+            hint="Send the file's name as path, or put ---/+++ lines into the patch.",
+        )
+    old = None if patch.creates else patch.old_path or patch.new_path
+    new = None if patch.deletes else patch.new_path or patch.old_path
+    if old is not None and new is not None and not patch.renames:
+        # `diff -u file.orig file` names two files and means one: the new name is the target.
+        old = new
+    return old, new
+
+
+def _apply_one(
+    draft: Draft,
+    patch: FilePatch,
+    step: tuple[str | None, str | None],
+    targets: dict[str, Target],
+) -> None:
+    """Put what one part of a patch does into the draft."""
+    old, new = step
+    if old is None:
+        if new is not None:
+            _create(draft, patch, targets[new])
+        return
+    source = targets[old]
+
+    def make(text: str) -> EditList:
+        return apply(text, patch, name=source.spot.shown).edits
+
+    if new is None:
+        draft.delete(source, emptied_by=make)
+        return
+    if new == old:
+        if patch.hunks:
+            draft.edit(source, make)
+    else:
+        draft.move(source, targets[new], make if patch.hunks else None)
+    if patch.new_mode is not None and source.document is not None:
+        mode = _executable(source.document.revision.mode, like=patch.new_mode)
+        draft.set_mode(targets[new], mode)
+
+
+def _executable(mode: int, *, like: int) -> int:
+    """A mode with the right to execute as in a patch, which knows no other permission.
+
+    Whoever may read the file may execute it then, so a private file stays private.
+    """
+    return mode | (mode & 0o444) >> 2 if like & 0o100 else mode & ~0o111
+
+
+def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
+    text = created_text(patch)
+    if target.document is not None:
+        if target.document.text == text:
+            raise PatchAlreadyAppliedError(
+                f"{target.spot.shown}: already holds what the patch would make of it",
+                hint="Nothing has to be done.",
+            )
+        raise PatchContextMismatchError(
+            f"{target.spot.shown}: the patch creates this file, but it exists",
+            hint="Send a patch against what the file holds.",
+        )
+    draft.write(target, text)
+    if patch.new_mode is not None:
+        draft.set_mode(target, _executable(target.spot.root.new_mode, like=patch.new_mode))
