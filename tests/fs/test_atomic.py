@@ -488,9 +488,20 @@ def test_an_old_text_that_cannot_be_removed_is_told_and_no_failure(
     (grounds.root / TEMP).unlink(missing_ok=True)
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", refused)
-        assert remove(root).outcome == "applied_not_durable"
+        removed = remove(root)
+        assert removed.outcome == "applied_not_durable"
+        assert TEMP in " ".join(removed.notes)
     assert grounds.left()["new"] == "new"
     assert "README.md" not in names(grounds)
+    (grounds.root / TEMP).unlink()
+    save(grounds, "readme")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", refused)
+        replaced = replace(root)
+    if either == "exchange":
+        assert replaced.outcome == "applied_not_durable"
+        assert TEMP in " ".join(replaced.notes)
+    assert grounds.left()["README.md"] == "new"
 
 
 def test_without_an_exchange_the_file_is_checked_as_late_as_possible(

@@ -48,6 +48,8 @@ _NO_EXCHANGE = (
     "overwritten"
 )
 
+_LEFT = "the old text could not be removed and is still there as {}"
+
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -134,6 +136,7 @@ def replace(
     # Only the old file: what could not be put aside is somebody's, and stays.
     if _leads_to(parent, temp, old) and not _discard(parent, temp):
         outcome = "applied_not_durable"
+        notes += (_LEFT.format(temp),)
     return Written(outcome, Displaced(old, expected.content), notes)
 
 
@@ -155,7 +158,9 @@ def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str
         os.close(old)
         raise
     if not _discard(parent, temp):
-        outcome = "applied_not_durable"
+        return Written(
+            "applied_not_durable", Displaced(old, expected.content), (_LEFT.format(temp),)
+        )
     return Written(outcome, Displaced(old, expected.content))
 
 

@@ -27,7 +27,15 @@ from filepact.errors import (
 )
 from filepact.fs import atomic
 from filepact.fs.atomic import Displaced, Expected, Written
-from filepact.fs.place import Contents, Place, check_regular, kind_of, read_umask, unreadable
+from filepact.fs.place import (
+    Contents,
+    Place,
+    check_regular,
+    kind_of,
+    read_umask,
+    unreadable,
+    write_failed,
+)
 from filepact.fs.reading import open_regular, read_whole
 from filepact.fs.resolve import check_new_name, choose_resolver
 
@@ -344,7 +352,7 @@ class Root:
                     hint="Nothing was changed. Look at the tree again.",
                     path=path,
                 ) from None
-            raise unreadable(error, path) from None
+            raise write_failed(error, path) from None
         try:
             yield parent, name
         finally:
