@@ -677,3 +677,39 @@ def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
 
 def test_the_exchange_is_what_the_kernel_calls_it() -> None:
     assert EXCHANGE == 2
+
+
+def test_what_cannot_be_looked_at_is_not_taken_for_what_was_expected(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise OSError(errno.EIO, "io")
+
+    parent = os.open(grounds.root, os.O_RDONLY)
+    target = os.open("README.md", os.O_RDONLY, dir_fd=parent)
+    ours = held.Pristine(os.fstat(target), OLD.content)
+    try:
+        assert ours.still(parent, "README.md", target)
+        assert held.is_unchanged(parent, "README.md", target, OLD)
+        monkeypatch.setattr(held, "digest", broken)
+        assert not ours.still(parent, "README.md", target)
+        assert not held.is_unchanged(parent, "README.md", target, OLD)
+    finally:
+        os.close(target)
+        os.close(parent)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
+def test_a_folder_that_may_not_be_written_is_told_as_a_refused_write(
+    grounds: Grounds, root: Root
+) -> None:
+    grounds.root.chmod(0o555)
+    try:
+        for act in (replace, remove, lambda r: replace(r, "new", None)):
+            with pytest.raises(WriteFailedError) as caught:
+                act(root)
+            assert "permission denied" in caught.value.message
+            assert str(grounds.outer) not in caught.value.report()
+    finally:
+        grounds.root.chmod(0o755)
+    assert grounds.left()["README.md"] == "readme"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -364,3 +365,36 @@ def test_a_nul_never_shortens_a_name_on_its_way_to_the_kernel(grounds: Grounds) 
             renameat2(fd, "README.md\0x", "y", 1)
     finally:
         os.close(fd)
+
+
+def test_where_there_are_no_such_calls_they_are_reported_as_missing(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fd = os.open(grounds.root, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError) as caught:
+            renameat2(fd, "README.md", "x", 1 << 20)  # A flag that no system knows.
+        assert caught.value.errno == errno.ENOSYS
+        monkeypatch.setattr("sys.platform", "darwin")
+        for act in (
+            lambda: openat2(fd, "README.md", os.O_RDONLY, 8),
+            lambda: renameat2(fd, "README.md", "x", 1),
+        ):
+            with pytest.raises(OSError) as caught:
+                act()
+            assert caught.value.errno == errno.ENOSYS
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not stop root")
+@pytest.mark.parametrize("path", ["src/main.py", "src/new/x"])
+def test_a_folder_that_may_not_be_entered_is_told(grounds: Grounds, root: Root, path: str) -> None:
+    (grounds.root / "src").chmod(0)
+    try:
+        with pytest.raises(FilepactError) as caught:
+            root.place(path)
+        assert caught.value.code == "READ_ERROR"
+        assert str(grounds.outer) not in caught.value.report()
+    finally:
+        (grounds.root / "src").chmod(0o755)
