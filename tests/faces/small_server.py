@@ -127,7 +127,9 @@ def counted_sessions():
     return lambda actor: Session(f"s{next(names)}", actor)
 
 
-def start(engine, *, pipes=None, narrow=lambda _folders: None, session_factory=None) -> None:
+def start(
+    engine, *, pipes=None, narrow=lambda _folders: None, session_factory=None, direct=True
+) -> None:
     serve(
         Toolbox(TOOLS, engine),
         name="small",
@@ -136,6 +138,7 @@ def start(engine, *, pipes=None, narrow=lambda _folders: None, session_factory=N
         session_factory=session_factory or counted_sessions(),
         narrow=narrow,
         pipes=pipes,
+        direct=direct,
     )
 
 

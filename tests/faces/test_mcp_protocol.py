@@ -8,15 +8,13 @@ import os
 import signal
 import threading
 from base64 import b64decode
-from queue import Queue
 
-import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.domain.operation import Session
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
+from filepact.faces.mcp.folders import folder_of_uri
 from filepact.faces.mcp.lines import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -26,26 +24,16 @@ from filepact.faces.mcp.lines import (
     LineReader,
     Refusal,
 )
-from filepact.faces.mcp.opening import Opening, describe_tool
-from filepact.faces.mcp.server import Service, folder_of_uri, run
-from filepact.faces.mcp.wire import Wire, standard_pipes
+from filepact.faces.mcp.wire import standard_pipes
 from filepact.tools.registry import Toolbox
-
-VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
-CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
-SERVER_KEY = "io.modelcontextprotocol/serverInfo"
-CLIENT = {"name": "tester", "version": "7"}
-
-
-def modern(**params) -> dict:
-    meta = {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}, CLIENT_KEY: CLIENT}
-    return {**params, "_meta": meta | params.get("_meta", {})}
-
-
-def handshake(**changes) -> dict:
-    return {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT} | changes
-
+from tests.faces.envelopes import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    SERVER_KEY,
+    VERSION_KEY,
+    handshake,
+    modern,
+)
 
 # -- the two eras ---------------------------------------------------------------------------
 
@@ -98,118 +86,6 @@ def test_a_method_that_is_not_served_is_said_to_be_missing(client, method):
 def test_a_call_before_the_handshake_is_refused(client):
     refused = client.ask("tools/call", {"name": "read", "arguments": {"path": "a"}})
     assert refused["error"]["code"] == INVALID_PARAMS
-
-
-# -- what is answered early is what the package would answer ----------------------------------
-
-
-class Mute(Opening):
-    """Leaves everything to the package."""
-
-    def answer(self, message):  # noqa: ARG002 - that is the point
-        return None
-
-
-@pytest.fixture
-def package(in_thread, small, engine):
-    """A client whose every question the protocol package answers."""
-    listed = [describe_tool(one) for one in small.TOOLS]
-    facts = {"name": "small", "version": "1.2", "instructions": "Be gentle."}
-
-    def work(pipes) -> None:
-        wire = Wire(*pipes, Mute(**facts, tools=listed))
-        wire.start()
-
-        async def main() -> None:
-            service = Service(
-                Toolbox(small.TOOLS, engine),
-                listed,
-                session_factory=lambda actor: Session("s", actor),
-                narrow=lambda _folders: None,
-            )
-            await run(wire, service, **facts)
-
-        anyio.run(main)
-        wire.close()
-
-    return in_thread(work), Opening(**facts, tools=listed)
-
-
-# fmt: off
-OPENINGS = [
-    [("initialize", handshake())],
-    [("initialize", handshake(protocolVersion="2024-11-05"))],
-    [("initialize", handshake(protocolVersion="2026-07-28"))],
-    [("initialize", handshake(protocolVersion=""))],
-    [("initialize", handshake(capabilities={"roots": {"listChanged": True}, "sampling": {}}))],
-    [("initialize", handshake(capabilities={"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}}))],
-    [("initialize", handshake(capabilities={"extensions": {"x/ui": {"mimeTypes": ["text/html"]}}, "experimental": {"y": {"z": 1}}}))],
-    [("initialize", handshake(capabilities={"tasks": {"list": {}, "cancel": {}}, "unheard-of": {"of": {}}}))],
-    [("initialize", handshake(clientInfo={"name": "", "version": "", "title": "T", "websiteUrl": "https://x.example"}))],
-    [("initialize", handshake()), ("tools/list", None), ("ping", None), ("tools/list", {}), ("ping", {"_meta": {}})],
-    [("initialize", handshake()), ("tools/list", {"_meta": {"progressToken": 3}})],
-    [("server/discover", modern()), ("tools/list", modern()), ("server/discover", modern())],
-    [("tools/list", modern()), ("server/discover", modern())],
-    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {"roots": {}, "elicitation": {}}}})],
-]
-LEFT_ALONE = [
-    [("initialize", None)],
-    [("initialize", {})],
-    [("initialize", handshake(protocolVersion=5))],
-    [("initialize", handshake(capabilities=[]))],
-    [("initialize", handshake(capabilities={"roots": True}))],
-    [("initialize", handshake(capabilities={"roots": {"listChanged": "perhaps"}}))],
-    [("initialize", handshake(capabilities={"sampling": {"tools": 5}}))],
-    [("initialize", handshake(capabilities={"extensions": {"x/ui": 5}}))],
-    [("initialize", handshake(clientInfo={"name": "x"}))],
-    [("initialize", handshake(clientInfo={"name": "x", "version": 5}))],
-    [("initialize", handshake(clientInfo=None))],
-    [("tools/list", None)],
-    [("ping", None)],
-    [("server/discover", None)],
-    [("server/discover", modern(_meta={VERSION_KEY: "2031-01-01"}))],
-    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28"}})],
-    [("server/discover", modern(_meta={CLIENT_KEY: "x"}))],
-    [("server/discover", {"_meta": 5})],
-]
-LATER = [
-    [("initialize", handshake()), ("tools/list", {"cursor": "x"})],
-    [("initialize", handshake()), ("tools/list", modern())],
-    [("initialize", handshake()), ("tools/call", {"name": "read", "arguments": {"path": "a"}})],
-    [("initialize", handshake()), ("initialize", handshake())],
-    [("server/discover", modern()), ("ping", modern())],
-    [("server/discover", modern()), ("tools/list", modern(cursor="x"))],
-    [("server/discover", modern()), ("tools/list", None)],
-    [("server/discover", modern()), ("initialize", handshake())],
-]
-# fmt: on
-
-
-@pytest.mark.parametrize("questions", OPENINGS)
-def test_the_opening_answers_as_the_package_does(package, questions):
-    client, opening = package
-    for method, params in questions:
-        said = client.ask(method, params)["result"]
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        assert opening.answer(message) == said
-
-
-@pytest.mark.parametrize("questions", LEFT_ALONE + LATER)
-def test_what_is_out_of_the_ordinary_is_left_to_the_package(package, questions):
-    client, opening = package
-    said = {}
-    for method, params in questions:
-        said = client.ask(method, params)
-        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = opening.answer(message)
-    assert answer is None
-    assert said
-
-
-def test_notifications_and_answers_are_not_for_the_opening(package):
-    _, opening = package
-    assert opening.answer({"jsonrpc": "2.0", "method": "ping"}) is None
-    assert opening.answer({"jsonrpc": "2.0", "id": 1, "result": {}}) is None
 
 
 def test_every_question_is_answered_once(program):
@@ -420,14 +296,14 @@ def narrowed():
 
 
 @pytest.fixture
-def rooted(in_thread, small, engine, narrowed):
+def rooted(in_thread, small, engine, narrowed, direct):
     """A client whose folders are recorded; one of them makes the server say something."""
 
     def narrow(folders):
         narrowed.append(list(folders))
         return "a folder is outside" if "/outside" in folders else None
 
-    return in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow))
+    return in_thread(lambda pipes: small.start(engine, pipes=pipes, narrow=narrow, direct=direct))
 
 
 def tell_folders(client, *uris) -> None:
@@ -621,41 +497,7 @@ def test_no_bytes_break_the_reader(data):
         json.dumps(item.reply if isinstance(item, Refusal) else item)
 
 
-# -- the wire by itself -----------------------------------------------------------------------
-
-
-def test_what_was_answered_early_is_not_answered_again(small):
-    listed = [describe_tool(one) for one in small.TOOLS]
-    opening = Opening(name="small", version="1", instructions="", tools=listed)
-    server_in, to_server = os.pipe()
-    from_server, server_out = os.pipe()
-    wire = Wire(server_in, server_out, opening)
-    wire.start()
-    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": handshake()}
-    second = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "read"}}
-    for message in (first, second):
-        os.write(to_server, json.dumps(message).encode() + b"\n")
-    os.write(to_server, b'{"half')
-    os.close(to_server)
-    with open(from_server, "rb") as answers:
-        assert json.loads(answers.readline())["result"]["serverInfo"]["name"] == "small"
-        assert json.loads(answers.readline())["error"]["code"] == PARSE_ERROR
-        received: Queue = Queue()
-        wire.attach(received.put)
-        assert [received.get(timeout=30) for _ in range(3)] == [first, second, None]
-        wire.send({"jsonrpc": "2.0", "id": 7, "method": "roots/list"})
-        wire.send({"jsonrpc": "2.0", "id": 2, "result": {"n": 2}})
-        wire.send({"jsonrpc": "2.0", "id": 1, "result": {"dropped": True}})
-        wire.send({"jsonrpc": "2.0", "id": 1, "result": {"n": 1}})
-        wire.close()
-        os.close(server_out)
-        sent = [json.loads(line) for line in answers]
-    assert [one.get("method") or one["result"] for one in sent] == [
-        "roots/list",
-        {"n": 2},
-        {"n": 1},
-    ]
-    os.close(server_in)
+# -- the pipes ----------------------------------------------------------------------------------
 
 
 def test_input_that_cannot_be_read_is_the_end(small, engine):

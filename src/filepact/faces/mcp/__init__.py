@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, contextmanager
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.tools.registry import Toolbox
@@ -17,6 +20,8 @@ __all__ = ["INSTRUCTIONS_LIMIT", "serve"]
 
 INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
+
+_GRACE = 1.5  # seconds for calls in flight when the client closes its end
 
 
 def serve(
@@ -28,6 +33,7 @@ def serve(
     session_factory: Callable[[Actor], Session],
     narrow: Callable[[Sequence[str]], str | None],
     pipes: tuple[int, int] | None = None,
+    direct: bool = True,
 ) -> None:
     """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
 
@@ -43,6 +49,8 @@ def serve(
         narrow: Told the folders of a client that has some, as absolute paths; may only narrow what
             was configured.  Answers a sentence for the log, or None.
         pipes: Descriptors to read from and write to; standard input and output if None.
+        direct: Whether ordinary requests are dealt with directly; if not, the protocol package
+            has them all, which is slower and must make no other difference.
 
     Raises:
         ValueError: The instructions are too long.
@@ -52,24 +60,48 @@ def serve(
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
     )
-    from filepact.faces.mcp.opening import Opening, describe_tool  # noqa: PLC0415
+    from filepact.faces.mcp.connection import Connection  # noqa: PLC0415
+    from filepact.faces.mcp.ordinary import ServerFacts, describe_tool  # noqa: PLC0415
     from filepact.faces.mcp.wire import Wire, standard_pipes  # noqa: PLC0415
 
-    tools = [describe_tool(tool) for tool in toolbox.tools]
-    opening = Opening(name=name, version=version, instructions=instructions, tools=tools)
+    facts = ServerFacts(
+        name=name,
+        version=version,
+        instructions=instructions,
+        tools=[describe_tool(tool) for tool in toolbox.tools],
+    )
+    patience: SimpleQueue[float] = SimpleQueue()  # seconds left for calls, from whoever ends it
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
-        wire = Wire(source, sink, opening)
-        wire.start()
+        stack.enter_context(_signals(lambda: patience.put(0)))
+        wire = Wire(source, sink)
         stack.callback(wire.close)
+        connection = Connection(
+            toolbox,
+            facts,
+            wire.send,
+            session_factory=session_factory,
+            narrow=narrow,
+            direct=direct,
+        )
+        wire.start(
+            connection.receive, ended=lambda: patience.put(_GRACE), lost=lambda: patience.put(0)
+        )
+        connection.finish(patience.get())
 
-        # Half a second of imports: the wire answers meanwhile.
-        import anyio  # noqa: PLC0415
 
-        from filepact.faces.mcp.server import Service, run  # noqa: PLC0415
-
-        async def main() -> None:
-            service = Service(toolbox, tools, session_factory=session_factory, narrow=narrow)
-            await run(wire, service, name=name, version=version, instructions=instructions)
-
-        anyio.run(main)
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT stop the server; ``stop`` must be safe at any moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, lambda *_: stop())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.lines import LineReader, Refusal, request_id
+from filepact.faces.mcp.lines import LineReader, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.faces.mcp.lines import Message, RequestId
-    from filepact.faces.mcp.opening import Opening
+    from filepact.faces.mcp.lines import Message
 
 __all__ = ["Wire", "standard_pipes"]
 
@@ -52,63 +51,64 @@ class Wire:
     Args:
         source: Descriptor to read from.
         sink: Descriptor to write to.
-        opening: Answers what is asked before `attach`.
     """
 
-    def __init__(self, source: int, sink: int, opening: Opening) -> None:
+    def __init__(self, source: int, sink: int) -> None:
         self._source = source
         self._sink = sink
-        self._opening = opening
         self._outgoing: SimpleQueue[Message | None] = SimpleQueue()
-        self._answered: set[RequestId] = set()
-        self._lock = threading.Lock()
-        self._early: list[Message | None] = []
-        self._receive: Callable[[Message | None], None] | None = None
-        self._writer = threading.Thread(target=self._write, name="mcp-writer", daemon=True)
-        self._reader = threading.Thread(target=self._read, name="mcp-reader", daemon=True)
+        self._writer: threading.Thread | None = None
 
-    def start(self) -> None:
-        """Begin to read, and to answer what the opening can answer."""
-        self._writer.start()
-        self._reader.start()
+    def start(
+        self,
+        receive: Callable[[Message], None],
+        *,
+        ended: Callable[[], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """Begin to read and write.
 
-    def attach(self, receive: Callable[[Message | None], None]) -> None:
-        """Hand over every message so far and from now on, in order; None is the end.
-
-        ``receive`` is called in the wire's own threads and must not block.  It may be told of
-        the end twice: when nothing more can be read, and when nothing more can be sent.
+        Args:
+            receive: Takes each message, in order, in the reading thread.
+            ended: Called after the last message, in the reading thread.
+            lost: Called when the client takes no more answers, in the writing thread.
         """
-        with self._lock:
-            for message in self._early:
-                receive(message)
-            self._early.clear()
-            self._receive = receive
+        self._writer = threading.Thread(
+            target=self._write, args=(lost,), name="mcp-writer", daemon=True
+        )
+        self._writer.start()
+        threading.Thread(
+            target=self._read, args=(receive, ended), name="mcp-reader", daemon=True
+        ).start()
 
     def send(self, message: Message) -> None:
-        """Send a message, unless it answers what the opening has answered."""
-        if self._answered and "method" not in message:
-            with self._lock:
-                answered = message.get("id")
-                if answered in self._answered:
-                    self._answered.discard(answered)
-                    return
+        """Send a message, after those before it; from any thread, without waiting."""
         self._outgoing.put(message)
 
     def close(self) -> None:
         """Wait until everything is sent, if the client takes it."""
         self._outgoing.put(None)
-        self._writer.join(_LAST_WRITE)
+        if self._writer is not None:
+            self._writer.join(_LAST_WRITE)
 
     # -- reading --------------------------------------------------------------------------
 
-    def _read(self) -> None:
+    def _read(self, receive: Callable[[Message], None], ended: Callable[[], None]) -> None:
+        def take(item: Message | Refusal) -> None:
+            if isinstance(item, Refusal):
+                self.send(item.reply)
+            else:
+                receive(item)
+
         lines = LineReader()
-        while data := self._next_bytes():
-            for item in lines.feed(data):
-                self._take(item)
-        for item in lines.end():
-            self._take(item)
-        self._hand_over(None)
+        try:
+            while data := self._next_bytes():
+                for item in lines.feed(data):
+                    take(item)
+            for item in lines.end():
+                take(item)
+        finally:
+            ended()
 
     def _next_bytes(self) -> bytes:
         while True:
@@ -120,29 +120,9 @@ class Wire:
             except OSError:
                 return b""
 
-    def _take(self, item: Message | Refusal) -> None:
-        if isinstance(item, Refusal):
-            self._outgoing.put(item.reply)
-            return
-        if self._receive is None:
-            result = self._opening.answer(item)
-            wanted = request_id(item)
-            if result is not None and wanted is not None:
-                with self._lock:
-                    self._answered.add(wanted)
-                self._outgoing.put({"jsonrpc": "2.0", "id": wanted, "result": result})
-        self._hand_over(item)
-
-    def _hand_over(self, message: Message | None) -> None:
-        with self._lock:
-            if self._receive is None:
-                self._early.append(message)
-            else:
-                self._receive(message)
-
     # -- writing --------------------------------------------------------------------------
 
-    def _write(self) -> None:
+    def _write(self, lost: Callable[[], None]) -> None:
         while (message := self._outgoing.get()) is not None:
             text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
             # A lone surrogate becomes \udcxx, which is how JSON spells it.
@@ -154,5 +134,5 @@ class Wire:
                     select.select([], [self._sink], [])
                 except OSError:
                     # Who takes no answers has left; there is nothing more to hear from it.
-                    self._hand_over(None)
+                    lost()
                     return

@@ -1,0 +1,92 @@
+"""One client: what the conversation decides about its messages is done here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.faces.mcp.aside import Aside
+from filepact.faces.mcp.conversation import (
+    Answer,
+    AskFolders,
+    Cancel,
+    CarryOut,
+    Conversation,
+    FoldersTold,
+    PassOn,
+)
+from filepact.faces.mcp.flights import Flights
+from filepact.faces.mcp.folders import Folders
+from filepact.faces.mcp.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.aside import Attach
+    from filepact.faces.mcp.lines import Message
+    from filepact.faces.mcp.ordinary import ServerFacts
+    from filepact.tools.registry import Toolbox
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """Everything that is kept for one client.
+
+    Args:
+        send: Takes what the client is to get; must not block.
+        session_factory: Makes the session of an actor; asked once for each.
+        narrow: Told the client's folders; answers what a person should know of it, if anything.
+        direct: Whether ordinary requests are dealt with without the protocol package.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        facts: ServerFacts,
+        send: Callable[[Message], None],
+        *,
+        session_factory: Callable[[Actor], Session],
+        narrow: Callable[[Sequence[str]], str | None],
+        direct: bool = True,
+    ) -> None:
+        self._send = send
+        self._conversation = Conversation(facts, direct=direct)
+        self._folders = Folders(narrow)
+        service = Service(toolbox, session_factory=session_factory, folders=self._folders)
+        self._flights = Flights(service, facts, send)
+
+        def run_package(attach: Attach) -> None:
+            from filepact.faces.mcp.package import run  # noqa: PLC0415 - half a second of imports
+
+            run(attach, send, service=service, facts=facts)
+
+        self._aside = Aside(run_package, send)
+
+    def receive(self, message: Message) -> None:
+        """Take the next message; waits only while too many calls do."""
+        for step in self._conversation.take(message):
+            match step:
+                case Answer(answer):
+                    self._send(answer)
+                case CarryOut():
+                    self._flights.begin(step)
+                case Cancel(wanted):
+                    self._flights.cancel(wanted)
+                case AskFolders(question):
+                    self._folders.asked()
+                    self._send(question)
+                case FoldersTold(answer):
+                    self._folders.told(answer)
+                case PassOn(passed):
+                    self._aside.give(passed)
+
+    def finish(self, patience: float) -> None:
+        """Come to an end: nothing runs any more when this returns.
+
+        Args:
+            patience: Seconds that calls in flight may still take before they are cancelled.
+        """
+        self._aside.end(patience)
+        self._flights.finish(patience)
+        self._aside.join()

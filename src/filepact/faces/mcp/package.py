@@ -1,0 +1,215 @@
+"""The protocol package's server, for the messages that are out of the ordinary.
+
+Runs in a thread of its own, with its own event loop; importing this module takes half a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Self
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from filepact.faces.mcp.aside import End
+from filepact.faces.mcp.conversation import REPLAYED, actor_named
+from filepact.faces.mcp.flights import WORKERS, throttled
+from filepact.faces.mcp.lines import Refusal, request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from anyio.streams.memory import MemoryObjectSendStream
+    from mcp.server.context import ServerRequestContext
+
+    from filepact.domain.operation import Actor
+    from filepact.faces.mcp.aside import Attach
+    from filepact.faces.mcp.lines import Message, RequestId
+    from filepact.faces.mcp.ordinary import ServerFacts
+    from filepact.faces.mcp.service import Service
+    from filepact.tools.registry import Outcome
+
+__all__ = ["run"]
+
+
+def run(
+    attach: Attach, send: Callable[[Message], None], *, service: Service, facts: ServerFacts
+) -> None:
+    """Serve what `attach` hands over, until it hands over the end.
+
+    Args:
+        attach: Given a function that takes each message and, at last, the end.
+        send: Takes what the client is to get; must not block.
+        service: Carries out calls.
+        facts: What the server says of itself.
+    """
+    anyio.run(_serve, attach, send, service, facts)
+
+
+async def _serve(
+    attach: Attach, send: Callable[[Message], None], service: Service, facts: ServerFacts
+) -> None:
+    handlers = _Handlers(service, facts)
+    server: Server[Any] = Server(
+        facts.name,
+        version=facts.version,
+        instructions=facts.instructions,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+    )
+    server.middleware.clear()  # spans for a tracer that nobody has set up
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
+    loop = asyncio.get_running_loop()
+    async with anyio.create_task_group() as group, to_server:
+        link = _Link(send, to_server, spawn=group.start_soon)
+
+        def take(item: Message | End) -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(link.receive, item)
+
+        attach(take)
+        await server.run(from_client, link, server.create_initialization_options())
+        group.cancel_scope.cancel()
+
+
+class _Handlers:
+    """What the package asks us for."""
+
+    def __init__(self, service: Service, facts: ServerFacts) -> None:
+        self._service = service
+        self._listed = types.ListToolsResult(
+            tools=[types.Tool.model_validate(one) for one in facts.tools]
+        )
+        self._workers = anyio.CapacityLimiter(WORKERS)
+
+    async def list_tools(
+        self, _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return self._listed
+
+    async def call_tool(
+        self, ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        cancelled = False
+
+        async def watch() -> None:
+            nonlocal cancelled
+            try:
+                await anyio.sleep_forever()
+            finally:
+                cancelled = True
+
+        def work() -> Outcome | Refusal:
+            return self._service.call(
+                params.name,
+                params.arguments or {},
+                actor=_actor(ctx),
+                cancelled=lambda: cancelled,
+                progress=_progress_reporter(ctx),
+            )
+
+        # A cancelled call is told so, and waited for: a change is never left half done.
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            try:
+                outcome = await anyio.to_thread.run_sync(work, limiter=self._workers)
+            finally:
+                group.cancel_scope.cancel()
+        if isinstance(outcome, Refusal):
+            raise MCPError(outcome.code, outcome.reason)
+        return types.CallToolResult(
+            content=[types.TextContent(text=outcome.text)],
+            structured_content=outcome.receipt,
+            is_error=outcome.failed,
+        )
+
+
+def _actor(ctx: ServerRequestContext[Any]) -> Actor:
+    params = ctx.session.client_params
+    if params is None:
+        return actor_named(None)
+    return actor_named({"name": params.client_info.name, "version": params.client_info.version})
+
+
+def _progress_reporter(ctx: ServerRequestContext[Any]) -> Callable[[int, str], None]:
+    """Tells the client how far a call is, from the worker's thread."""
+    if ctx.meta is None or ctx.meta.get("progress_token") is None:
+        return lambda _done, _what: None
+
+    def tell(done: int, what: str) -> None:
+        anyio.from_thread.run(ctx.session.report_progress, done, None, what)
+
+    return throttled(tell)
+
+
+class _Link:
+    """The server's two streams, as the rest of the program sees them; in the event loop only."""
+
+    def __init__(
+        self,
+        send: Callable[[Message], None],
+        to_server: MemoryObjectSendStream[SessionMessage | Exception],
+        *,
+        spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
+    ) -> None:
+        self._send = send
+        self._to_server = to_server
+        self._spawn = spawn
+        self._open: set[RequestId] = set()
+        self._end: End | None = None
+        self._idle = anyio.Event()
+
+    def receive(self, item: Message | End) -> None:
+        """Take a message for the server, or learn that there will be no more."""
+        if isinstance(item, End):
+            self._end = item
+            self._spawn(self._hang_up)
+            return
+        wanted = request_id(item)
+        if wanted is not None:
+            self._open.add(wanted)
+        elif item["method"] == "notifications/cancelled":
+            # What is cancelled is never answered, so nobody has to wait for it.
+            self._settle((item.get("params") or {}).get("requestId"))
+        with suppress(anyio.BrokenResourceError, ValidationError):
+            typed = types.jsonrpc_message_adapter.validate_python(item, by_name=False)
+            self._to_server.send_nowait(SessionMessage(typed))
+
+    async def _hang_up(self) -> None:
+        """Let calls in flight be answered for a moment: some clients pipe a script and close."""
+        if self._open and self._end is not None:
+            with anyio.move_on_after(self._end.patience):
+                await self._idle.wait()
+        self._to_server.close()
+
+    def _settle(self, answered: object) -> None:
+        if isinstance(answered, int | str):
+            self._open.discard(answered)
+        if self._end is not None and not self._open:
+            self._idle.set()
+
+    # -- what the server writes to ---------------------------------------------------------
+
+    async def send(self, item: SessionMessage, /) -> None:
+        message = item.message.model_dump(by_alias=True, exclude_unset=True)
+        if message.get("id") != REPLAYED:
+            self._send(message)
+        if "method" not in message:
+            self._settle(message["id"])
+
+    async def aclose(self) -> None:
+        """Nothing to do: the wire outlives the server, to send its last words."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.aclose()

@@ -1,0 +1,66 @@
+"""One call of a tool, whichever way it came: who calls, what is waited for, what may go wrong."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from filepact.faces.mcp.lines import INTERNAL_ERROR, INVALID_PARAMS, Refusal
+from filepact.tools.registry import Call, UnknownToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.folders import Folders
+    from filepact.tools.registry import Outcome, Toolbox
+
+__all__ = ["Service"]
+
+_log = logging.getLogger(__name__)
+
+
+class Service:
+    """Carries out calls; used from several threads at once.
+
+    Args:
+        session_factory: Makes the session of an actor; asked once for each.
+        folders: Told by the client before its first call, if it has any.
+    """
+
+    def __init__(
+        self, toolbox: Toolbox, *, session_factory: Callable[[Actor], Session], folders: Folders
+    ) -> None:
+        self._toolbox = toolbox
+        self._session_factory = session_factory
+        self._sessions: dict[Actor, Session] = {}
+        self._lock = threading.Lock()
+        self._folders = folders
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        actor: Actor,
+        cancelled: Callable[[], bool],
+        progress: Callable[[int, str], None],
+    ) -> Outcome | Refusal:
+        """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool."""
+        self._folders.wait()
+        try:
+            call = Call(self._session(actor), cancelled, progress)
+            return self._toolbox.call(name, arguments, call)
+        except UnknownToolError as error:
+            return Refusal(INVALID_PARAMS, str(error))
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            # The exception's text may name host paths: for the log only.
+            _log.exception("%s could not be called", name)
+            return Refusal(INTERNAL_ERROR, "internal error; the server's log has the details")
+
+    def _session(self, actor: Actor) -> Session:
+        with self._lock:
+            if actor not in self._sessions:
+                self._sessions[actor] = self._session_factory(actor)
+            return self._sessions[actor]

@@ -1,0 +1,240 @@
+"""What is dealt with directly is what the protocol package would do, as JSON values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.faces.mcp.aside import Aside
+from tests.faces.envelopes import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, handshake, modern
+
+if TYPE_CHECKING:
+    from filepact.domain.operation import Session
+
+VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+
+def call(name, /, _meta=None, **arguments) -> tuple:
+    params = {"name": name, "arguments": arguments}
+    return "tools/call", params if _meta is None else params | {"_meta": _meta}
+
+
+def modern_call(name, /, _meta=None, **arguments) -> tuple:
+    return "tools/call", modern(name=name, arguments=arguments, _meta=_meta or {})
+
+
+def greeted(*questions, **changes) -> list:
+    return [("initialize", handshake(**changes)), *questions]
+
+
+# fmt: off
+CALLS = [
+    ("read", {"path": "a"}),
+    ("read", {"path": "odd"}),
+    ("read", {"path": "ü"}),
+    ("read", {"path": "a", "raw": True}),
+    ("read", {"path": "a", "raw": "true"}),
+    ("read", {"path": "large"}),
+    ("read", {"path": "gone"}),
+    ("read", {"path": ""}),
+    ("read", {"path": None}),
+    ("read", {"path": 10**30}),
+    ("read", {"path": ["a"]}),
+    ("read", {}),
+    ("read", {"path": "a", "_meta": {}}),
+    ("write", {"path": "b", "content": "x"}),
+    ("write", {"path": "grüße \U0001f600", "content": 'x\u2028\x00"\\', "createDirs": True}),
+    ("write", {"file_path": "b", "content": "x"}),
+    ("write", {"path": "b"}),
+    ("fail", {}),
+    ("who", {}),
+    ("wait", {"steps": 1}),
+    ("wait", {"steps": 0}),
+    ("explode", {}),
+    ("", {}),
+    ("x" * 300, {}),
+]
+
+ORDINARY = [
+    greeted(),
+    greeted(protocolVersion="2026-07-28"),
+    greeted(protocolVersion=""),
+    greeted(capabilities={"sampling": {}}),
+    greeted(capabilities={"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}}),
+    greeted(capabilities={"extensions": {"x/ui": {"mimeTypes": ["text/html"]}}, "experimental": {"y": {"z": 1}}}),
+    greeted(capabilities={"tasks": {"list": {}, "cancel": {}}, "unheard-of": {"of": {}}}),
+    greeted(call("who"), clientInfo={"name": "", "version": "", "title": "T", "websiteUrl": "https://x.example"}),
+    greeted(call("who"), clientInfo={"name": "a\n\x1b[31m" + "b" * 200, "version": "\x00 1 "}),
+    greeted(("tools/list", None), ("ping", None), ("tools/list", {}), ("ping", {"_meta": {}})),
+    greeted(("tools/list", {"_meta": {"progressToken": 3}}), ("ping", {"_meta": {"host/turn": 5}})),
+    greeted(("tools/call", {"name": "who"}), ("tools/call", {"name": "who", "_meta": {}})),
+    greeted(call("who", {"progressToken": "t", "traceparent": "00-1", "host/toolUseId": {"a": [1]}})),
+    greeted(call("wait", {"progressToken": 0}, steps=1), call("wait", {"progressToken": ""}, steps=1)),
+    greeted(call("who"), ("initialize", handshake(clientInfo={"name": "second", "version": "2"})), call("who")),
+    [("server/discover", modern()), ("tools/list", modern()), ("server/discover", modern())],
+    [("tools/list", modern()), ("server/discover", modern())],
+    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {"roots": {}, "elicitation": {}}}})],
+    [("tools/call", modern(name="who")), modern_call("who", {"progressToken": 1, "host/x": None})],
+    [modern_call("who", {CLIENT_KEY: {"name": "other", "version": "1"}}), modern_call("who")],
+    [modern_call("wait", {"progressToken": "t"}, steps=1)],
+    [("tools/call", {"name": "who", "_meta": {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}}})],
+    *(greeted(("tools/list", None), call("write", path="b", content="x"), call("read"), call("no"), protocolVersion=version)
+      for version in VERSIONS),
+]
+# What has these as its last question is the package's to judge.
+UNUSUAL = [
+    [("initialize", None)],
+    [("initialize", {})],
+    greeted(protocolVersion=5),
+    greeted(capabilities=[]),
+    greeted(capabilities={"roots": True}),
+    greeted(capabilities={"roots": {"listChanged": "perhaps"}}),
+    greeted(capabilities={"sampling": {"tools": 5}}),
+    greeted(capabilities={"extensions": {"x/ui": 5}}),
+    greeted(clientInfo={"name": "x"}),
+    greeted(clientInfo={"name": "x", "version": 5}),
+    greeted(clientInfo=None),
+    [("initialize", handshake() | {"_meta": {"x": 1}})],
+    [("tools/list", None)],
+    [("ping", None)],
+    [("server/discover", None)],
+    [call("who")],
+    [("ping", None), ("initialize", {}), call("who")],
+    [("server/discover", modern(_meta={VERSION_KEY: "2031-01-01"}))],
+    [("server/discover", {"_meta": {VERSION_KEY: "2026-07-28"}})],
+    [("server/discover", modern(_meta={CLIENT_KEY: "x"}))],
+    [("server/discover", {"_meta": 5})],
+    greeted(("tools/list", {"cursor": "x"})),
+    greeted(("tools/list", modern())),
+    greeted(("no/such/method", None)),
+    greeted(("initialize", {})),
+    greeted(("initialize", handshake(clientInfo={"name": "x"})), call("who")),
+    greeted(("initialize", handshake(clientInfo={"name": "x", "version": "1", "icons": []})), call("who")),
+    greeted(("tools/call", None)),
+    greeted(("tools/call", {})),
+    greeted(("tools/call", {"name": 5})),
+    greeted(("tools/call", {"name": None, "arguments": {}})),
+    greeted(("tools/call", {"name": "who", "arguments": None})),
+    greeted(("tools/call", {"name": "who", "arguments": [1]})),
+    greeted(("tools/call", {"name": "who", "arguments": "{}"})),
+    greeted(("tools/call", {"name": "who", "task": {"ttl": 60_000}})),
+    greeted(("tools/call", {"name": "who", "inputResponses": {}, "requestState": "x"})),
+    greeted(("tools/call", {"name": "who", "surprise": 1})),
+    greeted(("tools/call", {"name": "who", "_meta": 5})),
+    greeted(("tools/call", {"name": "who", "_meta": None})),
+    greeted(call("who", {"progressToken": True})),
+    greeted(call("who", {"progressToken": 1.5})),
+    greeted(call("who", {"traceparent": 5})),
+    greeted(call("who", {"io.modelcontextprotocol/related-task": {"taskId": "t"}})),
+    greeted(call("who", {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}})),
+    [("server/discover", modern()), ("ping", modern())],
+    [("server/discover", modern()), ("tools/list", modern(cursor="x"))],
+    [("server/discover", modern()), ("tools/list", None)],
+    [("server/discover", modern()), call("who")],
+    [("server/discover", modern()), ("initialize", handshake())],
+    [("tools/list", modern()), ("initialize", modern(**handshake()))],
+    [modern_call("who"), modern_call("who", {"io.modelcontextprotocol/logLevel": "debug"})],
+    [modern_call("who"), ("tools/call", modern(name="who", inputResponses={}))],
+    [modern_call("who"), ("tools/call", modern(name="who", arguments=None))],
+    [modern_call("who"), ("tools/call", modern(name=5))],
+    [modern_call("who"), ("tools/call", modern(name="who", _meta={CAPABILITIES_KEY: 5}))],
+]
+# fmt: on
+
+
+@pytest.fixture
+def pair(in_thread, small):
+    """A client that is answered directly, and one that the package answers."""
+
+    def start(*, direct):
+        engine = small.SmallEngine()
+        return in_thread(lambda pipes: small.start(engine, pipes=pipes, direct=direct))
+
+    return start(direct=True), start(direct=False)
+
+
+@pytest.fixture
+def passed_on(monkeypatch):
+    """Every message that the package was given."""
+    seen = []
+    give = Aside.give
+
+    def record(aside, message) -> None:
+        seen.append(message)
+        give(aside, message)
+
+    monkeypatch.setattr(Aside, "give", record)
+    return seen
+
+
+def said(client, questions) -> list:
+    """Every answer and every other word of the server, without the requests' ids."""
+    answers = []
+    for method, params in questions:
+        answer = client.ask(method, params)
+        del answer["id"]
+        answers.append(answer)
+    notes = [client.notes.get_nowait() for _ in range(client.notes.qsize())]
+    return [*answers, *notes]
+
+
+@pytest.mark.parametrize("questions", ORDINARY)
+def test_ordinary_questions_are_answered_as_the_package_does_and_without_it(
+    pair, passed_on, questions
+):
+    ours, package = pair
+    answered = said(ours, questions)
+    assert passed_on == []
+    assert answered == said(package, questions)
+
+
+@pytest.mark.parametrize("questions", UNUSUAL)
+def test_the_package_judges_what_is_unusual(pair, passed_on, questions):
+    ours, package = pair
+    answered = said(ours, questions)
+    assert passed_on
+    last = passed_on[-1]
+    assert (last["method"], last.get("params")) == questions[-1]
+    assert answered == said(package, questions)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_every_kind_of_call_is_answered_as_the_package_does(pair, passed_on, era):
+    if era == "handshake":
+        questions = greeted(*(call(name, **arguments) for name, arguments in CALLS))
+    else:
+        questions = [modern_call(name, **arguments) for name, arguments in CALLS]
+    ours, package = pair
+    answered = said(ours, questions)
+    assert passed_on == []
+    assert answered == said(package, questions)
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_whatever_carries_a_call_the_client_has_one_session(in_thread, small, engine, era):
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes))
+    direct, unusual = {"name": "who"}, {"name": "who", "arguments": None}
+    if era == "handshake":
+        client.shake_hands()
+    else:
+        direct, unusual = modern(**direct), modern(**unusual)
+    answers = [client.ask("tools/call", params)["result"] for params in (direct, unusual, direct)]
+    texts = [answer["content"][0]["text"] for answer in answers]
+    assert texts == ["s0 tester 7"] * 3
+
+
+def test_a_session_that_cannot_be_made_is_the_same_error(in_thread, small, engine):
+    def no_session(_actor) -> Session:
+        raise OSError("/home/somebody/state")
+
+    def start(*, direct):
+        return in_thread(
+            lambda pipes: small.start(
+                engine, pipes=pipes, session_factory=no_session, direct=direct
+            )
+        )
+
+    ours, package = (said(start(direct=direct), greeted(call("who"))) for direct in (True, False))
+    assert ours == package
+    assert "error" in ours[-1]

@@ -1,0 +1,296 @@
+"""What is decided about each message, what is in flight, and the package that wakes late."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from queue import Queue
+
+import pytest
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import PathBlockedError
+from filepact.faces.mcp.aside import Aside
+from filepact.faces.mcp.conversation import (
+    REPLAYED,
+    Answer,
+    AskFolders,
+    Cancel,
+    CarryOut,
+    Conversation,
+    FoldersTold,
+    PassOn,
+)
+from filepact.faces.mcp.flights import WORKERS, Flights
+from filepact.faces.mcp.folders import Folders
+from filepact.faces.mcp.ordinary import ServerFacts, describe_tool
+from filepact.faces.mcp.service import Service
+from filepact.tools.registry import Toolbox
+from tests.faces.envelopes import handshake, modern
+
+TESTER = Actor("agent", "tester", "7")
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+CHANGED = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+
+
+@pytest.fixture
+def facts(small):
+    listed = [describe_tool(one) for one in small.TOOLS]
+    return ServerFacts(name="small", version="1.2", instructions="Be gentle.", tools=listed)
+
+
+@pytest.fixture
+def conversation(facts):
+    return Conversation(facts)
+
+
+def request(number, method, params=None) -> dict:
+    message = {"jsonrpc": "2.0", "id": number, "method": method}
+    return message if params is None else message | {"params": params}
+
+
+def greeting(**capabilities) -> dict:
+    return request(0, "initialize", handshake(capabilities=capabilities))
+
+
+# -- decisions --------------------------------------------------------------------------------
+
+
+def test_a_call_is_carried_out_for_who_shook_hands(conversation):
+    (greeted,) = conversation.take(greeting())
+    assert isinstance(greeted, Answer)
+    assert conversation.take(READY) == []
+    params = {"name": "read", "arguments": {"path": "a"}, "_meta": {"progressToken": 5}}
+    assert conversation.take(request("q", "tools/call", params)) == [
+        CarryOut("q", "read", {"path": "a"}, TESTER, 5, modern=False)
+    ]
+
+
+def test_a_call_is_carried_out_for_who_its_envelope_names(conversation):
+    params = modern(name="who")
+    assert conversation.take(request(1, "tools/call", params)) == [
+        CarryOut(1, "who", {}, TESTER, None, modern=True)
+    ]
+
+
+def test_the_package_is_told_once_how_a_handshake_went(conversation):
+    greeted, odd = greeting(), request(1, "no/such/method")
+    conversation.take(greeted)
+    conversation.take(READY)
+    conversation.take(request(7, "ping"))
+    assert conversation.take(odd) == [
+        PassOn(greeted | {"id": REPLAYED}),
+        PassOn(READY),
+        PassOn(odd),
+    ]
+    assert conversation.take(odd) == [PassOn(odd)]
+    assert conversation.take(READY) == [PassOn(READY)]
+    again = conversation.take(greeted)
+    assert again[1:] == [PassOn(greeted | {"id": REPLAYED})]
+
+
+def test_the_package_is_told_that_there_was_no_handshake(conversation):
+    conversation.take(request(1, "tools/list", modern()))
+    late = request(2, "initialize", handshake())
+    opening, passed = conversation.take(late)
+    assert opening.message["id"] == REPLAYED
+    assert opening.message["method"] == "server/discover"
+    assert passed == PassOn(late)
+
+
+@pytest.mark.parametrize("extra", [{"surprise": 1}, {"result": {}}])
+def test_a_message_with_more_than_a_request_has_is_passed_on(conversation, extra):
+    conversation.take(greeting())
+    odd = request(1, "ping") | extra
+    assert conversation.take(odd)[-1] == PassOn(odd)
+
+
+def test_notifications_do_not_wake_the_package(conversation):
+    for method in ("notifications/progress", "no/such/notification", "initialize", "tools/call"):
+        assert conversation.take({"jsonrpc": "2.0", "method": method}) == []
+    cancel = {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": "7"},
+    }
+    assert conversation.take(cancel) == [Cancel("7")]
+    conversation.take(request(1, "odd"))
+    assert conversation.take(cancel) == [Cancel("7"), PassOn(cancel)]
+
+
+def test_folders_are_asked_for_once_and_after_each_change(conversation):
+    conversation.take(greeting(roots={}))
+    (asked,) = conversation.take(READY)
+    assert isinstance(asked, AskFolders)
+    assert asked.question["method"] == "roots/list"
+    assert conversation.take(READY) == []
+    (again,) = conversation.take(CHANGED)
+    assert again.question["id"] != asked.question["id"]
+    stale = {"jsonrpc": "2.0", "id": asked.question["id"], "result": {"roots": []}}
+    assert conversation.take(stale) == []
+    told = stale | {"id": again.question["id"]}
+    assert conversation.take(told) == [FoldersTold(told)]
+
+
+def test_who_has_no_folders_is_not_asked(conversation):
+    conversation.take(greeting())
+    assert conversation.take(READY) == []
+    assert conversation.take(CHANGED) == []
+
+
+def test_without_a_handshake_nobody_is_asked(conversation):
+    conversation.take(request(1, "tools/list", modern()))
+    conversation.take(greeting(roots={}))
+    assert [type(step) for step in conversation.take(READY)] == []
+
+
+# -- in flight --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sent():
+    return Queue()
+
+
+@pytest.fixture
+def flights(small, engine, facts, sent):
+    service = Service(
+        Toolbox(small.TOOLS, engine),
+        session_factory=lambda actor: Session("s", actor),
+        folders=Folders(lambda _folders: None),
+    )
+    flights = Flights(service, facts, sent.put)
+    yield flights
+    flights.finish(0)
+
+
+def call(number, name, token=None, **arguments) -> CarryOut:
+    return CarryOut(number, name, arguments, TESTER, token, modern=False)
+
+
+def waiting(flights, sent, count) -> None:
+    """Begin calls that last, and see each of them at work."""
+    for number in range(count):
+        flights.begin(call(number, "wait", token=number))
+    for _ in range(count):
+        assert sent.get(timeout=30)["method"] == "notifications/progress"
+
+
+def answers(sent) -> dict:
+    everything = [sent.get_nowait() for _ in range(sent.qsize())]
+    return {one["id"]: one for one in everything if "id" in one}
+
+
+def test_two_calls_with_one_id_are_both_answered_and_the_later_can_be_cancelled(flights, sent):
+    flights.begin(call(1, "wait", token=1, steps=30))
+    flights.begin(call(1, "wait", token=2))
+    told = {sent.get(timeout=30)["params"]["progressToken"] for _ in range(2)}
+    assert told == {1, 2}
+    flights.cancel("1")
+    flights.finish(30)
+    assert answers(sent)[1]["result"]["content"][0]["text"] == "done"
+    flights.cancel(1)
+
+
+def test_a_call_that_is_cancelled_while_it_waits_is_not_begun(flights, sent, engine):
+    waiting(flights, sent, WORKERS)
+    flights.begin(call("late", "write", path="b", content="x"))
+    flights.cancel("late")
+    flights.finish(0)
+    assert "b" not in engine.files
+    assert sorted(answers(sent)) == list(range(WORKERS))
+
+
+def test_at_the_end_calls_are_cancelled_and_those_that_wait_are_refused(flights, sent, engine):
+    waiting(flights, sent, WORKERS)
+    flights.begin(call("late", "write", path="b", content="x"))
+    flights.finish(0)
+    said = answers(sent)
+    assert said["late"]["error"]["message"] == "Connection closed"
+    assert said[0]["result"]["content"][0]["text"] == "cancelled"
+    assert "b" not in engine.files
+    flights.begin(call("later", "who"))
+    assert sent.empty()
+
+
+def test_whoever_sends_too_many_calls_waits(flights, sent):
+    waiting(flights, sent, WORKERS)
+    begun: Queue = Queue()
+
+    def flood() -> None:
+        for number in range(300):
+            flights.begin(call(f"n{number}", "who"))
+            begun.put(number)
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    for _ in range(256):
+        begun.get(timeout=30)
+    assert thread.is_alive()
+    flights.cancel(0)
+    thread.join(30)
+    flights.finish(0)
+    assert not thread.is_alive()
+
+
+# -- the package ------------------------------------------------------------------------------
+
+
+def test_a_package_that_fails_refuses_and_the_rest_goes_on(
+    in_thread, small, engine, monkeypatch, caplog
+):
+    monkeypatch.setitem(sys.modules, "filepact.faces.mcp.package", None)
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes))
+    client.shake_hands()
+    for _ in range(2):
+        assert client.ask("odd")["error"]["code"] == -32603
+    assert client.text("who") == "s0 tester 7"
+    assert "the protocol package has failed" in caplog.text
+
+
+def test_nothing_is_given_to_a_package_after_the_end():
+    aside = Aside(lambda _attach: None, lambda _message: None)
+    aside.end(0)
+    aside.give(request(1, "odd"))
+    aside.join()
+    assert not [one for one in threading.enumerate() if one.name == "mcp-package"]
+
+
+def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
+    def narrow(_folders):
+        raise PathBlockedError("no")
+
+    folders = Folders(narrow)
+    folders.asked()
+    folders.told({"result": {"roots": [{"uri": "file:///a"}]}})
+    folders.wait()
+    assert "could not be used" in caplog.text
+
+
+def test_a_server_that_lists_and_calls_never_loads_the_package():
+    program = (
+        "import sys; import tests.faces.small_server as small; "
+        "small.start(small.SmallEngine()); "
+        "assert not {'mcp', 'anyio', 'asyncio'} & sys.modules.keys()"
+    )
+    lines = [
+        request(1, "initialize", handshake()),
+        READY,
+        request(2, "tools/list"),
+        request(3, "tools/call", {"name": "who"}),
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        input="".join(json.dumps(line) + "\n" for line in lines),
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ran.stderr == ""
+    assert ran.returncode == 0
+    assert sorted(json.loads(line)["id"] for line in ran.stdout.splitlines()) == [1, 2, 3]
