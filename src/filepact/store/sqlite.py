@@ -143,6 +143,7 @@ class SqliteStore:
             sides = self._sides(view, operation.changes, contents)
             seq = insert_operation(view, operation)
             insert_changes(view, "operation", seq, operation.changes, sides)
+            insert_directories(view, seq, operation.directories)
             view.many(
                 "UPDATE content SET last_seq = ? WHERE number = ?",
                 [(seq, number) for pair in sides for number in pair if number is not None],

@@ -284,6 +284,7 @@ class Committer:
         left = tuple(
             change for change in operation.changes.changes if self._now(change.path) == change.after
         )
+        self._remove_folders(operation)
         if left:
             return self._finish(operation, "interrupted", "cut off by a crash in part", left)
         return self._finish(operation, "rolled_back", "cut off by a crash and taken back")

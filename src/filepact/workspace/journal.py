@@ -96,7 +96,7 @@ class Store(Protocol):
         Args:
             change_id: The whole id.
             state: What it came to.
-            directories: Folders that were made for it.
+            directories: Folders that were made for it; replaces those it was begun with.
             note: What a person should know; replaces the note it was begun with.
             changes: What it really did, when that is less than was intended.
         """

@@ -1,0 +1,196 @@
+"""What a draft takes and refuses, before anything is done."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+from filepact.errors import FilepactError
+from filepact.text.edit import Edit, EditList
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.seen import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from filepact.domain.operation import Session
+    from filepact.workspace.draft import Draft
+    from filepact.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def draft(workspace: Workspace, session: Session) -> Iterator[Draft]:
+    with workspace.draft(session, "t") as draft:
+        yield draft
+
+
+@contextmanager
+def refused(code: str) -> Iterator[None]:
+    with pytest.raises(FilepactError) as caught:
+        yield
+    assert caught.value.code == code
+
+
+def everything(text: str) -> EditList:
+    return EditList((Edit(0, len(text), ""),))
+
+
+def test_files_are_opened_once(draft: Draft, root: Path) -> None:
+    (root / "a.txt").write_text("a\n")
+    draft.open("a.txt")
+    with pytest.raises(RuntimeError):
+        draft.open("a.txt")
+
+
+def test_a_moved_file_has_its_bytes_and_mode_under_the_new_name(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.bin").write_bytes(b"\0\1\2")
+    (root / "a.bin").chmod(0o750)
+    with workspace.draft(session, "t") as draft:
+        source, target = draft.open_all(["a.bin", "sub/b.bin"])
+        draft.move(source, target, None)
+        assert [change.kind for change in draft.changes.changes] == ["create", "delete"]
+        workspace.submit(draft, "move")
+    assert not (root / "a.bin").exists()
+    assert (root / "sub/b.bin").read_bytes() == b"\0\1\2"
+    assert (root / "sub/b.bin").stat().st_mode & 0o777 == 0o750
+    workspace.undo(session, dry_run=False)
+    assert (root / "a.bin").read_bytes() == b"\0\1\2"
+    assert not (root / "sub").exists()
+
+
+def test_a_file_does_not_move_over_another(draft: Draft, root: Path) -> None:
+    (root / "a").write_text("a")
+    (root / "b").write_text("b")
+    source, target = draft.open_all(["a", "b"])
+    with refused("INVALID_PARAMS"):
+        draft.move(source, target, None)
+
+
+def test_what_does_not_exist_cannot_be_edited_moved_or_removed(draft: Draft) -> None:
+    missing, other = draft.open_all(["missing", "other"])
+    with refused("NOT_FOUND"):
+        draft.edit(missing, everything)
+    with refused("NOT_FOUND"):
+        draft.move(missing, other, None)
+    with refused("NOT_FOUND"):
+        draft.delete(missing, emptied_by=everything)
+
+
+def test_a_file_that_holds_more_than_is_removed_is_not_deleted(draft: Draft, root: Path) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+    target = draft.open("a.txt")
+    with refused("PATCH_CONTEXT_MISMATCH"):
+        draft.delete(target, emptied_by=lambda _: EditList((Edit(0, 4, ""),)))
+    assert not draft.changes
+
+
+def test_a_mode_alone_is_a_change(workspace: Workspace, draft: Draft, root: Path) -> None:
+    (root / "run.sh").write_text("true\n")
+    (root / "run.sh").chmod(0o640)
+    target = draft.open("run.sh")
+    draft.set_mode(target, 0o750)
+    receipt = workspace.submit(draft, "chmod")
+    assert "new mode" in receipt.diff
+    assert (root / "run.sh").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_mode_goes_with_new_contents(workspace: Workspace, draft: Draft, root: Path) -> None:
+    (root / "run.sh").write_text("true\n")
+    target = draft.open("run.sh")
+    draft.put(target, b"false\n")
+    draft.set_mode(target, 0o700)
+    workspace.submit(draft, "both")
+    assert (root / "run.sh").read_bytes() == b"false\n"
+    assert (root / "run.sh").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_change_that_ends_where_it_began_is_none(draft: Draft, root: Path) -> None:
+    (root / "a.txt").write_text("a\n")
+    target = draft.open("a.txt")
+    draft.put(target, b"b\n")
+    assert draft.changes
+    draft.put(target, b"a\n")
+    assert not draft.changes
+
+
+def test_appending_nothing_is_no_change_and_something_takes_the_files_line_ends(
+    draft: Draft, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(b"a\r\n")
+    target = draft.open("a.txt")
+    draft.write(target, "", append=True)
+    assert not draft.changes
+    draft.write(target, "b\n", append=True)
+    (change,) = draft.changes.changes
+    assert change.after is not None
+    assert draft.contents[change.after.content] == b"a\r\nb\r\n"
+
+
+def test_more_than_the_limit_is_not_written(draft: Draft) -> None:
+    target = draft.open("a.txt")
+    with refused("FILE_TOO_LARGE"):
+        draft.write(target, "x" * (EDIT_LIMIT + 1))
+
+
+def test_a_revision_is_expected_of_a_file_that_exists(draft: Draft) -> None:
+    with refused("STALE_FILE"):
+        draft.open("new.txt", expected_revision="0123456789ab")
+
+
+def test_an_edit_that_fits_neither_text_says_why_it_does_not_fit_the_present_one(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    workspace.reader(session).document("a.txt")
+    (root / "a.txt").write_text("b\n")
+
+    def fits_nothing(text: str) -> EditList:
+        message = f"not in {text!r}"
+        raise FilepactError(message)
+
+    with workspace.draft(session, "t") as draft, pytest.raises(FilepactError) as caught:
+        draft.edit(draft.open("a.txt"), fits_nothing)
+    assert "not in 'b" in caught.value.message
+
+
+def test_values_hold_what_they_promise() -> None:
+    path = WorkspacePath(RootId("/r"), "a/b")
+    state = Revision.of(b"x", 0o644)
+    assert path.absolute == "/r/a/b"
+    for bad in ("", ".", "a/../b", "/a", "a//b"):
+        with pytest.raises(ValueError, match="canonical"):
+            WorkspacePath(RootId("/r"), bad)
+    with pytest.raises(ValueError, match="nothing changes"):
+        FileChange(path, state, state)
+    with pytest.raises(ValueError, match="changed twice"):
+        ChangeSet((FileChange(path, None, state), FileChange(path, state, None)))
+    assert state.short != Revision.of(b"x", 0o755).short
+    change = FileChange(path, None, state)
+    assert change.inverse().inverse() == change
+    assert change.inverse().kind == "delete"
+    assert FileChange(path, state, Revision.of(b"y", 0o644)).kind == "modify"
+
+
+def test_what_was_seen_is_bounded_and_can_be_forgotten() -> None:
+    seen = Seen(limit=10)
+
+    def document(name: str, data: bytes) -> Document:
+        return Document(WorkspacePath(RootId("/r"), name), data, Revision.of(data, 0o644))
+
+    first, second = document("a", b"123456"), document("b", b"123456")
+    seen.note("s", first)
+    assert seen.last("s", first.path) == first
+    assert seen.last("other", first.path) is None
+    seen.note("s", second)
+    assert seen.last("s", first.path) is None
+    seen.note("s", second)
+    seen.forget("s", second.path)
+    seen.forget("s", second.path)
+    assert seen.last("s", second.path) is None

@@ -1,0 +1,149 @@
+"""Roots, names and narrowing: what the guard makes of a path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.document import RootId, WorkspacePath
+from filepact.errors import FilepactError, InvalidParamsError, PathBlockedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Workspace]:
+    """Two roots; the second is also known by a link to it."""
+    for name in ("one", "two"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+        (tmp_path / name / "sub" / f"{name}.txt").write_text(f"{name}\n")
+    (tmp_path / "alias").symlink_to("two")
+    workspace = open_workspace(
+        [str(tmp_path / "one"), str(tmp_path / "alias"), str(tmp_path / "two")],
+        state_dir=str(tmp_path / "state"),
+    )
+    yield workspace
+    workspace.close()
+
+
+def test_a_relative_path_starts_at_the_first_root(two: Workspace, tmp_path: Path) -> None:
+    spot = two.guard.find("sub/one.txt", "read")
+    assert spot.path == WorkspacePath(RootId(str(tmp_path / "one")), "sub/one.txt")
+    assert spot.shown == "sub/one.txt"
+
+
+@pytest.mark.parametrize("spelling", ["two", "alias"])
+def test_an_absolute_path_finds_its_root_by_any_spelling(
+    two: Workspace, tmp_path: Path, spelling: str
+) -> None:
+    spot = two.guard.find(str(tmp_path / spelling / "sub" / "two.txt"), "read")
+    assert spot.root.path == str(tmp_path / "two")
+    assert spot.shown == str(tmp_path / "two" / "sub" / "two.txt")
+    assert two.guard.find(str(tmp_path / spelling), "list").shown == str(tmp_path / "two")
+
+
+def test_the_same_root_named_twice_is_one(two: Workspace) -> None:
+    assert len(two.guard.roots) == 2
+
+
+def test_a_name_that_only_begins_like_a_root_is_outside(two: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "one-evil").mkdir()
+    (tmp_path / "one-evil" / "x").write_text("SECRET")
+    with pytest.raises(PathBlockedError):
+        two.guard.find(str(tmp_path / "one-evil" / "x"), "read")
+
+
+def test_no_root_is_not_everything(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParamsError):
+        open_workspace([], state_dir=str(tmp_path / "state"))
+
+
+def test_the_state_folder_may_not_lie_in_a_root(tmp_path: Path) -> None:
+    with pytest.raises(FilepactError) as caught:
+        open_workspace([str(tmp_path)], state_dir=str(tmp_path / "state"))
+    assert caught.value.code == "STATE_ERROR"
+
+
+def test_a_link_to_a_protected_name_is_protected_and_a_link_of_that_name_too(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "plain.txt").write_text("x")
+    (root / "id_rsa").symlink_to("plain.txt")
+    (root / "server.pem").write_text("SECRET")
+    (root / "innocent").symlink_to("server.pem")
+    for path in ("id_rsa", "innocent"):
+        with pytest.raises(PathBlockedError):
+            workspace.guard.find(path, "read")
+
+
+def test_find_file_tells_missing_folders_and_special_files_apart(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "folder").mkdir()
+    codes = {}
+    for path in ("missing", "folder"):
+        with pytest.raises(FilepactError) as caught:
+            workspace.guard.find_file(path, "read")
+        codes[path] = caught.value.code
+    assert codes == {"missing": "NOT_FOUND", "folder": "NOT_A_FILE"}
+
+
+def test_a_client_narrows_to_its_own_folders(two: Workspace, tmp_path: Path) -> None:
+    assert "narrowed to sub" in two.guard.narrow([str(tmp_path / "one" / "sub"), "/elsewhere"])
+    assert two.guard.find("sub/one.txt", "read").shown == "sub/one.txt"
+    for path in (".", "other.txt", str(tmp_path / "two" / "sub" / "two.txt")):
+        with pytest.raises(PathBlockedError):
+            two.guard.find(path, "read")
+    (first, second) = two.guard.roots
+    allow = two.guard.listing(first, "read")
+    assert allow("sub", True)
+    assert allow("sub/one.txt", False)
+    assert not allow("top.txt", False)
+    assert not two.guard.listing(second, "read")("sub", True)
+
+
+def test_a_client_that_shares_a_folder_above_a_root_narrows_nothing_of_it(
+    two: Workspace, tmp_path: Path
+) -> None:
+    two.guard.narrow([str(tmp_path)])
+    assert two.guard.find("sub/one.txt", "read").place.kind == "file"
+    assert two.guard.find(str(tmp_path / "two" / "sub"), "read").place.kind == "directory"
+
+
+def test_folders_that_lie_outside_narrow_nothing(two: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "one" / "file").write_text("")
+    said = two.guard.narrow(["/elsewhere", str(tmp_path / "one" / "file")])
+    assert "stay as they are" in said
+    assert two.guard.find("sub/one.txt", "read").place.kind == "file"
+
+
+def test_a_walk_hides_protected_names(workspace: Workspace) -> None:
+    allow = workspace.guard.listing(workspace.guard.roots[0], "read")
+    assert allow("src", True)
+    assert not allow(".env", False)
+    assert not allow("home/.aws/credentials", False)
+    assert allow("home/other/credentials", False)
+    assert not allow(".ssh", True)
+
+
+def test_a_root_that_was_replaced_is_noticed(
+    open_here: Callable[..., Workspace], root: Path, tmp_path: Path
+) -> None:
+    workspace = open_here()
+    (root / "a.txt").write_text("a")
+    root.rename(tmp_path / "moved")
+    root.mkdir()
+    (root / "a.txt").write_text("b")
+    with pytest.raises(PathBlockedError):
+        workspace.guard.find("a.txt", "read")
+
+
+def test_a_path_of_a_foreign_root_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(PathBlockedError):
+        workspace.guard.root_of(RootId("/elsewhere"))

@@ -1,0 +1,142 @@
+"""Reading for one call: windows of small and huge files, and searches over two roots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.errors import FilepactError
+from filepact.text.match import Query
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.search import render_found, render_grepped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from filepact.domain.operation import Session
+    from filepact.workspace.reader import Reader
+    from filepact.workspace.workspace import Workspace
+
+
+@pytest.fixture
+def reader(workspace: Workspace, session: Session) -> Reader:
+    return workspace.reader(session)
+
+
+def huge(path: Path, line: bytes, *, head: bytes = b"", ends: bytes = b"\n") -> int:
+    """A file over the limit for whole reads; how many lines it has."""
+    count = EDIT_LIMIT // (len(line) + len(ends)) + 10
+    with path.open("wb") as stream:
+        stream.write(head)
+        stream.writelines(line + ends for _ in range(count))
+    return count
+
+
+def test_a_window_of_a_small_file_knows_everything(reader: Reader, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree")
+    window = reader.window("a.txt", first=1, count=1)
+    assert window.lines == ("two",)
+    assert (window.first, window.total, window.more) == (1, 3, True)
+    assert window.ends == "crlf"
+    assert not window.ends_with_newline
+    assert window.revision == reader.document("a.txt").revision.short
+    assert reader.window("a.txt", first=9, count=5).lines == ()
+
+
+def test_a_window_of_an_empty_file(reader: Reader, root: Path) -> None:
+    (root / "empty").write_bytes(b"")
+    window = reader.window("empty", first=0, count=10)
+    assert (window.lines, window.total, window.more) == ((), 0, False)
+
+
+def test_a_huge_file_is_streamed(reader: Reader, root: Path) -> None:
+    count = huge(root / "a.log", b"caf\xc3\xa9 and more of it")
+    window = reader.window("a.log", first=3, count=2)
+    assert window.lines == ("caf\u00e9 and more of it",) * 2
+    assert (window.total, window.revision, window.more) == (None, None, True)
+    last = reader.window("a.log", first=count - 1, count=5)
+    assert (len(last.lines), last.total, last.more) == (1, count, False)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "head"),
+    [("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"), ("utf-32-le", b"\xff\xfe\0\0")],
+)
+def test_a_huge_wide_file_is_cut_at_whole_units(
+    reader: Reader, root: Path, encoding: str, head: bytes
+) -> None:
+    # U+0A0A and U+010A hold the byte of a line feed where none is.
+    line = "\u0a0a \u010a wide".encode(encoding)
+    huge(root / "a.log", line, head=head, ends="\n".encode(encoding))
+    window = reader.window("a.log", first=1, count=2)
+    assert window.lines == ("\u0a0a \u010a wide",) * 2
+
+
+def test_a_huge_line_comes_in_pieces(reader: Reader, root: Path) -> None:
+    (root / "a.log").write_bytes(b"x" * (EDIT_LIMIT + 5) + b"\nend\n")
+    window = reader.window("a.log", first=0, count=1)
+    assert len(window.lines[0]) == 1_048_576
+    wide = ("y" * (EDIT_LIMIT // 2 + 5) + "\nend\n").encode("utf-16")
+    (root / "b.log").write_bytes(wide)
+    window = reader.window("b.log", first=0, count=1)
+    assert set(window.lines[0]) == {"y"}
+    assert window.more
+
+
+def test_a_huge_binary_file_is_refused(reader: Reader, root: Path) -> None:
+    with (root / "a.bin").open("wb") as stream:
+        stream.write(b"\x7fELF\x02\x01\x01\0")
+        stream.truncate(EDIT_LIMIT + 1)
+    with pytest.raises(FilepactError) as caught:
+        reader.window("a.bin", first=0, count=1)
+    assert caught.value.code == "BINARY_FILE"
+    with pytest.raises(FilepactError) as caught:
+        reader.document("a.bin")
+    assert caught.value.code == "FILE_TOO_LARGE"
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Workspace]:
+    for name in ("one", "two"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+        (tmp_path / name / "sub" / "a.py").write_text(f"word in {name}\n")
+        (tmp_path / name / "sub" / ".env").write_text("word SECRET\n")
+    workspace = open_workspace(
+        [str(tmp_path / "one"), str(tmp_path / "two")], state_dir=str(tmp_path / "state")
+    )
+    yield workspace
+    workspace.close()
+
+
+def test_hits_in_the_second_root_are_shown_with_their_whole_name(
+    two: Workspace, session: Session, tmp_path: Path
+) -> None:
+    reader = two.reader(session)
+    second = str(tmp_path / "two")
+    query = Query.compile("word")
+    for base, shown in ((".", "sub/a.py"), (second, f"{second}/sub/a.py")):
+        naming = reader.naming(base)
+        found = reader.find(base, "**/*", limit=10)
+        assert render_found(found, show=naming).splitlines()[0] == shown
+        grepped = reader.grep(
+            base, query, glob="**/*", limit=10, offset=0, context=0, mode="content"
+        )
+        text = render_grepped(grepped, show=naming)
+        assert text.startswith(f"{shown}:1: word in")
+        assert "SECRET" not in text
+        drawn = reader.tree(base, depth=3, include_files=True, pattern=None, budget=100)
+        assert "a.py" in drawn.text
+        assert ".env" not in drawn.text
+
+
+def test_a_search_in_nothing_or_in_a_file_is_refused_by_code(reader: Reader, root: Path) -> None:
+    (root / "a.txt").write_text("a\n")
+    with pytest.raises(FilepactError) as caught:
+        reader.find("missing", "*", limit=1)
+    assert caught.value.code == "NOT_FOUND"
+    with pytest.raises(FilepactError) as caught:
+        reader.tree("a.txt", depth=1, include_files=True, pattern=None, budget=1)
+    assert caught.value.code == "NOT_A_FILE"
