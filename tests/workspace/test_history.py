@@ -230,3 +230,47 @@ def test_the_patch_of_an_operation_holds_the_files_own_bytes(
     patch = workspace.patch(workspace.log()[0])
     subprocess.run(["git", "apply", "-R"], cwd=root, input=patch, check=True)
     assert {path.name: path.read_bytes() for path in root.iterdir()} == before
+
+
+def test_an_operation_that_changed_nothing_cannot_be_undone(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+    with workspace.draft(session, "t") as draft:
+        first, second = draft.open_all(["a.txt", "b.txt"])
+        draft.write(first, "A\n")
+        draft.write(second, "B\n")
+        (root / "b.txt").write_text("theirs\n")
+        assert refused(lambda: workspace.submit(draft, "both")) == "STALE_FILE"
+    (operation,) = workspace.log()
+    assert operation.state == "rolled_back"
+    assert refused(lambda: workspace.undo(session, operation.id, dry_run=False)) == "NO_CHANGE"
+    workspace.checkpoint("here")
+    assert refused(lambda: workspace.restore(session, "here", dry_run=False)) == "NO_CHANGE"
+
+
+def test_a_failed_operation_does_not_end_what_can_be_redone(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    write(workspace, session, "a.txt", "a\n")
+    workspace.undo(session, dry_run=False)
+    with workspace.draft(session, "t") as draft:
+        draft.write(draft.open("b.txt"), "b\n")
+        (root / "b.txt").write_text("theirs\n")
+        assert refused(lambda: workspace.submit(draft, "b")) == "STALE_FILE"
+    workspace.redo(session, dry_run=False)
+    assert (root / "a.txt").read_text() == "a\n"
+
+
+def test_undo_finds_its_operation_behind_many_of_other_roots(
+    open_here: Callable[..., Workspace], session: Session, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    here, there = open_here(), open_here(roots=[str(tmp_path / "other")])
+    write(here, session, "a.txt", "a\n")
+    for number in range(105):
+        write(there, session, "b.txt", f"{number}\n")
+    here.undo(session, dry_run=False)
+    assert not (root / "a.txt").exists()
+    assert (tmp_path / "other" / "b.txt").read_text() == "104\n"

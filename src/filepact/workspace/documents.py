@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, Revision
 from filepact.errors import BinaryFileError
-from filepact.text.codec import SourceText, decode, detect
+from filepact.text.codec import detect
 from filepact.text.lines import chomp, line_ends, line_window
 
 if TYPE_CHECKING:
@@ -154,11 +154,3 @@ def _line_end(data: bytes, newline: bytes, start: int, width: int) -> int:
     while at != -1 and at % width:
         at = data.find(newline, at + 1)
     return at if at == -1 else at + width
-
-
-def source_of(data: bytes, name: str) -> SourceText | None:
-    """The decoded text of stored bytes, or None when they are not text."""
-    try:
-        return decode(data, name=name)
-    except BinaryFileError:
-        return None
