@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from filepact.fs.root import Expected, Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.fs.conftest import Grounds
 
@@ -713,3 +715,25 @@ def test_a_folder_that_may_not_be_written_is_told_as_a_refused_write(
     finally:
         grounds.root.chmod(0o755)
     assert grounds.left()["README.md"] == "readme"
+
+
+@pytest.mark.skipif(shutil.which("setfacl") is None, reason="setfacl is not installed")
+def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    path = folder / "private.txt"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    set_default = ["setfacl", "-d", "-m", "u:nobody:rw", str(folder)]
+    if subprocess.run(set_default, check=False, capture_output=True).returncode != 0:
+        pytest.skip("this file system has no access lists")
+    with Root.open(folder) as root:
+        before = Expected(content_id(b"old"), 0o640)
+        written = root.replace("private.txt", b"new", mode=0o640, expected=before, token="abcd-0")
+    assert written.displaced is not None
+    written.displaced.close()
+    assert path.read_bytes() == b"new"
+    assert "system.posix_acl_access" not in os.listxattr(path)
+    assert path.stat().st_mode & 0o777 == 0o640

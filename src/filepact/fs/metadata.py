@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import suppress
 
 __all__ = ["copy_metadata"]
 
 # Rights that a program file holds belong to the code that was reviewed for them, and access
 # labels of a security module are set by its own policy for new files.
 _NOT_COPIED = ("security.",)
+
+# File systems that have no such attributes have nothing to lose.
+_WITHOUT = (errno.ENOTSUP, errno.ENOSYS)
 
 
 def copy_metadata(old: int, new: int) -> tuple[str, ...]:
@@ -33,16 +36,30 @@ def copy_metadata(old: int, new: int) -> tuple[str, ...]:
         notes.append(
             f"the file had {was.st_nlink} names (hard links); the others keep the old text"
         )
-    if not hasattr(os, "listxattr"):
-        return tuple(notes)
-    names = []
-    with suppress(OSError):
-        names = os.listxattr(old)
-    for name in names:
-        if name.startswith(_NOT_COPIED):
-            continue
+    if hasattr(os, "listxattr"):
+        notes += _copy_attributes(old, new)
+    return tuple(notes)
+
+
+def _copy_attributes(old: int, new: int) -> list[str]:
+    """Copy the extended attributes, access lists among them, and remove inherited ones."""
+    notes: list[str] = []
+    try:
+        wanted = {name for name in os.listxattr(old) if not name.startswith(_NOT_COPIED)}
+        inherited = {name for name in os.listxattr(new) if not name.startswith(_NOT_COPIED)}
+    except OSError as error:
+        if error.errno in _WITHOUT:
+            return notes
+        return ["the file's extended attributes and access list could not be read and kept"]
+    # A folder's default list would let people read the new file who could not read the old one.
+    for name in sorted(inherited - wanted):
+        try:
+            os.removexattr(new, name)
+        except OSError:
+            notes.append(f"the new file has the extended attribute {name}, the old one had not")
+    for name in sorted(wanted):
         try:
             os.setxattr(new, name, os.getxattr(old, name))
         except OSError:
             notes.append(f"the extended attribute {name} could not be kept")
-    return tuple(notes)
+    return notes
