@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from filepact.errors import (
@@ -51,6 +53,7 @@ def refusal(text: str, patch: str) -> FilepactError:
         pytest.param(f"@@ @@\n{FIVE}@@ … @@ x\n line 15\n+extra\n line 16\n", id="no numbers 2"),
         pytest.param(TWO_HUNKS.replace("\n", "\r\n"), id="CRLF patch"),
         pytest.param(f"Here it is:\n```diff\n--- a/f\n+++ b/f\n{TWO_HUNKS}```\nDone.", id="fence"),
+        pytest.param(f"{TWO_HUNKS}\nThis changes two places:\n * five\n * extra\n", id="prose"),
         pytest.param("Index: f\n=====\n--- f\t(revision 1)\n+++ f\t(x)\n" + TWO_HUNKS, id="svn"),
         pytest.param(f"--- a/f\n+++ b/f\n{TWO_HUNKS}-- \n2.39.5\n\n", id="mailed"),
         pytest.param(
@@ -130,6 +133,13 @@ def test_added_lines_take_the_line_ends_of_the_file(text: str, patch: str, expec
     assert run(text, patch) == expected
 
 
+@pytest.mark.parametrize("text", ["a\nb", "a\r\nb"])
+def test_lines_without_context_begin_below_a_last_line_without_end(text: str):
+    (patch,) = parse("@@ -2,0 +3 @@\n+c\n")
+    end = text[1:-1]
+    assert apply(text, patch).edits.apply(text) == f"{text}{end}c"
+
+
 def test_without_context_lines_go_to_the_stated_line_only():
     assert run("a\nb\n", "@@ -1,0 +2,2 @@\n+x\n+y\n") == "a\nx\ny\nb\n"
     assert run("a\nb\n", "@@ -2 +1,0 @@\n-b\n") == "a\n"
@@ -180,7 +190,7 @@ def test_a_hunk_that_fits_its_line_but_not_the_shift_of_the_next_is_ambiguous():
         (
             OLD,
             f"@@ @@\n{FIVE}",
-            ["Hunk 1 was placed at line 4; its header says no line."],
+            [],
         ),
         (
             OLD,
@@ -395,3 +405,66 @@ def test_repetition_is_refused_in_bounded_time(unit: str, count: int, tail: str)
     hunk = "".join(f" {line}\n" for line in (unit * (count // 2)).split("\n")[:-1])
     patch = ("@@ -7777777,9 +1,9 @@\n" + hunk + "+new\n b\n a\n") * 3
     assert refusal(text, patch).code in ("PATCH_AMBIGUOUS", "PATCH_CONTEXT_MISMATCH")
+
+
+EDGES = "".join(f"line {n}\n" for n in range(1, 31))
+CHANGE = (
+    "@@ -7,7 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n+ten\n line 11\n line 12\n line 13\n"
+)
+
+
+def placed(text: str, patch: str) -> str | None:
+    try:
+        return run(text, patch)
+    except PatchContextMismatchError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("differing", "fits"),
+    [
+        ([7], True),
+        ([8], True),
+        ([7, 8], True),
+        ([7, 13], True),
+        ([12, 13], True),
+        ([7, 8, 13], False),
+        ([9], False),
+        ([10], False),
+        ([11], False),
+        ([7, 8, 9], False),
+    ],
+)
+def test_at_most_two_lines_at_the_edges_of_context_may_differ(differing: list[int], fits: bool):
+    text = EDGES
+    for number in differing:
+        text = text.replace(f"line {number}\n", f"other {number}\n")
+    expected = text.replace("line 10\n", "ten\n") if fits else None
+    assert placed(text, CHANGE) == expected
+    if fits:
+        (one,) = parse(CHANGE)
+        (note,) = apply(text, one).notes
+        assert "Context of hunk 1 differs" in note
+
+
+@pytest.mark.parametrize(
+    ("text", "patch"),
+    [
+        pytest.param("top\n" + EDGES, CHANGE, id="not at its line"),
+        pytest.param(EDGES + EDGES[EDGES.index("line 9\n") :], CHANGE, id="also elsewhere"),
+        pytest.param(EDGES, CHANGE.replace("-line 10\n+ten\n", "+ten\n"), id="only adds"),
+        pytest.param(EDGES, re.sub("@@.*@@", "@@ @@", CHANGE), id="no numbers"),
+    ],
+)
+def test_context_has_to_be_whole_where_the_place_is_less_than_certain(text: str, patch: str):
+    assert placed(text.replace("line 7\n", "other\n", 1), patch) is None
+
+
+def test_what_is_applied_is_not_applied_again_by_leniency():
+    text = EDGES.replace("line 10\n", "ten\n").replace("line 7\n", "other\n")
+    assert placed(text, CHANGE) is None
+
+
+def test_line_ends_are_kept_where_context_differs():
+    text = EDGES.replace("line 7\n", "other\n").replace("\n", "\r\n")
+    assert placed(text, CHANGE) == text.replace("line 10\r\n", "ten\r\n")

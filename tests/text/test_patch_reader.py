@@ -147,7 +147,12 @@ PLAIN = "--- a/f\n+++ b/f\n"
         pytest.param("please change a to b\n", None, "no hunk", id="prose"),
         pytest.param("3c3\n< a\n---\n> b\n", None, "no hunk", id="normal diff"),
         pytest.param("1c\nb\n.\nw\n", None, "no hunk", id="ed script"),
-        pytest.param("*** Begin Patch\n*** Update File: f\n", 1, "unified", id="another format"),
+        pytest.param(
+            "text\n--- a\n*** Begin Patch\n*** Update File: f\n",
+            3,
+            "two kinds",
+            id="another format",
+        ),
         pytest.param("*** f\n--- f\n***************\n", 3, "context diff", id="context diff"),
         pytest.param("@@@ -1 -1 +1 @@@\n", None, "combined", id="combined diff"),
         pytest.param(GIT + "@@@ -1 -1 +1 @@@\n", 2, "combined", id="combined git diff"),

@@ -15,7 +15,7 @@ from filepact.text.hunks import Hunk
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["malformed", "read_hunk"]
+__all__ = ["malformed", "read_hunk", "shown", "sign_of", "signed_lines"]
 
 _NUMBERED = re.compile(
     r"@@\s*-(\d{1,9})(?:,(\d{1,9}))?\s+\+(\d{1,9})(?:,(\d{1,9}))?\s*(?:@@.*)?", re.DOTALL
@@ -47,7 +47,7 @@ def read_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
     if header is None and not _UNNUMBERED.fullmatch(lines[at]):
         malformed(
             at + 1,
-            f"{_shown(lines[at])} is not a hunk header",
+            f"{shown(lines[at])} is not a hunk header",
             "Write hunk headers as @@ -START,COUNT +START,COUNT @@.",
         )
     old_start = new_start = None
@@ -60,7 +60,7 @@ def read_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
         repaired = end is None
     if end is None:
         end = _end_by_body(lines, at + 1)
-    body = _body(lines, at, end)
+    body = signed_lines(lines, at, end)
     if not body:
         malformed(at + 1, "a hunk without lines", "Put the hunk's lines after its header.")
     if repaired and all(line[0] == "+" for line in body):
@@ -74,7 +74,7 @@ def read_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
 def _end_by_counts(lines: Sequence[str], at: int, old: int, new: int) -> int | None:
     """Where the counts say that the body ends; None when the body contradicts them."""
     while old > 0 or new > 0:
-        sign = _sign(lines[at]) if at < len(lines) else ""
+        sign = sign_of(lines[at]) if at < len(lines) else ""
         if sign == "":
             return None
         old -= sign in " -"
@@ -87,16 +87,28 @@ def _end_by_counts(lines: Sequence[str], at: int, old: int, new: int) -> int | N
     after = at
     while after < len(lines) and _is_empty(lines[after]):
         after += 1
-    return at if after == len(lines) or _ends_body(lines, after) else None
+    ended = after == len(lines) or _ends_body(lines, after)
+    return at if ended or (after > at and _is_prose(lines, after)) else None
+
+
+def _is_prose(lines: Sequence[str], at: int) -> bool:
+    """Whether what follows an empty line changes nothing, up to the next header."""
+    if sign_of(lines[at]) != "":
+        return False
+    while at < len(lines) and not _ends_body(lines, at):
+        if lines[at].startswith(("+", "-")):
+            return False
+        at += 1
+    return True
 
 
 def _end_by_body(lines: Sequence[str], at: int) -> int:
     first = at
     while at < len(lines) and not _ends_body(lines, at):
-        if _sign(lines[at]) == "":
+        if sign_of(lines[at]) == "":
             malformed(
                 at + 1,
-                f"{_shown(lines[at])} is inside a hunk but starts with neither a blank, + nor -",
+                f"{shown(lines[at])} is inside a hunk but starts with neither a blank, + nor -",
                 "Put a blank before context lines; put each file's hunks after its --- and +++ "
                 "lines.",
             )
@@ -125,22 +137,28 @@ def _is_empty(line: str) -> bool:
     return line in ("", "\r")
 
 
-def _sign(line: str) -> str:
+def sign_of(line: str) -> str:
     """``" "``, ``-``, ``+`` or a backslash; empty for a line that no hunk can hold."""
     if _is_empty(line):
         return " "
     return line[0] if line[0] in " -+\\" else ""
 
 
-def _body(lines: Sequence[str], header: int, end: int) -> list[str]:
-    """Signed lines with their line ends."""
+def signed_lines(lines: Sequence[str], header: int, end: int) -> list[str]:
+    """The lines of a body, each a sign and the text with its line end.
+
+    Args:
+        lines: The lines of the patch without their LF.
+        header: 0-based; the line before the body.
+        end: The line after it.
+    """
     body: list[str] = []
     # A patch sent with CRLF throughout has a CR after each line, also where the file has none.
     carried = lines[header].endswith("\r")
     finished: dict[str, int] = {}
     for at in range(header + 1, end):
         line = lines[at]
-        sign = _sign(line)
+        sign = sign_of(line)
         if sign == "\\":
             if not body or not body[-1].endswith("\n"):
                 malformed(at + 1, "no line before it to end", "Remove this line.")
@@ -160,5 +178,6 @@ def _body(lines: Sequence[str], header: int, end: int) -> list[str]:
     return body
 
 
-def _shown(line: str) -> str:
+def shown(line: str) -> str:
+    """A line of a patch for a message, in bounded length."""
     return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")

@@ -27,6 +27,9 @@ class Hunk:
         lines: Each a sign (blank, ``-``, ``+``) and the exact text with its line end; without
             one where the patch says that the file has none.
         repaired: The counts in the header were wrong.
+        anchors: Lines of the file that the hunk stands below, the outermost first; each opens
+            the part of the file in which the next one is looked for.
+        at_end: The hunk's last line is the file's last.
     """
 
     line: int
@@ -34,6 +37,8 @@ class Hunk:
     new_start: int | None
     lines: tuple[str, ...]
     repaired: bool = False
+    anchors: tuple[str, ...] = ()
+    at_end: bool = False
 
     @property
     def old(self) -> tuple[str, ...]:
@@ -59,6 +64,8 @@ class FilePatch:
         creates: The header says that there is no file before.
         deletes: The header says that there is no file afterwards.
         renames: The header says that the file gets another name.
+        whole: The patch replaces what is there whatever it holds: it deletes a file without
+            listing its lines, or creates or renames one over another.
         line: 1-based line of the patch where this part begins.
     """
 
@@ -71,6 +78,7 @@ class FilePatch:
     deletes: bool = False
     renames: bool = False
     line: int = 1
+    whole: bool = False
 
     @property
     def named(self) -> bool:
@@ -79,7 +87,18 @@ class FilePatch:
 
 
 def reverse(patch: FilePatch) -> FilePatch:
-    """The patch that takes this one back."""
+    """The patch that takes this one back.
+
+    Raises:
+        PatchMalformedError: The patch does not say what it takes away.
+    """
+    if patch.deletes and patch.whole:
+        raise PatchMalformedError(
+            f"line {patch.line} of the patch deletes a file without its lines, which cannot be "
+            "taken back",
+            hint="Use undo, which knows what the file held.",
+            line=patch.line,
+        )
     return replace(
         patch,
         old_path=patch.new_path,
@@ -89,6 +108,7 @@ def reverse(patch: FilePatch) -> FilePatch:
         new_mode=patch.old_mode,
         creates=patch.deletes,
         deletes=patch.creates,
+        whole=False,
     )
 
 

@@ -1,4 +1,4 @@
-"""Applying a unified diff to a text: every hunk or none, and nothing guessed."""
+"""Applying a patch to a text: every hunk or none, and nothing guessed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,21 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.hunks import FilePatch, Hunk, created_text, reverse
 from filepact.text.lines import chomp
 from filepact.text.patch_place import Placement
-from filepact.text.patch_reader import parse
+from filepact.text.patch_reader import is_envelope, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Applied", "FilePatch", "Hunk", "apply", "created_text", "parse", "reverse"]
+__all__ = [
+    "Applied",
+    "FilePatch",
+    "Hunk",
+    "apply",
+    "created_text",
+    "is_envelope",
+    "parse",
+    "reverse",
+]
 
 _reverse = reverse
 
@@ -81,7 +90,7 @@ def _applied(text: str, patch: FilePatch, name: str, prefix: str) -> Applied:
     target = _Target.of(text, "\n")
     try:
         return _placed(target, patch, name)
-    except (PatchContextMismatchError, PatchAmbiguousError):
+    except (PatchContextMismatchError, PatchAmbiguousError) as error:
         if "\r" in text and "\n" not in text:
             # Patch programs see one line here, but whoever reads the file sees many.
             target = _Target.of(text, "\r")
@@ -89,6 +98,9 @@ def _applied(text: str, patch: FilePatch, name: str, prefix: str) -> Applied:
                 return _placed(target, patch, name)
         if _is_applied(target, patch, name):
             raise _already(prefix) from None
+        if isinstance(error, PatchContextMismatchError):
+            with suppress(PatchContextMismatchError, PatchAmbiguousError):
+                return _placed(target, patch, name, lenient=True)
         raise
 
 
@@ -116,14 +128,15 @@ class _Target:
         return "\r\n" if self.lines[at].endswith("\r\n") else self.end
 
 
-def _placed(target: _Target, patch: FilePatch, name: str) -> Applied:
+def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = False) -> Applied:
     hunks, lines = patch.hunks, target.lines
     exact = _distinguishes_ends(hunks)
-    places = Placement(lines, exact=exact, open_end=target.open_end, name=name).place(hunks)
+    placement = Placement(lines, exact=exact, open_end=target.open_end, name=name, lenient=lenient)
+    places = placement.place(hunks)
     offsets = [0, *accumulate(map(len, lines))]
-    notes = list(_notes(hunks, places))
+    notes = list(_notes(hunks, places, placement.loosened))
     alike = [
-        exact or tuple(lines[at : at + len(hunk.old)]) == hunk.old
+        exact or _ends_alike(lines[at : at + len(hunk.old)], hunk.old)
         for hunk, at in zip(hunks, places, strict=True)
     ]
     # An insertion without context follows the hunks that could be compared.
@@ -165,19 +178,24 @@ class _Writer:
             elif line[0] == "+":
                 added.append(line[1:])
             else:
-                new = "".join(added) if self.as_is else self._adapted(start, at, added)
+                as_is = self.as_is and not self._appends(start)
+                new = "".join(added) if as_is else self._adapted(start, at, added)
                 if new != "".join(self._target.lines[start:at]):
                     yield start, at, new
                 added, start, at = [], at + 1, at + 1
+
+    def _appends(self, start: int) -> bool:
+        """Whether lines without context go below a last line that lacks its end."""
+        return not self._hunk.old and start == len(self._target.lines) and self._target.open_end
 
     def _adapted(self, start: int, end: int, added: list[str]) -> str:
         if not added:
             return ""
         parts = [chomp(line) + self._end_at(start, end, i) for i, line in enumerate(added)]
-        open_end = end == len(self._target.lines) and self._target.open_end
         if not added[-1].endswith("\n"):
             parts[-1] = added[-1]
-        elif open_end and self._hunk.old and self._hunk.old[-1].endswith("\n"):
+        open_end = end == len(self._target.lines) and self._target.open_end
+        if open_end and (not self._hunk.old or self._hunk.old[-1].endswith("\n")):
             # The patch does not know that the file lacks its last line end; it stays so.
             parts[-1] = chomp(added[-1])
             if start == end:
@@ -218,13 +236,24 @@ def _already(prefix: str) -> PatchAlreadyAppliedError:
     )
 
 
-def _notes(hunks: Sequence[Hunk], places: Sequence[int]) -> Iterator[str]:
+def _notes(hunks: Sequence[Hunk], places: Sequence[int], loosened: Sequence[int]) -> Iterator[str]:
     for number, (hunk, at) in enumerate(zip(hunks, places, strict=True), 1):
         if hunk.repaired:
             yield f"The counts in the header of hunk {number} were wrong; its lines decided."
-        if hunk.old and hunk.old_start != at + 1:
-            stated = "no line" if hunk.old_start is None else f"line {hunk.old_start}"
-            yield f"Hunk {number} was placed at line {at + 1}; its header says {stated}."
+        if number - 1 in loosened:
+            yield (
+                f"Context of hunk {number} differs from the file at its edge; all lines that it "
+                "removes were there, and the file's context was kept."
+            )
+        if hunk.old and hunk.old_start not in (None, at + 1):
+            yield (
+                f"Hunk {number} was placed at line {at + 1}; its header says line {hunk.old_start}."
+            )
+
+
+def _ends_alike(there: Sequence[str], old: Sequence[str]) -> bool:
+    """Whether lines that are the same but for their ends have the same ends."""
+    return all(a == b or chomp(a) != chomp(b) for a, b in zip(there, old, strict=False))
 
 
 def _distinguishes_ends(hunks: Sequence[Hunk]) -> bool:

@@ -1,7 +1,9 @@
-"""Where the hunks of a patch belong in a file: every line compared, no fuzz.
+"""Where the hunks of a patch belong in a file: every line compared, nothing guessed.
 
 A hunk goes where its header says, moved by as much as the hunk before it was; else to the one
-place that holds its lines.  What stands in several places is not guessed.
+place that holds its lines, below its anchors where it has some.  What stands in several places is
+refused.  When asked to be lenient, a hunk may also stand where up to two lines at the edges of its
+context differ: but only where its header says, with all removed lines there, and nowhere else.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError, PatchContextMismatchError
+from filepact.text.anchors import Anchored
 from filepact.text.lines import chomp
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ _MOST_SHOWN = 6
 _LOOK_AHEAD = 8
 _NEARBY = 30
 _LONGEST = 120
+_EDGE = 2
 
 
 class Placement:
@@ -35,9 +39,23 @@ class Placement:
         exact: Line ends have to match too.
         open_end: The last line lacks its end.
         name: How the file is called in errors.
+        lenient: A few lines at the edges of a hunk's context may differ.
+
+    Attributes:
+        loosened: Numbers, from 0, of the hunks whose context differs from the file.
     """
 
-    def __init__(self, lines: Sequence[str], *, exact: bool, open_end: bool, name: str) -> None:
+    def __init__(
+        self,
+        lines: Sequence[str],
+        *,
+        exact: bool,
+        open_end: bool,
+        name: str,
+        lenient: bool = False,
+    ) -> None:
+        self.loosened: list[int] = []
+        self._lenient = lenient
         self._lines = lines
         self._exact = exact
         self._name = name
@@ -87,8 +105,10 @@ class Placement:
         keys = self._keyed(hunk.old)
         expected = None if hunk.old_start is None else _stated(hunk, hunk.old_start) + drift
         if not keys:
-            if not self._lines:
+            if not self._lines and not hunk.anchors:
                 return 0
+            if hunk.at_end and not hunk.anchors:
+                return len(self._lines)
             if expected is None or drift or not after <= expected <= len(self._lines):
                 raise self._no_context(hunk, number)
             if not self._ends_agree(hunk, expected):
@@ -98,11 +118,21 @@ class Placement:
             return expected
         if self._result_stands(hunk, expected):
             raise self._mismatch(hunk, number, expected)
-        candidates = self._search(hunk, keys, after)
+        anchored = Anchored(self._keys, hunk.anchors) if hunk.anchors else None
+        if anchored is not None and anchored.missing:
+            raise self._no_anchor(hunk, number, anchored.missing)
+        candidates = self._search(hunk, keys, after, anchored)
         if not candidates:
+            if self._lenient and expected is not None and self._fits_loosely(hunk, expected, after):
+                self.loosened.append(number)
+                return expected
             raise self._mismatch(hunk, number, expected)
         if len(candidates) == 1:
             return candidates[0]
+        if anchored is not None:
+            near = [at for at in candidates if anchored.touches(at, at + len(keys))]
+            if len(near) == 1 and len(candidates) < _MOST_SHOWN:
+                return near[0]
         # A later hunk with one place only shows by how much the whole patch is off.
         if hunk.old_start is not None:
             for later in hunks[number + 1 : number + 1 + _LOOK_AHEAD]:
@@ -126,7 +156,40 @@ class Placement:
         if at < 0 or at + len(keys) > len(self._keys):
             return False
         self._compared += len(keys)
+        if hunk.at_end and at + len(keys) != len(self._keys):
+            return False
         return self._keys[at : at + len(keys)] == keys and self._ends_agree(hunk, at + len(keys))
+
+    def _fits_loosely(self, hunk: Hunk, at: int, after: int) -> bool:
+        """Whether the hunk fits at ``at`` but for a few lines at the edges of its context.
+
+        What remains has to include the neighbours of every change, and to stand there only.
+        """
+        keys = self._keyed(hunk.old)
+        head, tail = _context(hunk.lines), _context(hunk.lines[::-1])
+        removes = any(line[0] == "-" for line in hunk.lines)
+        if not removes or at < after or not 0 < at + len(keys) <= len(self._keys):
+            return False
+        there = self._keys[at : at + len(keys)]
+        differing = [i for i, key in enumerate(keys) if key != there[i]]
+        first, last = min(head - 1, _EDGE), len(keys) - min(tail - 1, _EDGE)
+        core = keys[max(first, 0) : min(last, len(keys))]
+        return (
+            len(differing) <= _EDGE
+            and all(i < first or i >= last for i in differing)
+            and head + tail >= len(differing) + 2
+            and self._ends_agree(hunk, at + len(keys))
+            and self._stands_once(core)
+        )
+
+    def _stands_once(self, core: list[str]) -> bool:
+        counted = 0
+        for place in self._index().get(core[0], ()):
+            self._compared += len(core)
+            counted += self._keys[place : place + len(core)] == core
+            if counted > 1 or self._compared > _MOST_COMPARED:
+                return False
+        return counted == 1
 
     def _ends_agree(self, hunk: Hunk, end: int) -> bool:
         """Whether what the hunk says about the end of the file is so at ``end``."""
@@ -147,15 +210,22 @@ class Placement:
             at is not None and at >= 0 and self._keys[at : at + len(keys)] == keys for at in places
         )
 
-    def _search(self, hunk: Hunk, keys: list[str], after: int) -> list[int]:
-        """The first few places from ``after`` on where the hunk fits."""
+    def _index(self) -> dict[str, list[int]]:
+        """Where each line of the file stands."""
         if self._places is None:
             self._places = {}
             for at, key in enumerate(self._keys):
                 self._places.setdefault(key, []).append(at)
-        counts = [len(self._places.get(key, ())) for key in keys]
+        return self._places
+
+    def _search(
+        self, hunk: Hunk, keys: list[str], after: int, anchored: Anchored | None = None
+    ) -> list[int]:
+        """The first few places from ``after`` on where the hunk fits."""
+        index = self._index()
+        counts = [len(index.get(key, ())) for key in keys]
         rarest = counts.index(min(counts))
-        places = self._places.get(keys[rarest], [])
+        places = index.get(keys[rarest], [])
         found: list[int] = []
         for place in places[bisect_left(places, after + rarest) :]:
             if self._compared > _MOST_COMPARED:
@@ -165,8 +235,9 @@ class Placement:
                     hint="Correct the line numbers in the hunk headers.",
                     patch_line=hunk.line,
                 )
-            if self._fits(hunk, keys, place - rarest):
-                found.append(place - rarest)
+            at = place - rarest
+            if self._fits(hunk, keys, at) and (not anchored or anchored.holds(at, at + len(keys))):
+                found.append(at)
                 if len(found) == _MOST_SHOWN:
                     break
         return found
@@ -180,6 +251,15 @@ class Placement:
             hunk=number + 1,
             patch_line=hunk.line,
             lines=tuple(at + 1 for at in found),
+        )
+
+    def _no_anchor(self, hunk: Hunk, number: int, anchor: str) -> PatchContextMismatchError:
+        return PatchContextMismatchError(
+            f"{self._title(hunk, number)} stands below an anchor that the file does not have: "
+            f"{_shown(anchor)}",
+            hint="Copy the anchor after @@ from the file, or leave it out.",
+            hunk=number + 1,
+            patch_line=hunk.line,
         )
 
     def _no_context(self, hunk: Hunk, number: int) -> PatchContextMismatchError:
@@ -249,6 +329,11 @@ class Placement:
 def _stated(hunk: Hunk, start: int) -> int:
     """The 0-based index that a header's line number means; without lines it is the one before."""
     return start - 1 if hunk.old else start
+
+
+def _context(lines: Sequence[str]) -> int:
+    """How many lines stand before the first change."""
+    return next((i for i, line in enumerate(lines) if line[0] != " "), len(lines))
 
 
 def _is_open(side: Sequence[str]) -> bool:

@@ -1,5 +1,6 @@
 """Reading patches: the headers of ``diff -u`` and ``git diff``, strictly.
 
+The other format that models write, in an envelope, is told from these here and read elsewhere.
 Whatever is not understood is refused, because a part that is skipped is a file that is left out.
 Only free text before a file's header is passed over, as in mailed patches.
 """
@@ -14,11 +15,12 @@ from filepact.errors import PatchMalformedError
 from filepact.text.hunk_reader import malformed, read_hunk
 from filepact.text.hunks import FilePatch
 from filepact.text.patch_names import header_name, names_of_git_line, strip_prefixes, unquote
+from filepact.text.v4a import begin_of_envelope, read_envelope
 
 if TYPE_CHECKING:
     from filepact.text.hunks import Hunk
 
-__all__ = ["parse"]
+__all__ = ["is_envelope", "parse"]
 
 _IGNORED = ("similarity index ", "dissimilarity index ")
 _MODES = {
@@ -46,8 +48,8 @@ _REFUSED = (
     ),
     (
         re.compile(r"\*\*\* (Begin Patch|Update File|Add File|Delete File)"),
-        "not a unified diff",
-        "Send a unified diff, as diff -u and git diff print it, or use edit_file.",
+        "two kinds of patch in one",
+        "Send a unified diff, or a patch from *** Begin Patch to *** End Patch.",
     ),
     (
         re.compile(r"\*{15}"),
@@ -88,9 +90,15 @@ def parse(patch: str) -> tuple[FilePatch, ...]:
     if not files:
         raise PatchMalformedError(
             "no hunk and no file header in the patch",
-            hint="Send a unified diff: --- and +++ lines, then @@ hunks.",
+            hint="Send a unified diff: --- and +++ lines, then @@ hunks; or a patch from *** Begin "
+            "Patch to *** End Patch.",
         )
     return files
+
+
+def is_envelope(patch: str) -> bool:
+    """Whether a patch is of the format ``*** Begin Patch``, which always names its files."""
+    return begin_of_envelope(patch.split("\n")) is not None
 
 
 class _Reader:
@@ -101,6 +109,9 @@ class _Reader:
         self._at = 0
 
     def files(self) -> tuple[FilePatch, ...]:
+        begin = begin_of_envelope(self._lines)
+        if begin is not None:
+            return read_envelope(self._lines, begin)
         files: list[FilePatch] = []
         while self._at < len(self._lines):
             line = self._line()

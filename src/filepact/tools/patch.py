@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from filepact.errors import (
     PatchContextMismatchError,
     PatchMalformedError,
 )
-from filepact.text.patch import apply, created_text, parse
+from filepact.text.patch import apply, created_text, is_envelope, parse
 from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.edit import DryRun, Expected
 from filepact.tools.registry import tool
@@ -29,7 +30,10 @@ __all__ = ["patch_apply"]
 @tool(title="Apply patch", level="moderate", tier="standard", destructive=True)
 def patch_apply(
     draft: Draft,
-    patch: Annotated[str, Field(min_length=1, description="Unified diff (`diff -u`, `git diff`).")],
+    patch: Annotated[
+        str,
+        Field(min_length=1, description="Unified diff, or `*** Begin Patch` ... `*** End Patch`."),
+    ],
     path: Annotated[
         str | None,
         Field(description="The one file to patch; leave it out when the patch names its files."),
@@ -38,7 +42,7 @@ def patch_apply(
     dry_run: DryRun = False,
     expected_revision: Expected = None,
 ) -> str:
-    """Apply a unified diff to one file, or to all files that the diff names, all or none.
+    """Apply a patch to one file, or to all files that it names, all or none.
 
     Every context line is checked.
     """
@@ -51,6 +55,8 @@ def patch_apply(
         )
     if expected_revision is not None and len(patches) > 1:
         raise InvalidParamsError("expected_revision goes with a patch of one file")
+    if path is not None and is_envelope(patch):
+        _check_names(patches[0], path)
     steps = [_sides(one, path) for one in patches]
     names = list(dict.fromkeys(name for step in steps for name in step if name is not None))
     if len(patches) == 1 and len(names) == 1:
@@ -71,6 +77,17 @@ def patch_apply(
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     verb = "take back" if reverse else "apply"
     return f"{verb} a patch of {hunks} {'hunk' if hunks == 1 else 'hunks'} to {shown}{more}"
+
+
+def _check_names(patch: FilePatch, path: str) -> None:
+    """Refuse a path beside a patch that always names its file, unless both are the same."""
+    name = patch.old_path or patch.new_path or ""
+    same = path == name or (normpath(f"/{path}").endswith(normpath(f"/{name}")))
+    if not same or patch.renames:
+        raise InvalidParamsError(
+            f"path is {path}, but the patch names {patch.new_path if same else name}",
+            hint="Leave path out; the patch names its files.",
+        )
 
 
 def _sides(patch: FilePatch, path: str | None) -> tuple[str | None, str | None]:
@@ -105,16 +122,22 @@ def _apply_one(
     source = targets[old]
 
     def make(text: str) -> EditList:
-        return apply(text, patch, name=source.spot.shown).edits
+        applied = apply(text, patch, name=source.spot.shown)
+        notes[:] = [f"{source.spot.shown}: {note}" for note in applied.notes]
+        return applied.edits
 
+    notes: list[str] = []
     if new is None:
-        draft.delete(source, emptied_by=make)
+        draft.delete(source, emptied_by=None if patch.whole else make)
         return
     if new == old:
         if patch.hunks:
             draft.edit(source, make)
     else:
-        draft.move(source, targets[new], make if patch.hunks else None)
+        if targets[new].document is not None and patch.whole:
+            draft.notes.append(f"{targets[new].spot.shown} existed and was overwritten.")
+        draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
+    draft.notes.extend(notes)
     if patch.new_mode is not None and source.document is not None:
         mode = _executable(source.document.revision.mode, like=patch.new_mode)
         draft.set_mode(targets[new], mode)
@@ -136,10 +159,12 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
                 f"{target.spot.shown}: already holds what the patch would make of it",
                 hint="Nothing has to be done.",
             )
-        raise PatchContextMismatchError(
-            f"{target.spot.shown}: the patch creates this file, but it exists",
-            hint="Send a patch against what the file holds.",
-        )
+        if not patch.whole:
+            raise PatchContextMismatchError(
+                f"{target.spot.shown}: the patch creates this file, but it exists",
+                hint="Send a patch against what the file holds.",
+            )
+        draft.notes.append(f"{target.spot.shown} existed and was overwritten.")
     draft.write(target, text)
     if patch.new_mode is not None:
         draft.set_mode(target, _executable(target.spot.root.new_mode, like=patch.new_mode))

@@ -6,13 +6,14 @@ closed, so that two agents never compute from the same old text.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
 from filepact.errors import (
+    BinaryFileError,
     FilepactError,
     InvalidParamsError,
     NotFoundError,
@@ -234,10 +235,18 @@ class Draft:
             data = _existing(target).data
         self._put(target, data, mode=mode)
 
-    def delete(self, target: Target, *, emptied_by: Callable[[str], EditList]) -> None:
-        """Remove a file whose whole text is known: the edits have to leave nothing of it."""
+    def delete(self, target: Target, *, emptied_by: Callable[[str], EditList] | None) -> None:
+        """Remove a file.
+
+        Args:
+            target: An existing file.
+            emptied_by: Computes edits that have to leave nothing of its text; None removes it
+                whatever it holds, unless it is no longer what the session saw.
+        """
         document = _existing(target)
-        if emptied_by(document.text).apply(document.text):
+        if emptied_by is None:
+            self._check_still(target)
+        elif emptied_by(document.text).apply(document.text):
             raise PatchContextMismatchError(
                 f"{target.spot.shown}: the file holds more than the patch removes",
                 hint="Read the file again; a patch that deletes it has to list every line.",
@@ -245,16 +254,27 @@ class Draft:
             )
         self._remove(target)
 
-    def move(self, source: Target, target: Target, make: Callable[[str], EditList] | None) -> None:
+    def move(
+        self,
+        source: Target,
+        target: Target,
+        make: Callable[[str], EditList] | None,
+        *,
+        over: bool = False,
+    ) -> None:
         """Give a file another name, and edits on the way.
 
         Args:
             source: An existing file.
             target: A name that is free.
             make: Computes the edits of its text; None leaves every byte as it is.
+            over: The name need not be free; what it holds is replaced, unless it is no longer
+                what the session saw.
         """
         document = _existing(source)
-        if target.document is not None:
+        if target.document is not None and over:
+            self._check_still(target)
+        elif target.document is not None:
             raise InvalidParamsError(
                 f"{target.spot.shown}: cannot take this name, the file exists",
                 hint="Choose another name.",
@@ -271,6 +291,19 @@ class Draft:
         self._guard.permit(target.spot.path, "delete")
         self._contents[document.revision.content] = document.data
         self._record(target, FileChange(target.spot.path, document.revision, None))
+
+    def _check_still(self, target: Target) -> None:
+        """Refuse to lose what somebody wrote since the session read it."""
+        if target.moved and target.document is not None:
+            difference = ""
+            with suppress(BinaryFileError):
+                difference = ":\n" + self._since(target)
+            raise StaleFileError(
+                f"{target.spot.shown}: somebody changed it since you read it{difference}",
+                hint="Read the file again before you remove what it holds.",
+                path=target.spot.shown,
+                revision=target.document.revision.short,
+            )
 
     def _merge(self, target: Target, mine: str) -> EditList:
         """Edits that bring the session's text into a file that moved since it was read."""
