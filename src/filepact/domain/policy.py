@@ -224,7 +224,9 @@ def suspicion(action: Action, rules: tuple[Rule, ...]) -> Callable[[str], bool]:
     ends = tuple(end for rule in named for end in rule.ends)
 
     def suspicious(part: str) -> bool:
-        plain = key(part)
+        # Of most names the key is plain to see, and a tree has too many to remember them all.
+        odd = not part.isascii() or part[-1:] in ". " or ":" in part or "~" in part
+        plain = key(part) if odd else part.lower()
         return plain in whole or plain.startswith(starts) or plain.endswith(ends)
 
     return suspicious
