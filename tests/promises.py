@@ -42,6 +42,10 @@ PROTOCOL = "faces/test_mcp_protocol.py"
 SCREEN = "faces/test_cli_screen.py"
 SEARCH = "workspace/test_search.py"
 WALK = "fs/test_walk.py"
+RESOLVE = "fs/test_resolve.py"
+FAULTS = "fs/test_faults.py"
+AGREEMENT = "agreement/test_resolvers.py"
+COMMIT = "workspace/test_commit.py"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
@@ -49,6 +53,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "A path that leads out of the roots, by whatever way, is never opened.",
             (
                 (CHANGES, "test_what_must_not_be_written_is_refused_by_code"),
+                (RESOLVE, "test_a_name_that_leaves_the_root_is_blocked"),
+                (RESOLVE, "test_a_link_that_leads_out_or_nowhere_is_refused_without_its_target"),
+                (RESOLVE, "test_a_link_whose_expansion_is_longer_than_any_path_does_not_lead_out"),
+                (FAULTS, "test_a_folder_exchanged_with_a_link_never_leads_out"),
+                (AGREEMENT, "test_both_lead_to_the_same_place_or_refuse_in_the_same_words"),
                 (WALK, "test_links_are_listed_and_never_followed"),
                 (WALK, "test_a_folder_exchanged_for_a_link_is_not_entered"),
             ),
@@ -122,7 +131,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "A refused proposal changes nothing, and the agent can read why.",
+            "A refused proposal changes nothing, and the reason stays with it.",
             ((CHANGES, "test_a_rejected_proposal_keeps_the_reason_and_changes_nothing"),),
         ),
     ),
@@ -159,7 +168,21 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
     "When things go wrong": (
         Promise(
             "Killed at any moment, a change is whole or not there after the next start.",
-            ((CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),),
+            (
+                (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
+                (FAULTS, "test_a_kill_before_any_call_leaves_the_old_file_or_the_new_one"),
+                (FAULTS, "test_an_error_at_any_call_is_told_as_it_is"),
+            ),
+        ),
+        Promise(
+            "What another program writes into a file while it is replaced is kept.",
+            (
+                (COMMIT, "test_a_program_that_had_the_old_file_open_loses_nothing"),
+                (
+                    COMMIT,
+                    "test_temporary_files_of_a_crash_are_removed_and_foreign_text_in_them_kept",
+                ),
+            ),
         ),
         Promise(
             "What was recorded is still there after a restart.",
