@@ -121,6 +121,13 @@ def test_notifications_do_not_wake_the_package(conversation):
     assert conversation.take(cancel) == [Cancel("7"), PassOn(cancel)]
 
 
+@pytest.mark.parametrize("params", [None, {}, {"requestId": None}, {"requestId": [1]}])
+def test_a_cancellation_of_nothing_is_nothing(conversation, params):
+    conversation.take(request(1, "odd"))
+    cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    assert conversation.take(cancel) == []
+
+
 def test_folders_are_asked_for_once_and_after_each_change(conversation):
     conversation.take(greeting(roots={}))
     (asked,) = conversation.take(READY)
@@ -164,7 +171,7 @@ def flights(small, engine, facts, sent):
     )
     flights = Flights(service, facts, sent.put)
     yield flights
-    flights.finish(0)
+    flights.finish()
 
 
 def call(number, name, token=None, **arguments) -> CarryOut:
@@ -190,7 +197,7 @@ def test_two_calls_with_one_id_are_both_answered_and_the_later_can_be_cancelled(
     told = {sent.get(timeout=30)["params"]["progressToken"] for _ in range(2)}
     assert told == {1, 2}
     flights.cancel("1")
-    flights.finish(30)
+    flights.settle(30)
     assert answers(sent)[1]["result"]["content"][0]["text"] == "done"
     flights.cancel(1)
 
@@ -199,7 +206,7 @@ def test_a_call_that_is_cancelled_while_it_waits_is_not_begun(flights, sent, eng
     waiting(flights, sent, WORKERS)
     flights.begin(call("late", "write", path="b", content="x"))
     flights.cancel("late")
-    flights.finish(0)
+    flights.finish()
     assert "b" not in engine.files
     assert sorted(answers(sent)) == list(range(WORKERS))
 
@@ -207,7 +214,7 @@ def test_a_call_that_is_cancelled_while_it_waits_is_not_begun(flights, sent, eng
 def test_at_the_end_calls_are_cancelled_and_those_that_wait_are_refused(flights, sent, engine):
     waiting(flights, sent, WORKERS)
     flights.begin(call("late", "write", path="b", content="x"))
-    flights.finish(0)
+    flights.finish()
     said = answers(sent)
     assert said["late"]["error"]["message"] == "Connection closed"
     assert said[0]["result"]["content"][0]["text"] == "cancelled"
@@ -232,8 +239,23 @@ def test_whoever_sends_too_many_calls_waits(flights, sent):
     assert thread.is_alive()
     flights.cancel(0)
     thread.join(30)
-    flights.finish(0)
+    flights.finish()
     assert not thread.is_alive()
+
+
+# -- the end ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", [{}, {"arguments": None}], ids=["direct", "package"])
+def test_a_signal_does_not_wait_for_calls_that_may_be_answered(program, arguments):
+    client, process = program
+    client.shake_hands()
+    client.begin("tools/call", {"name": "wait", "_meta": {"progressToken": 1}} | arguments)
+    client.notes.get(timeout=30)
+    client.hang_up()
+    process.terminate()
+    assert process.wait(30) == 0
+    assert process.stderr.read() == b""
 
 
 # -- the package ------------------------------------------------------------------------------
@@ -252,10 +274,10 @@ def test_a_package_that_fails_refuses_and_the_rest_goes_on(
 
 
 def test_nothing_is_given_to_a_package_after_the_end():
-    aside = Aside(lambda _attach: None, lambda _message: None)
-    aside.end(0)
+    aside = Aside(lambda _attach, _send: None, lambda _message: None)
+    aside.finish()
     aside.give(request(1, "odd"))
-    aside.join()
+    aside.finish()
     assert not [one for one in threading.enumerate() if one.name == "mcp-package"]
 
 

@@ -70,10 +70,10 @@ def serve(
         instructions=instructions,
         tools=[describe_tool(tool) for tool in toolbox.tools],
     )
-    patience: SimpleQueue[float] = SimpleQueue()  # seconds left for calls, from whoever ends it
+    over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
-        stack.enter_context(_signals(lambda: patience.put(0)))
+        stack.enter_context(_signals(lambda: over.put(None)))
         wire = Wire(source, sink)
         stack.callback(wire.close)
         connection = Connection(
@@ -84,10 +84,14 @@ def serve(
             narrow=narrow,
             direct=direct,
         )
-        wire.start(
-            connection.receive, ended=lambda: patience.put(_GRACE), lost=lambda: patience.put(0)
-        )
-        connection.finish(patience.get())
+
+        def ended() -> None:
+            connection.settle(_GRACE)
+            over.put(None)
+
+        wire.start(connection.receive, ended=ended, lost=lambda: over.put(None))
+        over.get()
+        connection.finish()
 
 
 @contextmanager
@@ -104,4 +108,4 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from filepact.faces.mcp.aside import Aside
@@ -56,10 +57,10 @@ class Connection:
         service = Service(toolbox, session_factory=session_factory, folders=self._folders)
         self._flights = Flights(service, facts, send)
 
-        def run_package(attach: Attach) -> None:
+        def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:
             from filepact.faces.mcp.package import run  # noqa: PLC0415 - half a second of imports
 
-            run(attach, send, service=service, facts=facts)
+            run(attach, answer, service=service, facts=facts)
 
         self._aside = Aside(run_package, send)
 
@@ -81,12 +82,13 @@ class Connection:
                 case PassOn(passed):
                     self._aside.give(passed)
 
-    def finish(self, patience: float) -> None:
-        """Come to an end: nothing runs any more when this returns.
+    def settle(self, patience: float) -> None:
+        """Let what is in flight be answered, for so many seconds: some clients pipe a script."""
+        until = time.monotonic() + patience
+        self._flights.settle(patience)
+        self._aside.settle(max(0.0, until - time.monotonic()))
 
-        Args:
-            patience: Seconds that calls in flight may still take before they are cancelled.
-        """
-        self._aside.end(patience)
-        self._flights.finish(patience)
-        self._aside.join()
+    def finish(self) -> None:
+        """Cancel what is in flight; nothing runs any more when this returns."""
+        self._flights.finish()
+        self._aside.finish()

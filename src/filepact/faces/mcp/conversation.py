@@ -201,8 +201,9 @@ class Conversation:
         method = message["method"]
         if method == "notifications/cancelled":
             cancelled = request_id({"id": (message.get("params") or {}).get("requestId")})
-            if cancelled is not None:
-                steps.append(Cancel(cancelled))
+            if cancelled is None:
+                return []
+            steps.append(Cancel(cancelled))
         elif self._era != "modern" and method == "notifications/initialized":
             self._ready = message
             if self._has_folders and not self._asked:

@@ -92,20 +92,21 @@ class Flights:
             if flight is not None:
                 flight.cancelled = True
                 flight.wanted = False
+                self._landed.notify_all()
 
-    def finish(self, patience: float) -> None:
-        """Let calls come to their end for a moment, then cancel them and wait for them.
-
-        A change is never left half done; calls that have not begun are not begun any more.
-
-        Args:
-            patience: Seconds until calls are cancelled.
-        """
+    def settle(self, patience: float) -> None:
+        """Wait until every call is answered or unwanted, or for so many seconds."""
         with self._lock:
-            # What nobody wants to hear of need not be waited for yet.
             self._landed.wait_for(
                 lambda: not any(flight.wanted for flight in self._flying), patience
             )
+
+    def finish(self) -> None:
+        """Cancel every call and wait for it, so that no change is left half done.
+
+        Calls that have not begun are not begun any more.
+        """
+        with self._lock:
             self._closing = True
             for flight in self._flying:
                 flight.cancelled = True

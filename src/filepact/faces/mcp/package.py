@@ -19,20 +19,19 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from filepact.faces.mcp.aside import End
-from filepact.faces.mcp.conversation import REPLAYED, actor_named
+from filepact.faces.mcp.conversation import actor_named
 from filepact.faces.mcp.flights import WORKERS, throttled
-from filepact.faces.mcp.lines import Refusal, request_id
+from filepact.faces.mcp.lines import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable
 
     from anyio.streams.memory import MemoryObjectSendStream
     from mcp.server.context import ServerRequestContext
 
     from filepact.domain.operation import Actor
     from filepact.faces.mcp.aside import Attach
-    from filepact.faces.mcp.lines import Message, RequestId
+    from filepact.faces.mcp.lines import Message
     from filepact.faces.mcp.ordinary import ServerFacts
     from filepact.faces.mcp.service import Service
     from filepact.tools.registry import Outcome
@@ -46,7 +45,7 @@ def run(
     """Serve what `attach` hands over, until it hands over the end.
 
     Args:
-        attach: Given a function that takes each message and, at last, the end.
+        attach: Given a function that takes each message and, at last, None.
         send: Takes what the client is to get; must not block.
         service: Carries out calls.
         facts: What the server says of itself.
@@ -68,16 +67,15 @@ async def _serve(
     server.middleware.clear()  # spans for a tracer that nobody has set up
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     loop = asyncio.get_running_loop()
-    async with anyio.create_task_group() as group, to_server:
-        link = _Link(send, to_server, spawn=group.start_soon)
+    async with to_server:
+        link = _Link(send, to_server)
 
-        def take(item: Message | End) -> None:
+        def take(message: Message | None) -> None:
             with suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(link.receive, item)
+                loop.call_soon_threadsafe(link.receive, message)
 
         attach(take)
         await server.run(from_client, link, server.create_initialization_options())
-        group.cancel_scope.cancel()
 
 
 class _Handlers:
@@ -157,53 +155,23 @@ class _Link:
         self,
         send: Callable[[Message], None],
         to_server: MemoryObjectSendStream[SessionMessage | Exception],
-        *,
-        spawn: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
     ) -> None:
         self._send = send
         self._to_server = to_server
-        self._spawn = spawn
-        self._open: set[RequestId] = set()
-        self._end: End | None = None
-        self._idle = anyio.Event()
 
-    def receive(self, item: Message | End) -> None:
-        """Take a message for the server, or learn that there will be no more."""
-        if isinstance(item, End):
-            self._end = item
-            self._spawn(self._hang_up)
+    def receive(self, message: Message | None) -> None:
+        """Take a message for the server; None when there will be no more."""
+        if message is None:
+            self._to_server.close()
             return
-        wanted = request_id(item)
-        if wanted is not None:
-            self._open.add(wanted)
-        elif item["method"] == "notifications/cancelled":
-            # What is cancelled is never answered, so nobody has to wait for it.
-            self._settle((item.get("params") or {}).get("requestId"))
         with suppress(anyio.BrokenResourceError, ValidationError):
-            typed = types.jsonrpc_message_adapter.validate_python(item, by_name=False)
+            typed = types.jsonrpc_message_adapter.validate_python(message, by_name=False)
             self._to_server.send_nowait(SessionMessage(typed))
-
-    async def _hang_up(self) -> None:
-        """Let calls in flight be answered for a moment: some clients pipe a script and close."""
-        if self._open and self._end is not None:
-            with anyio.move_on_after(self._end.patience):
-                await self._idle.wait()
-        self._to_server.close()
-
-    def _settle(self, answered: object) -> None:
-        if isinstance(answered, int | str):
-            self._open.discard(answered)
-        if self._end is not None and not self._open:
-            self._idle.set()
 
     # -- what the server writes to ---------------------------------------------------------
 
     async def send(self, item: SessionMessage, /) -> None:
-        message = item.message.model_dump(by_alias=True, exclude_unset=True)
-        if message.get("id") != REPLAYED:
-            self._send(message)
-        if "method" not in message:
-            self._settle(message["id"])
+        self._send(item.message.model_dump(by_alias=True, exclude_unset=True))
 
     async def aclose(self) -> None:
         """Nothing to do: the wire outlives the server, to send its last words."""
