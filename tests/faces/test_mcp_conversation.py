@@ -258,6 +258,31 @@ def test_a_signal_does_not_wait_for_calls_that_may_be_answered(program, argument
     assert process.stderr.read() == b""
 
 
+def test_a_script_is_answered_however_long_the_package_takes_to_come():
+    sent: Queue = Queue()
+    come, done = threading.Event(), threading.Event()
+
+    def run(attach, send) -> None:
+        come.wait(30)
+        attach(lambda item: item and send({"jsonrpc": "2.0", "id": item["id"], "result": {}}))
+
+    aside = Aside(run, sent.put)
+    aside.give(request(1, "odd"))
+
+    def wait() -> None:
+        aside.wait_until_there()
+        aside.settle(30)
+        done.set()
+
+    threading.Thread(target=wait).start()
+    assert sent.empty()
+    assert not done.is_set()
+    come.set()
+    assert done.wait(30)
+    assert sent.get(timeout=30)["id"] == 1
+    aside.finish()
+
+
 # -- the package ------------------------------------------------------------------------------
 
 

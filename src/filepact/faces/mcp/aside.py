@@ -58,6 +58,11 @@ class Aside:
         with self._changed:
             self._changed.wait_for(lambda: not self._open, patience)
 
+    def wait_until_there(self) -> None:
+        """Wait until the package takes messages, if it was ever given one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._thread is None or self._take is not None)
+
     def finish(self) -> None:
         """Bring the package to its end and wait for it, if it ever began."""
         with self._changed:
@@ -92,6 +97,7 @@ class Aside:
                 take(item)
             self._early.clear()
             self._take = take
+            self._changed.notify_all()
 
     def _sent(self, message: Message) -> None:
         if message.get("id") != REPLAYED:

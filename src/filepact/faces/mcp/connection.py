@@ -84,6 +84,7 @@ class Connection:
 
     def settle(self, patience: float) -> None:
         """Let what is in flight be answered, for so many seconds: some clients pipe a script."""
+        self._aside.wait_until_there()  # its import is nobody's delay but ours
         until = time.monotonic() + patience
         self._flights.settle(patience)
         self._aside.settle(max(0.0, until - time.monotonic()))
