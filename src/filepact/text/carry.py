@@ -32,7 +32,7 @@ class Uncertain(Exception):  # noqa: N818 - not an error of the caller's, but an
     """The change cannot be carried over with certainty; says why, as the end of a sentence."""
 
 
-def carry(text: str, place: Alike, sent: list[str], new: list[str], terminator: str) -> EditList:
+def carry(text: str, place: Alike, sent: list[str], new: list[str]) -> EditList:
     """The edits of the file's text that do to its lines what was done to the author's.
 
     Args:
@@ -40,12 +40,11 @@ def carry(text: str, place: Alike, sent: list[str], new: list[str], terminator: 
         place: The lines that the author's copy stands for.
         sent: The copy, without line ends.
         new: What shall be there, without line ends.
-        terminator: What a line ends with that has no neighbour to ask.
 
     Raises:
         Uncertain: There is more than one way to do it.
     """
-    return _Carrying(text, place, sent, new, terminator).edits()
+    return _Carrying(text, place, sent, new).edits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +58,13 @@ class _Pair:
 class _Carrying:
     """One change on its way."""
 
-    __slots__ = ("indentation", "new", "pairs", "place", "regions", "sent", "terminator", "text")
+    __slots__ = ("indentation", "new", "pairs", "place", "regions", "sent", "text")
 
-    def __init__(
-        self, text: str, place: Alike, sent: list[str], new: list[str], terminator: str
-    ) -> None:
+    def __init__(self, text: str, place: Alike, sent: list[str], new: list[str]) -> None:
         self.text = text
         self.place = place
         self.sent = sent
         self.new = new
-        self.terminator = terminator
         self.regions = compare_lines(sent, new)
         self.pairs = [
             None if line is None else _Pair(one, text[line.start : line.end])
@@ -230,7 +226,7 @@ class _Carrying:
             return self.text[line.end : line.after]
         start = line.start
         if not start:
-            return self.terminator
+            return "\n"
         return "\r\n" if self.text.startswith("\r\n", max(start - 2, 0)) else self.text[start - 1]
 
     def _no_depth(self, line: str) -> Uncertain:

@@ -6,9 +6,7 @@ it finds is the same text but for what the step's name says, and two such places
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from filepact.errors import (
@@ -21,14 +19,12 @@ from filepact.text.alike import find_alike
 from filepact.text.carry import Uncertain, carry
 from filepact.text.edit import Edit, EditList
 from filepact.text.ladder import STEPS, Step, differing, unnumbered
-from filepact.text.lines import adopt_line_ends, line_ends, line_terminator
 from filepact.text.nearest import explain_miss
+from filepact.text.verbatim import STRICT, ends_of, fit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from filepact.text.alike import Alike
-    from filepact.text.lines import LineEnds
+    from filepact.text.verbatim import Ends, Search
 
 __all__ = ["Placement", "Step", "place"]
 
@@ -43,14 +39,19 @@ class Placement:
         edits: What changes; for a place that was found by its lines only the lines that change.
         steps: How the places were found, strictest first; several where several slips come
             together.
-        lines: 1-based number of the line in which each place begins.
         spans: The places, in code points of the text.
+        text: The text.
     """
 
     edits: EditList
     steps: tuple[Step, ...]
-    lines: tuple[int, ...]
     spans: tuple[tuple[int, int], ...]
+    text: str = field(repr=False)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The 1-based number of the line in which each place begins."""
+        return _lines_of(self.text, [start for start, _ in self.spans])
 
     @property
     def step(self) -> Step:
@@ -75,54 +76,9 @@ class _Request:
     text: str
     old: str
     new: str
-    ends: LineEnds
+    ends: Ends
     every: bool
     shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """One step's way to find the places.
-
-    Attributes:
-        hay: The text to search, or a form of it.
-        needle: What to find in there.
-        origin: From an offset in ``hay`` to the one in the text; None when they are the same.
-        new: The text to put there, before it takes the line ends of the place.
-    """
-
-    hay: str
-    needle: str
-    origin: Callable[[int], int] | None
-    new: str
-
-    def spans(self) -> Iterator[tuple[int, int]]:
-        """Ranges of the text, left to right, none overlapping the one before."""
-        size = len(self.needle)
-        at = self.hay.find(self.needle)
-        while at != -1:
-            yield self._span(at, at + size)
-            at = self.hay.find(self.needle, at + size)
-
-    def only(self) -> tuple[int, int] | None:
-        """The one place; None when there are several, even if they overlap.
-
-        Raises:
-            LookupError: There is none.
-        """
-        at = self.hay.find(self.needle)
-        if at == -1:
-            raise LookupError
-        if self.hay.find(self.needle, at + 1) != -1:
-            return None
-        return self._span(at, at + len(self.needle))
-
-    def count(self) -> int:
-        """How many places there are; at least 2, as one may overlap itself."""
-        return max(self.hay.count(self.needle), 2)
-
-    def _span(self, start: int, end: int) -> tuple[int, int]:
-        return (start, end) if self.origin is None else (self.origin(start), self.origin(end))
 
 
 def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str = "") -> Placement:
@@ -152,7 +108,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
         )
     if old == new:
         raise _no_change(shown)
-    request = _Request(text, old, new, line_ends(text), replace_all, shown)
+    request = _Request(text, old, new, ends_of(text), replace_all, shown)
     reason = ""
     try:
         placement = _characters(request) or _lines(request)
@@ -181,7 +137,7 @@ def _without_numbers(request: _Request, old: str, new: str) -> Placement | None:
         return None
     others = [step for step in placement.steps if step != "exact"]
     steps = [step for step in STEPS if step == "line numbers" or step in others]
-    return Placement(placement.edits, tuple(steps), placement.lines, placement.spans)
+    return Placement(placement.edits, tuple(steps), placement.spans, request.text)
 
 
 # -- found by its characters --------------------------------------------------------------
@@ -194,8 +150,8 @@ def _characters(request: _Request) -> Placement | None:
         AmbiguousMatchError: There are several places.
         NoChangeError: The text would stay as it is.
     """
-    for step, prepare in _STRICT.items():
-        search = prepare(request)
+    for step, prepare in STRICT.items():
+        search = prepare(request.text, request.old, request.new, request.ends)
         if search is None:
             continue
         try:
@@ -206,69 +162,13 @@ def _characters(request: _Request) -> Placement | None:
             raise _ambiguous(request, search)
         spans = tuple(search.spans()) if only is None else (only,)
         edits = tuple(
-            Edit(start, end, _fit(request, search.new, start, end)) for start, end in spans
+            Edit(start, end, fit(request.text, request.ends, search.new, start, end))
+            for start, end in spans
         )
         if all(request.text[edit.start : edit.end] == edit.text for edit in edits):
             raise _no_change(request.shown)
-        lines = _lines_of(request.text, [start for start, _ in spans], request.ends)
-        return Placement(EditList(edits), (step,), lines, spans)
+        return Placement(EditList(edits), (step,), spans, request.text)
     return None
-
-
-def _exact(request: _Request) -> _Search | None:
-    """The same characters."""
-    if "\n" in request.old and "\r" not in request.old and request.ends in ("crlf", "mixed"):
-        # Such a text cannot mean one kind of line end among others, and its first LF must not
-        # be taken for the second half of a CRLF.
-        return None
-    return _Search(request.text, request.old, None, request.new)
-
-
-def _line_ends(request: _Request) -> _Search | None:
-    """The same characters when every line end counts as LF."""
-    if "\n" not in request.old:
-        return None
-    old, new = request.old.replace("\r\n", "\n"), request.new
-    if old != request.old:
-        # An author who sees CRLF where the file has something else sees it everywhere.
-        new = new.replace("\r\n", "\n")
-    match request.ends:
-        case "cr":
-            return _Search(request.text.replace("\r", "\n"), old.replace("\r", "\n"), None, new)
-        case "crlf" | "mixed":
-            # Where in the searched text the LFs stand that were CRLF.
-            wide = [m.start() - i for i, m in enumerate(re.finditer("\r\n", request.text))]
-            return _Search(
-                request.text.replace("\r\n", "\n"),
-                old,
-                lambda offset: offset + bisect_left(wide, offset),
-                new,
-            )
-        case "lf" | "none":
-            return _Search(request.text, old, None, new)
-
-
-_STRICT: dict[Step, Callable[[_Request], _Search | None]] = {
-    "exact": _exact,
-    "line ends": _line_ends,
-}
-
-
-def _fit(request: _Request, new: str, start: int, end: int) -> str:
-    """The new text with the line ends of its place."""
-    text = request.text
-    if "\n" not in new or "\r" in new or request.ends in ("lf", "none"):
-        return new
-    if request.ends != "mixed":
-        return adopt_line_ends(new, "\r\n" if request.ends == "crlf" else "\r")
-    region = text[start:end]
-    if "\n" not in region:
-        # Within one line: the line's own end, or at the end of the text the one before.
-        after = text.find("\n", end)
-        after = text.rfind("\n", 0, start) if after == -1 else after
-        region = text[max(after - 1, 0) : after + 1]
-        region = region if region == "\r\n" else "\n"
-    return adopt_line_ends(new, region)
 
 
 # -- found by its lines -------------------------------------------------------------------
@@ -300,11 +200,11 @@ def _lines(request: _Request) -> Placement | None:
     fresh = new.removesuffix("\n").split("\n") if whole else new.split("\n")
     if whole and not new:
         fresh = []
-    edits = carry(request.text, place, sent, fresh, line_terminator(request.text))
+    edits = carry(request.text, place, sent, fresh)
     if not edits:
         raise _no_change(request.shown)
-    (line,) = _lines_of(request.text, [place.start], request.ends)
-    return Placement(edits, _steps_of(request, place, sent), (line,), ((place.start, place.end),))
+    span = place.start, place.end
+    return Placement(edits, _steps_of(request, place, sent), (span,), request.text)
 
 
 def _steps_of(request: _Request, place: Alike, sent: list[str]) -> tuple[Step, ...]:
@@ -319,9 +219,9 @@ def _steps_of(request: _Request, place: Alike, sent: list[str]) -> tuple[Step, .
     return steps or ("line ends",)
 
 
-def _lines_of(text: str, offsets: list[int], ends: LineEnds) -> tuple[int, ...]:
+def _lines_of(text: str, offsets: list[int]) -> tuple[int, ...]:
     """The 1-based line numbers of ascending offsets."""
-    separator = "\r" if ends == "cr" else "\n"
+    separator = "\r" if ends_of(text) == "cr" else "\n"
     numbers = []
     line, at = 1, 0
     for offset in offsets:
@@ -334,9 +234,9 @@ def _lines_of(text: str, offsets: list[int], ends: LineEnds) -> tuple[int, ...]:
 # -- refusals -----------------------------------------------------------------------------
 
 
-def _ambiguous(request: _Request, search: _Search) -> AmbiguousMatchError:
+def _ambiguous(request: _Request, search: Search) -> AmbiguousMatchError:
     starts = [start for (start, _), _ in zip(search.spans(), range(_LISTED), strict=False)]
-    lines = _lines_of(request.text, starts, request.ends)
+    lines = _lines_of(request.text, starts)
     distinct = list(dict.fromkeys(lines))
     count = search.count()
     more = f" and {count - _LISTED:,} more places" if count > _LISTED else ""
@@ -352,7 +252,7 @@ def _ambiguous(request: _Request, search: _Search) -> AmbiguousMatchError:
 
 
 def _alike(request: _Request, places: list[Alike]) -> AmbiguousMatchError:
-    lines = _lines_of(request.text, [place.start for place in places], request.ends)
+    lines = _lines_of(request.text, [place.start for place in places])
     return AmbiguousMatchError(
         f"{request.shown}: the text to replace is not in the file as it was sent, and but for "
         f"blanks, blank lines and typography it stands in several places, lines "
