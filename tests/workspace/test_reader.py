@@ -140,3 +140,23 @@ def test_a_search_in_nothing_or_in_a_file_is_refused_by_code(reader: Reader, roo
     with pytest.raises(FilepactError) as caught:
         reader.tree("a.txt", depth=1, include_files=True, pattern=None, budget=1)
     assert caught.value.code == "NOT_A_FILE"
+
+
+def test_searches_tell_how_far_they_are_and_stop_when_asked(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    for name in "abcdef":
+        (root / name).mkdir()
+        (root / name / "x.txt").write_text("word\n")
+    told: list[str] = []
+    reader = workspace.reader(session, progress=lambda _seen, where: told.append(where))
+    reader.find(".", "*.txt", limit=10)
+    assert told == list("abcdef")
+    reader.tree(".", depth=3, include_files=True, pattern=None, budget=10)
+    assert told == list("abcdef") * 2
+    stopped = workspace.reader(session, cancelled=lambda: True)
+    found = stopped.find(".", "*.txt", limit=10)
+    assert found.cancelled
+    assert found.total_is_floor
+    drawn = stopped.tree(".", depth=3, include_files=True, pattern=None, budget=10)
+    assert "at least" in drawn.text

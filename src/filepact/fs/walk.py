@@ -108,6 +108,7 @@ class Walk:
         allow: Callable[[str, bool], bool],
         max_depth: int | None,
         cancelled: Callable[[], bool],
+        progress: Callable[[int, str], None],
     ) -> None:
         self.unreadable: list[str] = []
         self.too_deep = 0
@@ -120,6 +121,7 @@ class Walk:
         self._allow = allow
         self._max_depth = max_depth
         self._asked = cancelled
+        self._tell = progress
         self._entries = self._run()
 
     @property
@@ -191,6 +193,7 @@ class Walk:
         if self._asked():
             self.cancelled = True
             return None
+        self._tell(MAX_ENTRIES - self._left, path)
         try:
             descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
         except OSError:
@@ -334,6 +337,7 @@ def walk(
     ignore: bool = True,
     max_depth: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, str], None] = lambda _seen, _path: None,
 ) -> Walk:
     """Go through everything below a folder.
 
@@ -347,8 +351,17 @@ def walk(
         ignore: Whether ignore files and the default names leave entries out.
         max_depth: Deepest entries wanted; 1 is what lies directly in the base.
         cancelled: Asked before each folder; true ends the walk.
+        progress: Told at each folder how many entries were seen, and its path.
 
     Raises:
         NotFoundError: The base is not there (on the first entry).
     """
-    return Walk(root, base, ignore=ignore, allow=allow, max_depth=max_depth, cancelled=cancelled)
+    return Walk(
+        root,
+        base,
+        ignore=ignore,
+        allow=allow,
+        max_depth=max_depth,
+        cancelled=cancelled,
+        progress=progress,
+    )

@@ -45,6 +45,7 @@ def find_files(
     *,
     allow: Callable[[str, bool], bool],
     cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, str], None] = lambda _seen, _path: None,
     limit: int = 100,
 ) -> Found:
     """Files and links below a folder whose path matches; ignored entries are left out.
@@ -56,6 +57,7 @@ def find_files(
             folders; with ``!`` before it everything that it does not match.
         allow: The guard's question.
         cancelled: Asked before each folder; true ends the search.
+        progress: Told now and then how many entries were seen, and where.
         limit: Most paths to return; the rest is only counted.
 
     Raises:
@@ -67,7 +69,7 @@ def find_files(
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []
     total = looked_at = 0
-    with walk(root, base, allow=allow, cancelled=cancelled) as entries:
+    with walk(root, base, allow=allow, cancelled=cancelled, progress=progress) as entries:
         for entry in entries:
             looked_at += 1
             if entry.kind == "other":

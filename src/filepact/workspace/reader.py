@@ -78,6 +78,7 @@ class Reader:
             limit=limit,
             allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
+            progress=self._progress,
         )
 
     def grep(
@@ -121,6 +122,7 @@ class Reader:
             budget=budget,
             allow=self._guard.listing(spot.root, "read"),
             cancelled=self._cancelled,
+            progress=self._progress,
         )
 
     def naming(self, path: str) -> Callable[[str], str]:

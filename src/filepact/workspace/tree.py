@@ -57,6 +57,7 @@ def tree(
     *,
     allow: Callable[[str, bool], bool],
     cancelled: Callable[[], bool] = lambda: False,
+    progress: Callable[[int, str], None] = lambda _seen, _path: None,
     depth: int = 3,
     include_files: bool = True,
     pattern: str | None = None,
@@ -69,6 +70,7 @@ def tree(
         base: A folder, as a canonical path.
         allow: The guard's question.
         cancelled: Asked before each folder; true ends the walk.
+        progress: Told now and then how many entries were seen, and where.
         depth: Levels to descend; 1 is what lies directly in the folder.
         include_files: Whether files are drawn; they are counted in any case.
         pattern: Only files whose name (or path, for a pattern with a slash) matches; folders
@@ -83,7 +85,9 @@ def tree(
     top = _Node(base, "folder")
     chain = [top]
     files = 0
-    with walk(root, base, allow=allow, max_depth=depth, cancelled=cancelled) as entries:
+    with walk(
+        root, base, allow=allow, max_depth=depth, cancelled=cancelled, progress=progress
+    ) as entries:
         for entry in entries:
             del chain[entry.depth :]
             if entry.kind == "folder":
