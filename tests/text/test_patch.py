@@ -468,3 +468,38 @@ def test_what_is_applied_is_not_applied_again_by_leniency():
 def test_line_ends_are_kept_where_context_differs():
     text = EDGES.replace("line 7\n", "other\n").replace("\n", "\r\n")
     assert placed(text, CHANGE) == text.replace("line 10\r\n", "ten\r\n")
+
+
+def two_places(first: str, second: str, between: int = 40) -> str:
+    filler = "".join(f"filler {n}\n" for n in range(between))
+    return f"{filler}{first}{filler}{second}{filler}"
+
+
+BLOCK = "def stop():\n    self.halt()\n    return None\n"
+BLOCK_PATCH = " def stop():\n-    self.halt()\n+    self.end()\n     return None\n"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(BLOCK.replace("halt", "pause"), id="removed line gone"),
+        pytest.param("def end():\n    self.halt()\n    return 1\n", id="context gone"),
+        pytest.param(BLOCK.replace("None", "0"), id="context differs"),
+    ],
+)
+def test_what_was_changed_at_its_place_is_not_looked_for_in_a_twin(changed: str):
+    patch = f"@@ -41,3 +41,3 @@\n{BLOCK_PATCH}"
+    assert placed(two_places(changed, "other\n"), patch) is None
+    assert placed(two_places(changed, BLOCK), patch) is None
+    assert placed(two_places("other\n", BLOCK), patch) is not None
+
+
+def test_a_hunk_is_not_shifted_between_two_that_are_not():
+    text = two_places("gone 1\ngone 2\ngone 3\n", BLOCK, 60) + "end\n"
+    first = "@@ -3,2 +3,2 @@\n filler 2\n-filler 3\n+three\n"
+    block = f"@@ -61,3 +61,3 @@\n{BLOCK_PATCH}"
+    last = "@@ -186,2 +186,2 @@\n filler 59\n-end\n+END\n"
+    single = text.replace("filler 2\nfiller 3\n", "only 2\nonly 3\n", 1)
+    assert placed(single, first.replace("filler", "only") + block) is not None
+    assert placed(single, first.replace("filler", "only") + block + last) is None
+    assert placed(single, block + last) is None

@@ -12,22 +12,21 @@ from bisect import bisect_left
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from filepact.errors import PatchAmbiguousError, PatchContextMismatchError
+from filepact.errors import PatchAmbiguousError
 from filepact.text.anchors import Anchored
 from filepact.text.lines import chomp
+from filepact.text.patch_refusals import MOST_SHOWN, Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from filepact.errors import FilepactError
     from filepact.text.hunks import Hunk
 
 __all__ = ["Placement"]
 
 _MOST_COMPARED = 50_000_000
-_MOST_SHOWN = 6
 _LOOK_AHEAD = 8
-_NEARBY = 30
-_LONGEST = 120
 _EDGE = 2
 
 
@@ -60,7 +59,8 @@ class Placement:
         self._exact = exact
         self._name = name
         self._keys = self._keyed(lines)
-        self._places: dict[str, list[int]] | None = None
+        self._places: dict[str, list[int]] = {}
+        self._refusals = Refusals(self._keys, self._places, name)
         self._compared = 0
         self._open_end = open_end
 
@@ -83,22 +83,33 @@ class Placement:
         return found
 
     def _check_drifts(self, hunks: Sequence[Hunk], found: list[int]) -> None:
-        """Refuse a hunk that fits its stated line, and as well where the next one's shift says.
+        """Refuse places that the hunks around make doubtful.
 
-        Then lines were added above it or below it, and nobody can tell.
+        A hunk that fits its stated line, and as well where the next one's shift says: lines were
+        added above it or below it, and nobody can tell.  A hunk that is shifted between two that
+        agree on another shift: what it was made for is gone, and a twin of it was found.
         """
+        shifts = [
+            None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
+            for hunk, at in zip(hunks, found, strict=True)
+        ]
+        before: int | None = 0
         for number, (hunk, later) in enumerate(pairwise(hunks)):
-            if not hunk.old or hunk.old_start is None or later.old_start is None:
+            shift, next_shift = shifts[number], shifts[number + 1]
+            if shift is None or next_shift is None or hunk.old_start is None:
+                before = shift
                 continue
-            shift = found[number + 1] - _stated(later, later.old_start)
-            at = _stated(hunk, hunk.old_start) + shift
+            at = found[number] - shift + next_shift
             after = found[number - 1] + len(hunks[number - 1].old) if number else 0
             if (
                 at != found[number]
                 and after <= at <= found[number + 1] - len(hunk.old)
                 and self._fits(hunk, self._keyed(hunk.old), at)
             ):
-                raise self._ambiguous(hunk, number, sorted((found[number], at)))
+                raise self._refusals.ambiguous(hunk, number, sorted((found[number], at)))
+            if shift != next_shift == before and later.old_start != hunk.old_start:
+                raise self._mismatch(hunk, number, at)
+            before = shift
 
     def _place_one(self, hunks: Sequence[Hunk], number: int, after: int, drift: int) -> int:
         hunk = hunks[number]
@@ -110,7 +121,7 @@ class Placement:
             if hunk.at_end and not hunk.anchors:
                 return len(self._lines)
             if expected is None or drift or not after <= expected <= len(self._lines):
-                raise self._no_context(hunk, number)
+                raise self._refusals.no_context(hunk, number)
             if not self._ends_agree(hunk, expected):
                 raise self._mismatch(hunk, number, expected)
             return expected
@@ -120,7 +131,7 @@ class Placement:
             raise self._mismatch(hunk, number, expected)
         anchored = Anchored(self._keys, hunk.anchors) if hunk.anchors else None
         if anchored is not None and anchored.missing:
-            raise self._no_anchor(hunk, number, anchored.missing)
+            raise self._refusals.no_anchor(hunk, number, anchored.missing)
         candidates = self._search(hunk, keys, after, anchored)
         if not candidates:
             if self._lenient and expected is not None and self._fits_loosely(hunk, expected, after):
@@ -128,10 +139,12 @@ class Placement:
                 return expected
             raise self._mismatch(hunk, number, expected)
         if len(candidates) == 1:
+            if expected is not None and self._stands_changed(hunk, keys, expected):
+                raise self._mismatch(hunk, number, expected)
             return candidates[0]
         if anchored is not None:
             near = [at for at in candidates if anchored.touches(at, at + len(keys))]
-            if len(near) == 1 and len(candidates) < _MOST_SHOWN:
+            if len(near) == 1 and len(candidates) < MOST_SHOWN:
                 return near[0]
         # A later hunk with one place only shows by how much the whole patch is off.
         if hunk.old_start is not None:
@@ -143,7 +156,7 @@ class Placement:
                     )
                     if shifted in candidates:
                         return shifted
-        raise self._ambiguous(hunk, number, candidates)
+        raise self._refusals.ambiguous(hunk, number, candidates)
 
     def _keyed(self, lines: Sequence[str]) -> list[str]:
         if self._exact:
@@ -212,11 +225,36 @@ class Placement:
 
     def _index(self) -> dict[str, list[int]]:
         """Where each line of the file stands."""
-        if self._places is None:
-            self._places = {}
+        if not self._places:
             for at, key in enumerate(self._keys):
                 self._places.setdefault(key, []).append(at)
         return self._places
+
+    def _stands_changed(self, hunk: Hunk, keys: list[str], at: int) -> bool:
+        """Whether most lines of a hunk, or all that it removes, are where its header says.
+
+        Then the others were changed there, and a place that has all of them is only its twin.
+        """
+        if at < 0:
+            return False
+        there = self._keys[at : at + len(keys)]
+        told = [any(map(str.isalnum, key)) for key in keys]
+        same = [a == b for a, b in zip(keys, there, strict=False)]
+        same += [False] * (len(keys) - len(same))
+        signs = [line[0] for line in hunk.lines if line[0] != "+"]
+        removed = [i for i, sign in enumerate(signs) if sign == "-" and told[i]]
+        if removed and all(same[i] for i in removed):
+            return True
+        return 2 * sum(map(bool.__and__, same, told)) > sum(told)
+
+    def _mismatch(self, hunk: Hunk, number: int, expected: int | None) -> FilepactError:
+        return self._refusals.mismatch(
+            hunk,
+            number,
+            self._keyed(hunk.old),
+            expected,
+            stands=self._result_stands(hunk, expected),
+        )
 
     def _search(
         self, hunk: Hunk, keys: list[str], after: int, anchored: Anchored | None = None
@@ -238,92 +276,9 @@ class Placement:
             at = place - rarest
             if self._fits(hunk, keys, at) and (not anchored or anchored.holds(at, at + len(keys))):
                 found.append(at)
-                if len(found) == _MOST_SHOWN:
+                if len(found) == MOST_SHOWN:
                     break
         return found
-
-    def _ambiguous(self, hunk: Hunk, number: int, found: list[int]) -> PatchAmbiguousError:
-        shown = ", ".join(str(at + 1) for at in found)
-        more = " and more" if len(found) == _MOST_SHOWN else ""
-        return PatchAmbiguousError(
-            f"{self._title(hunk, number)} fits in several places: lines {shown}{more}",
-            hint="Correct the line numbers in the hunk's header, or give it more context lines.",
-            hunk=number + 1,
-            patch_line=hunk.line,
-            lines=tuple(at + 1 for at in found),
-        )
-
-    def _no_anchor(self, hunk: Hunk, number: int, anchor: str) -> PatchContextMismatchError:
-        return PatchContextMismatchError(
-            f"{self._title(hunk, number)} stands below an anchor that the file does not have: "
-            f"{_shown(anchor)}",
-            hint="Copy the anchor after @@ from the file, or leave it out.",
-            hunk=number + 1,
-            patch_line=hunk.line,
-        )
-
-    def _no_context(self, hunk: Hunk, number: int) -> PatchContextMismatchError:
-        return PatchContextMismatchError(
-            f"{self._title(hunk, number)} only adds lines, and nothing shows where",
-            hint="Give the hunk context lines, and counts that agree with them.",
-            hunk=number + 1,
-            patch_line=hunk.line,
-        )
-
-    def _mismatch(self, hunk: Hunk, number: int, expected: int | None) -> PatchContextMismatchError:
-        wanted = self._keyed(hunk.old)
-        at = self._nearest(wanted, expected)
-        there = self._keys[at : at + len(wanted)]
-        index = next((i for i, (a, b) in enumerate(zip(wanted, there, strict=False)) if a != b), -1)
-        if index < 0:
-            index = len(there)
-        line = at + index + 1
-        hint = f"Read the file around line {line} and make the patch for what it holds now."
-        if self._result_stands(hunk, expected):
-            why = "What it would make stands there already."
-            hint = "Leave this hunk out, or read the file and make a new patch."
-        elif index >= len(wanted):
-            why = "The patch and the file differ in whether a line end closes the file."
-        elif index >= len(there):
-            why = f"The file ends after {len(self._lines)} lines; the patch expects there"
-            why += f"\n  {_shown(wanted[index])}"
-        else:
-            why = (
-                f"Line {line} of the file is\n  {_shown(there[index])}\n"
-                f"but line {_patch_line(hunk, index)} of the patch has\n  {_shown(wanted[index])}"
-            )
-            if wanted[index].split() == there[index].split():
-                why += "\nThey differ in blanks only."
-        body = "\n".join(f"  {_shown(text)}" for text in map(chomp, hunk.lines[:12]))
-        return PatchContextMismatchError(
-            f"{self._title(hunk, number)} does not fit. {why}\nThe hunk begins\n{body}",
-            hint=hint,
-            hunk=number + 1,
-            patch_line=hunk.line,
-            line=line,
-        )
-
-    def _nearest(self, wanted: list[str], expected: int | None) -> int:
-        """The place that has most of the wanted lines; near the stated one among equals."""
-        stated = min(max(expected or 0, 0), len(self._keys))
-        head = wanted[:200]
-        tried = {stated}
-        for index, key in enumerate(head[:50]):
-            if len(tried) < _NEARBY and self._places is not None:
-                # A line that stands everywhere shows nothing.
-                places = self._places.get(key, [])
-                tried.update(at - index for at in places[:4] if at >= index)
-
-        def likeness(at: int) -> tuple[int, int]:
-            there = self._keys[at : at + len(head)]
-            same = sum(a == b for a, b in zip(head, there, strict=False))
-            return same, -abs(at - stated)
-
-        return max(tried, key=likeness)
-
-    def _title(self, hunk: Hunk, number: int) -> str:
-        prefix = f"{self._name}: " if self._name else ""
-        return f"{prefix}hunk {number + 1} (line {hunk.line} of the patch)"
 
 
 def _stated(hunk: Hunk, start: int) -> int:
@@ -338,20 +293,3 @@ def _context(lines: Sequence[str]) -> int:
 
 def _is_open(side: Sequence[str]) -> bool:
     return bool(side) and not side[-1].endswith("\n")
-
-
-def _patch_line(hunk: Hunk, index: int) -> int:
-    """The 1-based line of the patch that holds the hunk's old line ``index``."""
-    line = hunk.line
-    for text in hunk.lines:
-        line += 1
-        if text[0] != "+":
-            index -= 1
-        if index < 0:
-            break
-        line += not text.endswith("\n")
-    return line
-
-
-def _shown(line: str) -> str:
-    return line if len(line) <= _LONGEST else line[:_LONGEST] + "…"
