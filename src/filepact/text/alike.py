@@ -56,9 +56,9 @@ class Alike:
         return next(line.start for line in self.lines if line is not None)
 
     @property
-    def end(self) -> int:
-        """Where the last line that is in the file ends, its line end not counted."""
-        return next(line.end for line in reversed(self.lines) if line is not None)
+    def after(self) -> int:
+        """Where the line after the last one that is in the file begins."""
+        return next(line.after for line in reversed(self.lines) if line is not None)
 
     @property
     def blank_lines_off(self) -> int:

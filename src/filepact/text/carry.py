@@ -70,7 +70,7 @@ class _Carrying:
             None if line is None else _Pair(one, text[line.start : line.end])
             for one, line in zip(sent, place.lines, strict=True)
         ]
-        around = text[max(place.start - _AROUND, 0) : place.end + _AROUND]
+        around = text[max(place.start - _AROUND, 0) : place.after + _AROUND]
         self.indentation = Indentation.learn(
             [(pair.sent, pair.there) for pair in self.pairs if pair and body_of(pair.sent)],
             [line for region in self.regions for line in new[region.new_start : region.new_end]],

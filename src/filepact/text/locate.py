@@ -66,7 +66,7 @@ class Placement:
     @property
     def words(self) -> str:
         """How it was found, for people."""
-        return "; ".join(STEPS[step] for step in self.steps)
+        return f"{', '.join(self.steps)} ({'; '.join(STEPS[step] for step in self.steps)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def _lines(request: _Request) -> Placement | None:
     edits = carry(request.text, place, sent, fresh)
     if not edits:
         raise _no_change(request.shown)
-    span = place.start, place.end
+    span = place.start, place.after
     return Placement(edits, _steps_of(request, place, sent), (span,), request.text)
 
 

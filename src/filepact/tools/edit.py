@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from filepact.errors import (
-    InvalidParamsError,
-    NoChangeError,
-    NotFoundError,
-)
-from filepact.text.edit import EditList
-from filepact.text.locate import place
+from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.text.sequence import Wanted, place_all
 from filepact.tools.registry import Alias, tool
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
+    from filepact.text.edit import EditList
+    from filepact.text.locate import Placement
     from filepact.workspace.draft import Target
 
 __all__ = ["DryRun", "Expected", "edit_file", "write_file"]
@@ -98,37 +95,19 @@ def edit_file(
     draft.dry_run = dry_run
     replacements = _replacements(old_string, new_string, edits, replace_all=replace_all)
     target = draft.open_existing(path, expected_revision=expected_revision)
-    lines: list[int] = []
-    steps: list[str] = []
+    placements: list[Placement] = []
 
     def make(text: str) -> EditList:
-        lines.clear()
-        steps.clear()
-        result, whole = EditList(()), text
-        for one in replacements:
-            placement = place(
-                whole,
-                one.old_string,
-                one.new_string,
-                replace_all=one.replace_all,
-                name=target.spot.shown,
-            )
-            lines.extend(placement.lines)
-            steps.append(placement.step)
-            result, whole = placement.edits, placement.edits.apply(whole)
-        if len(replacements) > 1:
-            result = EditList.between(text, whole)
-        if not result or whole == text:
-            raise NoChangeError(
-                f"{target.spot.shown}: the edits leave the file as it is",
-                hint="Nothing was changed; read the file again if you expected otherwise.",
-            )
-        return result
+        wanted = [Wanted(one.old_string, one.new_string, one.replace_all) for one in replacements]
+        placed = place_all(text, wanted, name=target.spot.shown)
+        placements[:] = placed.placements
+        return placed.edits
 
     draft.edit(target, make)
-    placed = sorted({step for step in steps if step != "exact"})
-    if placed:
-        draft.notes.append(f"Placed by: {', '.join(placed)}.")
+    ways = dict.fromkeys(one.words for one in placements if not one.exact)
+    if ways:
+        draft.notes.append(f"Placed by: {', '.join(ways)}.")
+    lines = [line for one in placements for line in one.lines]
     count = len(lines)
     where = ", ".join(str(line) for line in sorted(lines)[:10]) + (", ..." if count > 10 else "")
     return (
