@@ -1,0 +1,161 @@
+"""patch_apply on a real workspace: several files as one, in every format, and taken back."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.tools.registry import Call, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    Tool = Callable[..., Outcome]
+
+IMAGE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+CALL = Call(Session("s1", Actor("agent", "tester")))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    (folder / "src").mkdir(parents=True)
+    (folder / "src" / "f.py").write_bytes(b"def f():\r\n    return 1\r\n")
+    (folder / "a.txt").write_bytes(b"one\ntwo\n")
+    (folder / "b.txt").write_bytes(b"bee\n")
+    (folder / "image.png").write_bytes(IMAGE)
+    return folder
+
+
+@pytest.fixture
+def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        toolbox = open_toolbox(workspace)
+
+        def call(name: str = "patch_apply", /, **arguments: object) -> Outcome:
+            return toolbox.call(name, arguments, CALL)
+
+        yield call
+
+
+def envelope(*parts: str) -> str:
+    return "*** Begin Patch\n" + "".join(parts) + "*** End Patch\n"
+
+
+UPDATE = "*** Update File: a.txt\n@@\n one\n-two\n+2\n"
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+
+
+def test_an_envelope_changes_all_its_files_at_once(tool: Tool, root: Path):
+    patch = envelope(
+        UPDATE,
+        "*** Add File: new/deep/n.txt\n+new\n",
+        "*** Delete File: image.png\n",
+        "*** Update File: src/f.py\n*** Move to: lib/g.py\n@@ def f():\n-    return 1\n+    return 2\n",
+    )
+    done = tool(patch=patch)
+    assert not done.failed, done.text
+    assert files(root) == {
+        "a.txt": b"one\n2\n",
+        "b.txt": b"bee\n",
+        "new/deep/n.txt": b"new\n",
+        "lib/g.py": b"def f():\r\n    return 2\r\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "code"),
+    [
+        ("*** Update File: b.txt\n@@\n-none\n+x\n", "PATCH_CONTEXT_MISMATCH"),
+        ("*** Delete File: none.txt\n", "NOT_FOUND"),
+        ("*** Delete File: src\n", "NOT_A_FILE"),
+        ("*** Add File: ../out.txt\n+x\n", "PATH_BLOCKED"),
+        ("*** Add File: .env\n+x\n", "PATH_BLOCKED"),
+        ("*** Update File: ./a.txt\n@@\n-one\n+x\n", "INVALID_PARAMS"),
+        ("*** Update File: a.txt\n@@\n-one\n+x\n", "PATCH_MALFORMED"),
+    ],
+)
+def test_one_part_that_is_refused_leaves_every_file_as_it_was(
+    part: str, code: str, tool: Tool, root: Path
+):
+    before = files(root)
+    done = tool(patch=envelope(UPDATE, part))
+    assert done.failed
+    assert done.code == code
+    assert files(root) == before
+
+
+def test_what_an_envelope_overwrites_is_said(tool: Tool, root: Path):
+    done = tool(
+        patch=envelope(
+            "*** Add File: a.txt\n+all new\n",
+            "*** Update File: src/f.py\n*** Move to: b.txt\n",
+        )
+    )
+    assert not done.failed, done.text
+    assert "a.txt existed and was overwritten" in done.text
+    assert "b.txt existed and was overwritten" in done.text
+    assert files(root) == {
+        "a.txt": b"all new\n",
+        "b.txt": b"def f():\r\n    return 1\r\n",
+        "image.png": IMAGE,
+    }
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["*** Delete File: b.txt\n", "*** Update File: a.txt\n*** Move to: b.txt\n"],
+)
+def test_what_somebody_wrote_meanwhile_is_not_lost(part: str, tool: Tool, root: Path):
+    tool("read_file", path="b.txt")
+    (root / "b.txt").write_bytes(b"theirs\n")
+    done = tool(patch=envelope(part))
+    assert done.code == "STALE_FILE"
+    assert (root / "b.txt").read_bytes() == b"theirs\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "patch", "code"),
+    [
+        ("a.txt", envelope(UPDATE), ""),
+        ("./a.txt", envelope(UPDATE), ""),
+        ("b.txt", envelope(UPDATE), "INVALID_PARAMS"),
+        ("a.txt", envelope(UPDATE, "*** Delete File: b.txt\n"), "INVALID_PARAMS"),
+        ("a.txt", envelope("*** Update File: a.txt\n*** Move to: c.txt\n"), "INVALID_PARAMS"),
+    ],
+)
+def test_a_path_beside_an_envelope_has_to_name_its_one_file(
+    path: str, patch: str, code: str, tool: Tool
+):
+    assert tool(path=path, patch=patch).code == code
+
+
+def test_an_absolute_path_beside_an_envelope_may_name_its_one_file(tool: Tool, root: Path):
+    assert not tool(path=str(root / "a.txt"), patch=envelope(UPDATE)).failed
+
+
+def test_an_envelope_is_taken_back_where_it_says_all(tool: Tool, root: Path):
+    before = files(root)
+    patch = envelope(UPDATE, "*** Add File: c.txt\n+see\n")
+    assert not tool(patch=patch).failed
+    assert not tool(patch=patch, reverse=True).failed
+    assert files(root) == before
+    assert tool(patch=envelope("*** Delete File: a.txt\n"), reverse=True).code == "PATCH_MALFORMED"
+
+
+def test_context_that_differs_is_told(tool: Tool, root: Path):
+    text = "".join(f"line {n}\n" for n in range(9))
+    (root / "long.txt").write_text(text)
+    patch = "@@ -2,5 +2,5 @@\n other 1\n line 2\n-line 3\n+three\n line 4\n line 5\n"
+    done = tool(path="long.txt", patch=patch)
+    assert not done.failed
+    assert "Context of hunk 1 differs" in done.text
+    assert (root / "long.txt").read_text() == text.replace("line 3", "three")
