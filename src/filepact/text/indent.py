@@ -97,6 +97,9 @@ class Indentation:
             widths = {len(known), len(sent), *map(len, self.sent)}
             step = reduce(gcd, (width - min(widths) for width in widths))
             step = step if step in _UNITS else None
+            if unit == "\t" and known and there and step is not None:
+                # Two ways to count the levels, and both have to come to the same.
+                step = step if len(known) == step * len(there) else None
         if step is None or (unit != "\t" and step != len(unit) and "\t" not in known + sent):
             return None
         levels, rest = divmod(len(sent) - len(known), step)

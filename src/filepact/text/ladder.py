@@ -142,7 +142,7 @@ def unnumbered(old: str, new: str) -> tuple[str, str] | None:
         if int(match[1]) - index != first or match[2] != sign:
             return None
         stripped.append(line[match.end() :])
-    if first is None:
+    if not any(line.strip() for line in stripped):
         return None
     fresh = []
     for line in new.split("\n"):

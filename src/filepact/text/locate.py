@@ -112,7 +112,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
     reason = ""
     try:
         placement = _characters(request) or _lines(request)
-        if placement is None and (bare := unnumbered(old, new)) is not None and bare[0]:
+        if placement is None and (bare := unnumbered(old, new)) is not None:
             placement = _without_numbers(request, *bare)
     except Uncertain as uncertain:
         placement, reason = None, f" Its lines are there, but {uncertain}."
