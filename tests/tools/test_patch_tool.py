@@ -159,3 +159,11 @@ def test_context_that_differs_is_told(tool: Tool, root: Path):
     assert not done.failed
     assert "Context of hunk 1 differs" in done.text
     assert (root / "long.txt").read_text() == text.replace("line 3", "three")
+
+
+@pytest.mark.parametrize("header", ["", "--- c.txt\n+++ c.txt\n"])
+def test_lines_added_to_nothing_create_a_file_that_is_missing(header: str, tool: Tool, root: Path):
+    done = tool(path="c.txt", patch=f"{header}@@ -0,0 +1 @@\n+one\n")
+    assert not done.failed, done.text
+    assert (root / "c.txt").read_bytes() == b"one\n"
+    assert tool(path="d.txt", patch="@@ -1 +1 @@\n-a\n+one\n").code == "NOT_FOUND"

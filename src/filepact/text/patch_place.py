@@ -28,6 +28,8 @@ __all__ = ["Placement"]
 _MOST_COMPARED = 50_000_000
 _LOOK_AHEAD = 8
 _EDGE = 2
+# By so many lines a header may be wrong without anything having moved.
+_MISCOUNTED = 3
 
 
 class Placement:
@@ -107,7 +109,8 @@ class Placement:
                 and self._fits(hunk, self._keyed(hunk.old), at)
             ):
                 raise self._refusals.ambiguous(hunk, number, sorted((found[number], at)))
-            if shift != next_shift == before and later.old_start != hunk.old_start:
+            moved = abs(shift - next_shift) > _MISCOUNTED
+            if moved and next_shift == before and later.old_start != hunk.old_start:
                 raise self._mismatch(hunk, number, at)
             before = shift
 

@@ -120,6 +120,9 @@ def _apply_one(
             _create(draft, patch, targets[new])
         return
     source = targets[old]
+    if source.document is None and new == old and _only_begins(patch):
+        _create(draft, patch, source)
+        return
 
     def make(text: str) -> EditList:
         applied = apply(text, patch, name=source.spot.shown)
@@ -141,6 +144,16 @@ def _apply_one(
     if patch.new_mode is not None and source.document is not None:
         mode = _executable(source.document.revision.mode, like=patch.new_mode)
         draft.set_mode(targets[new], mode)
+
+
+def _only_begins(patch: FilePatch) -> bool:
+    """Whether a patch adds lines to nothing, which is to create the file where it is missing."""
+    same = patch.old_path == patch.new_path
+    return (
+        same
+        and bool(patch.hunks)
+        and all(hunk.old_start == 0 and not hunk.old for hunk in patch.hunks)
+    )
 
 
 def _executable(mode: int, *, like: int) -> int:
