@@ -25,6 +25,7 @@ CHECK = re.compile(r"(?m)^\[(\d+)\] (cat .*) -- (ok|FAILED)$")
 
 # How many checks on contents pass in each script, by the line of the check.
 PASSED = {
+    "concat-git-diff": {87, 122},
     "copy-rename": {36, 62, 86, 106, 126},
     "corrupt-patch": {31},
     "create-delete": {252},
@@ -34,7 +35,7 @@ PASSED = {
     "need-filename": {121, 137},
     "symlinks": {34, 66},
 }
-TWICE = "changes one file twice; refused, one part for each file"
+TWICE = "changes one file twice by more than edits; refused, the parts can be sent one by one"
 COPY = "a copy in a Git header is refused by name"
 OTHER = "a normal, context or ed diff; only unified diffs and envelopes are read"
 PART = "expects a part of the patch to stay when the rest fails; here it is all or none"
@@ -42,7 +43,7 @@ BACKUP = "a backup or another output file; undo takes their place"
 ASSUMES = "the command is told to assume -R; here an applied patch is refused as such"
 SYMLINK = "links are neither made nor followed out of the root by a patch"
 REASONS = {
-    "concat-git-diff": dict.fromkeys((55, 87, 122), TWICE),
+    "concat-git-diff": {55: TWICE},
     "copy-rename": dict.fromkeys((40, 74, 110), COPY) | dict.fromkeys((142, 150, 154), BACKUP),
     "create-delete": dict.fromkeys((146, 168), ASSUMES)
     | dict.fromkeys((189, 209), PART)

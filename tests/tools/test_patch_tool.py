@@ -80,7 +80,11 @@ def test_an_envelope_changes_all_its_files_at_once(tool: Tool, root: Path):
         ("*** Add File: ../out.txt\n+x\n", "PATH_BLOCKED"),
         ("*** Add File: .env\n+x\n", "PATH_BLOCKED"),
         ("*** Update File: ./a.txt\n@@\n-one\n+x\n", "INVALID_PARAMS"),
-        ("*** Update File: a.txt\n@@\n-one\n+x\n", "PATCH_MALFORMED"),
+        ("*** Update File: a.txt\n@@\n-two\n+x\n", "PATCH_CONTEXT_MISMATCH"),
+        ("*** Delete File: a.txt\n", "PATCH_MALFORMED"),
+        ("*** Add File: a.txt\n+x\n", "PATCH_MALFORMED"),
+        ("*** Update File: a.txt\n*** Move to: c.txt\n", "PATCH_MALFORMED"),
+        ("*** Update File: b.txt\n*** Move to: a.txt\n", "PATCH_MALFORMED"),
     ],
 )
 def test_one_part_that_is_refused_leaves_every_file_as_it_was(
@@ -167,3 +171,15 @@ def test_lines_added_to_nothing_create_a_file_that_is_missing(header: str, tool:
     assert not done.failed, done.text
     assert (root / "c.txt").read_bytes() == b"one\n"
     assert tool(path="d.txt", patch="@@ -1 +1 @@\n-a\n+one\n").code == "NOT_FOUND"
+
+
+def test_parts_that_edit_one_file_follow_each_other(tool: Tool, root: Path):
+    patch = envelope(
+        UPDATE,
+        "*** Update File: b.txt\n@@\n-bee\n+B\n",
+        UPDATE.replace("+2", "+3").replace("-two", "-2"),
+    )
+    assert not tool(patch=patch).failed
+    assert (root / "a.txt").read_bytes() == b"one\n3\n"
+    assert not tool(patch=patch, reverse=True).failed
+    assert (root / "a.txt").read_bytes() == b"one\ntwo\n"

@@ -13,6 +13,7 @@ from filepact.errors import (
     PatchContextMismatchError,
     PatchMalformedError,
 )
+from filepact.text.edit import EditList
 from filepact.text.patch import apply, created_text, is_envelope, parse
 from filepact.text.patch import reverse as reversed_patch
 from filepact.tools.edit import DryRun, Expected
@@ -20,9 +21,12 @@ from filepact.tools.registry import tool
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
-    from filepact.text.edit import EditList
+    from collections.abc import Sequence
+
     from filepact.text.patch import FilePatch
     from filepact.workspace.draft import Target
+
+    _Step = tuple[str | None, str | None]
 
 __all__ = ["patch_apply"]
 
@@ -47,7 +51,7 @@ def patch_apply(
     Every context line is checked.
     """
     draft.dry_run = dry_run
-    patches = [reversed_patch(one) if reverse else one for one in parse(patch)]
+    patches = [reversed_patch(one) for one in parse(patch)[::-1]] if reverse else [*parse(patch)]
     if path is not None and len(patches) > 1:
         raise InvalidParamsError(
             f"the patch changes {len(patches)} files, but path names one",
@@ -63,15 +67,8 @@ def patch_apply(
         targets = {names[0]: draft.open(names[0], expected_revision=expected_revision)}
     else:
         targets = dict(zip(names, draft.open_all(names), strict=True))
-    used: set[str] = set()
-    for one, step in zip(patches, steps, strict=True):
-        for name in {name for name in step if name is not None}:
-            if name in used:
-                raise PatchMalformedError(
-                    f"the patch changes {name} twice", hint="Send one part for each file."
-                )
-            used.add(name)
-        _apply_one(draft, one, step, targets)
+    for parts, step in _by_file(patches, steps):
+        _apply_one(draft, parts, step, targets)
     hunks = sum(len(one.hunks) for one in patches)
     shown = ", ".join(targets[name].spot.shown for name in names[:5])
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
@@ -90,7 +87,7 @@ def _check_names(patch: FilePatch, path: str) -> None:
         )
 
 
-def _sides(patch: FilePatch, path: str | None) -> tuple[str | None, str | None]:
+def _sides(patch: FilePatch, path: str | None) -> _Step:
     """The names before and after; None on a side where the file does not exist."""
     if path is not None:
         return (None if patch.creates else path, None if patch.deletes else path)
@@ -107,14 +104,30 @@ def _sides(patch: FilePatch, path: str | None) -> tuple[str | None, str | None]:
     return old, new
 
 
+def _by_file(
+    patches: Sequence[FilePatch], steps: Sequence[_Step]
+) -> list[tuple[list[FilePatch], _Step]]:
+    """The parts of a patch that belong together: several may edit one file, one after another."""
+    found: dict[_Step, list[FilePatch]] = {}
+    used: dict[str, _Step] = {}
+    for patch, step in zip(patches, steps, strict=True):
+        for name in {name for name in step if name is not None}:
+            before = used.setdefault(name, step)
+            if before != step or (step in found and (None in step or step[0] != step[1])):
+                raise PatchMalformedError(
+                    f"the patch changes {name} twice",
+                    hint="Only edits may follow each other; send the rest one by one.",
+                )
+        found.setdefault(step, []).append(patch)
+    return [(parts, step) for step, parts in found.items()]
+
+
 def _apply_one(
-    draft: Draft,
-    patch: FilePatch,
-    step: tuple[str | None, str | None],
-    targets: dict[str, Target],
+    draft: Draft, patches: list[FilePatch], step: _Step, targets: dict[str, Target]
 ) -> None:
-    """Put what one part of a patch does into the draft."""
+    """Put what the parts of a patch for one file do into the draft."""
     old, new = step
+    patch = patches[-1]
     if old is None:
         if new is not None:
             _create(draft, patch, targets[new])
@@ -125,24 +138,29 @@ def _apply_one(
         return
 
     def make(text: str) -> EditList:
-        applied = apply(text, patch, name=source.spot.shown)
-        notes[:] = [f"{source.spot.shown}: {note}" for note in applied.notes]
-        return applied.edits
+        notes.clear()
+        edits, whole = EditList(()), text
+        for one in patches:
+            applied = apply(whole, one, name=source.spot.shown)
+            notes.extend(f"{source.spot.shown}: {note}" for note in applied.notes)
+            edits, whole = applied.edits, applied.edits.apply(whole)
+        return edits if len(patches) == 1 else EditList.between(text, whole)
 
     notes: list[str] = []
     if new is None:
         draft.delete(source, emptied_by=None if patch.whole else make)
         return
     if new == old:
-        if patch.hunks:
+        if any(one.hunks for one in patches):
             draft.edit(source, make)
     else:
         if targets[new].document is not None and patch.whole:
             draft.notes.append(f"{targets[new].spot.shown} existed and was overwritten.")
         draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
     draft.notes.extend(notes)
-    if patch.new_mode is not None and source.document is not None:
-        mode = _executable(source.document.revision.mode, like=patch.new_mode)
+    modes = [one.new_mode for one in patches if one.new_mode is not None]
+    if modes and source.document is not None:
+        mode = _executable(source.document.revision.mode, like=modes[-1])
         draft.set_mode(targets[new], mode)
 
 
