@@ -7,10 +7,8 @@ earlier ones are taken back, and only our own bytes are ever replaced by that.
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
@@ -18,33 +16,19 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError, WriteFailedError
 from filepact.fs.root import Expected
+from filepact.workspace.late import LateWrites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.document import RootId, WorkspacePath
-    from filepact.domain.operation import ChangeId, Operation, OperationState
+    from filepact.domain.operation import Operation, OperationState
     from filepact.fs.lock import FileLocks
-    from filepact.fs.root import Displaced, Root, Written
+    from filepact.fs.root import Root, Written
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import Store
 
 __all__ = ["Committer"]
-
-_WATCHED = 64
-_FIRST_LOOK = 0.05
-_LAST_LOOK = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Watched:
-    """A replaced file that may still be written to."""
-
-    change_id: ChangeId
-    path: WorkspacePath
-    displaced: Displaced
-    since: float
-    looked: bool = False
 
 
 class Committer:
@@ -72,7 +56,7 @@ class Committer:
         self._locks = locks
         self._root_of = root_of
         self._show = show
-        self._watched: deque[_Watched] = deque()
+        self._late = LateWrites(store, state)
 
     def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         """Do an operation whose files are locked by the caller.
@@ -85,7 +69,6 @@ class Committer:
             StaleFileError: A file is not what the operation starts from; nothing was changed.
             WriteFailedError: The system refused; the message says what is on disk.
         """
-        self.rescue_late_writes()
         # Planned before they are made, so that a crash in between leaves none behind.
         planned = tuple(
             dict.fromkeys(
@@ -104,7 +87,8 @@ class Committer:
                 done.append(change)
                 if written.outcome == "applied_not_durable":
                     notes.append(f"{self._show(change.path)}: written, durability not confirmed")
-                self._watch(begun.id, change.path, written)
+                if written.displaced is not None:
+                    self._late.watch(begun.id, change.path, written.displaced)
         except FilepactError as error:
             # Any other exception leaves the intention open: recovery will look at the files.
             self._take_back(begun, done, contents, error)
@@ -113,6 +97,10 @@ class Committer:
         self._remove_empty(begun)
         self._store.finish(begun.id, state="applied", directories=planned, note=note)
         return replace(begun, state="applied", note=note)
+
+    def close(self) -> None:
+        """Look at replaced files for the last time."""
+        self._late.close()
 
     # -- one file -------------------------------------------------------------------------
 
@@ -187,54 +175,6 @@ class Committer:
             hint=f"`filepact undo {operation.id}` takes them back once the cause is gone.",
             operation=operation.id,
         ) from cause
-
-    # -- somebody still writing to what we replaced -----------------------------------------
-
-    def _watch(self, change_id: ChangeId, path: WorkspacePath, written: Written) -> None:
-        if written.displaced is not None:
-            self._watched.append(_Watched(change_id, path, written.displaced, time.monotonic()))
-
-    def rescue_late_writes(self, *, final: bool = False) -> None:
-        """Keep what programs wrote into files that we had replaced under them.
-
-        A program that had the old file open may write to it after the replacement; its text
-        would vanish with the old file.  A replaced file is looked at soon after, and once more
-        before it is let go; a late text is put into the state folder and noted in the journal.
-
-        Args:
-            final: Look at all now and let them go.
-        """
-        now = time.monotonic()
-        kept: list[_Watched] = []
-        for _ in range(len(self._watched)):
-            try:
-                one = self._watched.popleft()
-            except IndexError:  # Another thread took the last one.
-                break
-            age = now - one.since
-            leaving = final or age >= _LAST_LOOK or len(self._watched) >= _WATCHED
-            if not leaving and (one.looked or age < _FIRST_LOOK):
-                kept.append(one)
-                continue
-            late = one.displaced.late_write()
-            if late is not None:
-                self._rescue(one, late)
-            if leaving or late is not None:
-                one.displaced.close()
-            else:
-                kept.append(replace(one, looked=True))
-        self._watched.extend(kept)
-
-    def _rescue(self, one: _Watched, late: bytes) -> None:
-        kept = self._state.rescue(one.path.path.rpartition("/")[2], late)
-        operation = self._store.operation(one.change_id)
-        note = f"another program wrote to the replaced file; its text is kept in {kept}"
-        self._store.finish(
-            one.change_id,
-            state=operation.state,
-            directories=operation.directories,
-            note="; ".join(filter(None, [operation.note, note])),
-        )
 
     # -- after a crash ----------------------------------------------------------------------
 

@@ -71,7 +71,7 @@ class Workspace:
 
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
-        self._committer.rescue_late_writes(final=True)
+        self._committer.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
         with suppress(FilepactError):
             self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
