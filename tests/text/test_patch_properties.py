@@ -11,6 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from filepact.errors import (
+    FilepactError,
+    PatchAlreadyAppliedError,
+    PatchAmbiguousError,
+    PatchContextMismatchError,
+)
 from filepact.text.compare import compare_lines
 from filepact.text.diff import cut_diff, unified
 from filepact.text.merge import merge
@@ -207,7 +213,24 @@ def random_change(rng: random.Random, old: str) -> str:
     return "\n".join(lines)
 
 
-NAMES = ["plain.txt", "with blank.txt", 'quo"te', "back\\slash", "é漢", "deep/er/file", "-dash"]
+NAMES = [
+    "plain.txt",
+    "with blank.txt",
+    "two  blanks and more",
+    " blank at both ends ",
+    'quo"te',
+    "apo'strophe",
+    "back\\slash",
+    "é漢",
+    "e\u0301 decomposed",
+    "deep/er/file",
+    "-dash",
+    "--- a",
+    "+++ b",
+    "@@ -1 +1 @@",
+    "a/b/a",
+    "tab\there",
+]
 
 
 def cases(count: int) -> list[tuple[str, str | None, str | None]]:
@@ -255,6 +278,84 @@ def test_other_programs_apply_our_diffs_to_the_same_bytes(
     assert done.returncode == 0, (done.stdout + done.stderr).decode()
     for name, old, new in table:
         assert read(tmp_path, name) == (old if back else new), name
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_names_are_read_back_as_they_were_written(back: bool):
+    for name in NAMES:
+        diff = unified("a\n", "b\n", old_name=name, new_name=name)
+        (patch,) = parse(diff)
+        patch = reversed_patch(patch) if back else patch
+        assert (patch.old_path, patch.new_path) == (name, name)
+
+
+def drifted(rng: random.Random, text: str) -> str:
+    """The text after somebody else worked on it, mostly above and below."""
+    lines = text.splitlines(keepends=True)
+    for _ in range(rng.randrange(1, 4)):
+        at = rng.randrange(len(lines) + 1)
+        kind = rng.randrange(3)
+        if kind == 0:
+            lines[at:at] = [f"drift {n}\n" for n in range(rng.randrange(1, 9))]
+        elif kind == 1:
+            del lines[at : at + rng.randrange(1, 3)]
+        else:
+            lines[at : at + 1] = [f"other {at}\n"]
+    return "".join(lines)
+
+
+def test_a_drifted_file_is_patched_as_gnu_patch_does_or_not_at_all(tmp_path: Path):
+    """Where both apply, the bytes are the same; what GNU patch does by fuzz may be refused."""
+    if shutil.which("patch") is None:
+        pytest.skip("patch is not installed")
+    rng = random.Random(11)
+    applied = refused = 0
+    for _ in range(250):
+        old = "".join(f"line {n} {rng.choice('abc')}\n" for n in range(rng.randrange(10, 60)))
+        new = random_change(rng, old)
+        now = drifted(rng, old)
+        if new == old or not now:
+            continue
+        diff = make(old, new)
+        (patch,) = parse(diff)
+        (tmp_path / "f").write_bytes(now.encode())
+        done = subprocess.run(
+            ["patch", "-p1", "-s", "-f", "-r-", "--no-backup-if-mismatch", "f"],
+            cwd=tmp_path,
+            input=diff.encode(),
+            capture_output=True,
+            check=False,
+        )
+        if done.returncode:
+            continue
+        try:
+            mine = apply(now, patch).edits.apply(now)
+        except FilepactError:
+            refused += 1
+            continue
+        applied += 1
+        assert mine == read(tmp_path, "f"), diff
+    assert applied > 60
+    assert refused > 5
+
+
+@bounded
+@given(pairs(), st.integers(0, 5), st.integers(0, 5))
+def test_lines_above_and_below_do_not_change_what_a_patch_does(
+    pair: tuple[str, str], above: int, below: int
+):
+    old, new = (text.replace("\r", "") for text in pair)
+    if old == new or not old.endswith("\n") or not new.endswith("\n"):
+        return
+    head = "".join(f"above {n}\n" for n in range(above))
+    tail = "".join(f"below {n}\n" for n in range(below))
+    (patch,) = parse(make(old, new))
+    text = head + old + tail
+    try:
+        assert apply(text, patch).edits.apply(text) == head + new + tail
+    except (PatchAmbiguousError, PatchContextMismatchError, PatchAlreadyAppliedError):
+        # Only repeated lines leave room for doubt.
+        assert len(set(old.splitlines())) < len(old.splitlines()) or len(old.splitlines()) < 4
 
 
 def test_we_apply_what_git_prints(tmp_path: Path):

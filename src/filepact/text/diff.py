@@ -102,9 +102,12 @@ def cut_diff(diff: str, limit: int) -> str:
 
 
 def quote_name(name: str) -> str:
-    """A name as Git writes it in a diff: in quotes when it holds quotes or control characters."""
+    """A name as Git writes it in a diff: in quotes when it holds quotes or control characters.
+
+    And when it ends with a blank, which GNU patch would lose.
+    """
     quoted = name.translate(_QUOTED)
-    return name if quoted == name else f'"{quoted}"'
+    return name if quoted == name and not name.endswith(" ") else f'"{quoted}"'
 
 
 def _left_out(rest: str) -> str:

@@ -41,7 +41,8 @@ def header_name(rest: str, line: int) -> tuple[str | None, bool]:
     tail = max(len(rest) - _LONGEST_DATE, 0)
     dated = _DATE.search(rest, tail)
     name = rest[: dated.start()] if dated else rest
-    name = name.split("\t", 1)[0].rstrip(" ")
+    # A tab ends a name for certain, also one that ends with blanks.
+    name = rest.split("\t", 1)[0] if "\t" in rest else name.rstrip(" ")
     if name == "/dev/null":
         return None, True
     if not name:
