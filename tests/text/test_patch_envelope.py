@@ -259,3 +259,15 @@ def test_a_deletion_without_lines_cannot_be_taken_back():
 def test_many_anchors_are_looked_for_in_bounded_time(text: str):
     with pytest.raises(FilepactError):
         applied(text, "@@ x\n" * 8 + " x\n-y\n")
+
+
+def test_many_hunks_with_anchors_cost_bounded_time():
+    text = "def f():\n    pass\n" * 3_000
+    with pytest.raises(FilepactError):
+        applied(text, "@@ def f():\n@@ pass\n-none\n+x\n" * 3_000)
+    many = "".join(f"def f{n}():\n    pass\n" for n in range(9_000))
+    hunks = [f"@@ def f{n}():\n-    pass\n+    x\n" for n in range(2_000)]
+    assert applied(many, "".join(hunks)).count("x\n") == 2_000
+    with pytest.raises(FilepactError) as caught:
+        applied(many, "".join(hunks).replace("():", ""))
+    assert caught.value.code == "PATCH_AMBIGUOUS"

@@ -12,10 +12,62 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Anchored"]
+__all__ = ["Anchored", "Outline"]
 
 # A signature may end, and its block begin, at the depth of its first line.
 _CONTINUING = (")", "]", "{")
+
+
+class Outline:
+    """The lines of a file as anchors see them; made once for all hunks.
+
+    Args:
+        lines: The lines of the file without their ends.
+
+    Attributes:
+        looked: How many lines have been looked at, for whoever has to bound it.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.looked = len(lines)
+        self._lines = [line.strip() for line in lines]
+        self._ends = _ends_of_blocks(lines)
+        self._places: dict[str, list[int]] = {}
+        for at, line in enumerate(self._lines):
+            self._places.setdefault(line, []).append(at)
+
+    def below(self, anchors: Sequence[str]) -> Anchored:
+        """The parts of the file that a chain of anchors names, the outermost first."""
+        parts = [(0, len(self._lines))]
+        for anchor in anchors:
+            parts = list(self._narrowed(anchor, parts))
+            if not parts:
+                return Anchored([], anchor)
+        return Anchored(parts, "")
+
+    def _narrowed(self, anchor: str, parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        reached = 0
+        for first, limit in parts:
+            # Parts come in order of their starts; what an earlier one covered has been looked at.
+            for at in self._standing(anchor, max(first, reached), limit):
+                yield at, min(self._ends[at] or limit, limit)
+            reached = max(reached, limit)
+
+    def _standing(self, anchor: str, start: int, end: int) -> Sequence[int]:
+        """Where the anchor stands: as a whole line; else as the beginning of one line only."""
+        places = self._places.get(anchor, [])
+        whole = places[bisect_left(places, start) : bisect_left(places, end)]
+        self.looked += 1 + len(whole)
+        if whole:
+            return whole
+        self.looked += max(end - start, 0)
+        begun = [
+            at
+            for at in range(start, end)
+            if self._lines[at].startswith(anchor)
+            and not _continues_word(self._lines[at][len(anchor)])
+        ]
+        return begun if len(begun) == 1 else ()
 
 
 class Anchored:
@@ -25,63 +77,32 @@ class Anchored:
     of what it stands in.
 
     Args:
-        lines: The lines of the file without their ends.
-        anchors: The outermost first.
+        parts: The anchor's 0-based line, and the line after the part that it opens; in order.
+        missing: The first anchor that is not found, or an empty string.
     """
 
-    def __init__(self, lines: Sequence[str], anchors: Sequence[str]) -> None:
-        ends = _ends_of_blocks(lines)
-        parts = [(0, len(lines))]
-        self.missing = ""
-        for anchor in anchors:
-            parts = list(_narrowed(lines, anchor, parts, ends))
-            if not parts:
-                self.missing = anchor
-                break
+    def __init__(self, parts: list[tuple[int, int]], missing: str) -> None:
+        self.missing = missing
+        self._parts = parts
         self._starts = [start for start, _ in parts]
-        depth = [0] * (len(lines) + 1)
-        for start, end in parts:
-            depth[start] += 1
-            depth[end] -= 1
-        self._inside: list[bool] = []
-        covering = 0
-        for change in depth:
-            covering += change
-            self._inside.append(covering > 0)
 
-    def holds(self, start: int, end: int) -> bool:
-        """Whether the lines ``[start, end)`` begin below an anchor or include it."""
-        return self._inside[start] or self.touches(start, end)
+    def spans(self, length: int) -> Iterator[tuple[int, int]]:
+        """Where ``length`` lines may begin that stand below an anchor or include it.
+
+        Yields:
+            The first line, and the one after the last, of each stretch, in order and apart from each other.
+        """
+        reached = 0
+        for start, end in self._parts:
+            first, limit = max(start - length + 1, reached), max(end, start + 2)
+            if first < limit:
+                yield first, limit
+            reached = max(reached, limit)
 
     def touches(self, start: int, end: int) -> bool:
         """Whether an anchor is one of the lines ``[start, end)`` or the one above them."""
         at = bisect_left(self._starts, start - 1)
         return at < len(self._starts) and self._starts[at] < end
-
-
-def _narrowed(
-    lines: Sequence[str], anchor: str, parts: list[tuple[int, int]], ends: list[int]
-) -> Iterator[tuple[int, int]]:
-    reached = 0
-    for first, limit in parts:
-        # Parts come in order of their starts; what an earlier one covered has been looked at.
-        for at in _standing(lines, anchor, max(first, reached), limit):
-            yield at, min(ends[at] or limit, limit)
-        reached = max(reached, limit)
-
-
-def _standing(lines: Sequence[str], anchor: str, start: int, end: int) -> list[int]:
-    """Where the anchor stands: as a whole line; else as the beginning of one line only."""
-    begun: list[int] = []
-    whole: list[int] = []
-    for at in range(start, end):
-        if anchor in lines[at]:
-            line = lines[at].strip()
-            if line == anchor:
-                whole.append(at)
-            elif line.startswith(anchor) and not _continues_word(line[len(anchor)]):
-                begun.append(at)
-    return whole or (begun if len(begun) == 1 else [])
 
 
 def _continues_word(character: str) -> bool:

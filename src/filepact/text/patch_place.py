@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError
-from filepact.text.anchors import Anchored
+from filepact.text.anchors import Outline
 from filepact.text.lines import chomp
 from filepact.text.patch_refusals import MOST_SHOWN, Refusals
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.errors import FilepactError
+    from filepact.text.anchors import Anchored
     from filepact.text.hunks import Hunk
 
 __all__ = ["Placement"]
 
 _MOST_COMPARED = 50_000_000
+_ANCHOR_COST = 4
 _LOOK_AHEAD = 8
 _EDGE = 2
 # By so many lines a header may be wrong without anything having moved.
@@ -63,6 +65,7 @@ class Placement:
         self._keys = self._keyed(lines)
         self._places: dict[str, list[int]] = {}
         self._refusals = Refusals(self._keys, self._places, name)
+        self._outline: Outline | None = None
         self._compared = 0
         self._open_end = open_end
 
@@ -132,9 +135,7 @@ class Placement:
             return expected
         if self._result_stands(hunk, expected):
             raise self._mismatch(hunk, number, expected)
-        anchored = Anchored(self._keys, hunk.anchors) if hunk.anchors else None
-        if anchored is not None and anchored.missing:
-            raise self._refusals.no_anchor(hunk, number, anchored.missing)
+        anchored = self._anchored(hunk, number) if hunk.anchors else None
         candidates = self._search(hunk, keys, after, anchored)
         if not candidates:
             if self._lenient and expected is not None and self._fits_loosely(hunk, expected, after):
@@ -160,6 +161,25 @@ class Placement:
                     if shifted in candidates:
                         return shifted
         raise self._refusals.ambiguous(hunk, number, candidates)
+
+    def _anchored(self, hunk: Hunk, number: int) -> Anchored:
+        self._outline = self._outline or Outline(self._keys)
+        before = self._outline.looked
+        anchored = self._outline.below(hunk.anchors)
+        self._charge(_ANCHOR_COST * (self._outline.looked - before), hunk)
+        if anchored.missing:
+            raise self._refusals.no_anchor(hunk, number, anchored.missing)
+        return anchored
+
+    def _charge(self, compared: int, hunk: Hunk) -> None:
+        """Count compared lines, and give up when they become too many."""
+        self._compared += compared
+        if self._compared > _MOST_COMPARED:
+            raise PatchAmbiguousError(
+                f"{self._name}: too many places look like the hunk at line {hunk.line} of the patch",
+                hint="Correct the line numbers in the hunk headers.",
+                patch_line=hunk.line,
+            )
 
     def _keyed(self, lines: Sequence[str]) -> list[str]:
         if self._exact:
@@ -267,20 +287,16 @@ class Placement:
         counts = [len(index.get(key, ())) for key in keys]
         rarest = counts.index(min(counts))
         places = index.get(keys[rarest], [])
+        spans = anchored.spans(len(keys)) if anchored else [(after, len(self._keys))]
         found: list[int] = []
-        for place in places[bisect_left(places, after + rarest) :]:
-            if self._compared > _MOST_COMPARED:
-                raise PatchAmbiguousError(
-                    f"{self._name}: too many places look like the hunk at line {hunk.line} of "
-                    "the patch",
-                    hint="Correct the line numbers in the hunk headers.",
-                    patch_line=hunk.line,
-                )
-            at = place - rarest
-            if self._fits(hunk, keys, at) and (not anchored or anchored.holds(at, at + len(keys))):
-                found.append(at)
-                if len(found) == MOST_SHOWN:
-                    break
+        for first, limit in spans:
+            low = bisect_left(places, max(first, after) + rarest)
+            for place in places[low : bisect_left(places, limit + rarest)]:
+                self._charge(0, hunk)
+                if self._fits(hunk, keys, place - rarest):
+                    found.append(place - rarest)
+                    if len(found) == MOST_SHOWN:
+                        return found
         return found
 
 
