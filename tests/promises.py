@@ -94,7 +94,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_an_overwrite_keeps_line_ends_encoding_and_mode"),
                 (CHANGES, "test_latin_1_keeps_every_byte_outside_the_edit"),
                 (CODEC, "test_only_the_bytes_of_the_edited_line_change"),
-                (CODEC_PROPERTIES, "test_bytes_outside_an_edit_are_what_they_were"),
+                (CODEC_PROPERTIES, "test_all_bytes_outside_the_edited_lines_are_what_they_were"),
             ),
         ),
         Promise(

@@ -8,6 +8,7 @@ from filepact.errors import InvalidParamsError
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
+from filepact.workspace.encodings import Encodings
 from filepact.workspace.guard import Guard
 from filepact.workspace.workspace import Workspace
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.workspace import Mode
 
@@ -44,6 +46,7 @@ def open_workspace(
     *,
     state_dir: str,
     mode: Mode = "auto",
+    encodings: Sequence[tuple[Glob, str]] = (),
     resolver: Literal["auto", "openat2", "walk"] = "auto",
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
@@ -53,6 +56,7 @@ def open_workspace(
             present one.
         state_dir: The state folder, made when missing; never inside a root.
         mode: Whether changes that the rules allow are done or wait for a person.
+        encodings: Globs with the encoding of the files that match, by Python's name.
         resolver: How names are resolved beneath a root; for tests.
 
     Raises:
@@ -73,7 +77,13 @@ def open_workspace(
         for root in opened:
             state.guard_against(root.path)
         guard = Guard(opened, given=[str(path) for path in roots])
-        return Workspace(guard, SqliteStore(state.database), state, mode=mode)
+        return Workspace(
+            guard,
+            SqliteStore(state.database),
+            state,
+            mode=mode,
+            encodings=Encodings(guard, encodings),
+        )
     except BaseException:
         for root in opened:
             root.close()

@@ -4,15 +4,29 @@ import codecs
 import gzip
 import sys
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from filepact.errors import BinaryFileError, EncodingUnsafeError, InvalidParamsError
-from filepact.text.codec import Encoding, SourceText, decode, detect, encode, encode_new, rewrite
+from filepact.errors import BinaryFileError, EncodingUnsafeError
+from filepact.text.codec import (
+    Encoding,
+    Given,
+    SourceText,
+    decode,
+    detect,
+    encode,
+    encode_new,
+    rewrite,
+)
 from filepact.text.edit import Edit, EditList
+
+if TYPE_CHECKING:
+    from filepact.text.evidence import Origin
 
 SOURCE = "# Größe, 大きさ, 😀\r\nx = 1\n\tif x:\n" * 3
 ASCII = "def f(a, b):\n    return a + b\n" * 4
@@ -212,7 +226,7 @@ def test_a_wide_text_without_a_mark_stays_one_that_is_told(codec: str) -> None:
     assert rewrite(source, replacing(source, "plain text", "")) == b""
     with pytest.raises(EncodingUnsafeError, match="byte-order mark"):
         rewrite(source, replacing(source, "plain text", "大きさ"))
-    named = decode("大きさ".encode(codec), encoding=codec)
+    named = decode("大きさ".encode(codec), given=Given(codec, "caller"))
     assert rewrite(named, replacing(named, "き", "x")) == "大xさ".encode(codec)
 
 
@@ -234,42 +248,178 @@ def test_only_the_bytes_of_the_edited_line_change(codec: str, ends: str) -> None
 @pytest.mark.parametrize(
     ("data", "codec", "text", "label"),
     [
-        ("日本".encode("shift-jis"), "Shift-JIS", "日本", "shift_jis"),
-        ("Größe".encode("latin-1"), "latin-1", "Größe", "iso8859-1"),
+        ("日本".encode("shift-jis"), "shift_jis", "日本", "shift_jis"),
+        ("Größe".encode("latin-1"), "iso8859-1", "Größe", "iso8859-1"),
+        ("Größe".encode("latin-1"), "iso8859-2", "Größe", "iso8859-2"),
+        ("日本\n".encode("iso2022_jp"), "iso2022_jp", "日本\n", "iso2022_jp"),
         (codecs.BOM_UTF16_BE + "é".encode("utf-16-be"), "utf-16", "é", "utf-16-be with BOM"),
         ("é".encode("utf-16-be"), "utf-16-be", "é", "utf-16-be"),
         (codecs.BOM_UTF8 + b"a", "utf-8-sig", "a", "utf-8 with BOM"),
         (codecs.BOM_UTF8 + b"a", "utf-8", "a", "utf-8 with BOM"),
-        (b"\x00\x01", "utf-8", "\x00\x01", "utf-8"),
+        (b"a", "utf-8-sig", "a", "utf-8"),
+        ("é".encode(), "cp1252", "Ã©", "cp1252"),
+        # What the bytes do not bear out counts for nothing.
+        (codecs.BOM_UTF8 + "é".encode(), "iso8859-1", "é", "utf-8 with BOM"),
+        (b"\xff", "utf-8", "ÿ", "unknown 8-bit (shown as Latin-1)"),
+        (b"\x81", "cp1252", "\x81", "unknown 8-bit (shown as Latin-1)"),
+        ("é☃".encode(), "ascii", "é☃", "utf-8"),
+        ("é".encode(), "utf-16", "é", "utf-8"),
+        (ASCII.encode("utf-16-le"), "iso8859-1", ASCII, "utf-16-le"),
     ],
 )
-def test_a_named_encoding_is_used(data: bytes, codec: str, text: str, label: str) -> None:
-    source = decode(data, encoding=codec)
+def test_a_named_encoding_is_used_where_the_bytes_are_in_it(
+    data: bytes, codec: str, text: str, label: str
+) -> None:
+    source = decode(data, given=Given(codec, "caller"))
     assert source.text == text
     assert source.encoding.label == label
     assert rewrite(source, NOTHING) == data
+    assert detect(data, complete=True, given=Given(codec, "caller")) == source.encoding
+
+
+def test_a_rule_for_many_files_makes_no_chinese_of_ascii_and_no_text_of_pictures() -> None:
+    assert decode(b"ascii\n", given=Given("utf-16-le", ".editorconfig")).text == "ascii\n"
+    wide = "大 é\n".encode("utf-16-le")
+    assert decode(wide, given=Given("utf-16-le", ".editorconfig")).text == "大 é\n"
+    for data in (b"\x89PNG\r\n\x1a\n" + bytes(9), b"\xff\x01\x02\x03" * 9, b"\xe9\0" * 9):
+        with pytest.raises(BinaryFileError):
+            decode(data, given=Given("iso8859-1", ".editorconfig"))
 
 
 @pytest.mark.parametrize(
-    ("data", "codec"),
+    ("origin", "traced"),
+    [("settings", "cp1252 (settings)"), (".editorconfig", "cp1252 (.editorconfig)")],
+)
+def test_who_said_so_is_told(origin: Origin, traced: str) -> None:
+    assert decode(b"caf\xe9", given=Given("cp1252", origin)).encoding.traced == traced
+    assert decode(b"cafe", given=Given("utf-8", origin)).encoding.traced == "utf-8"
+    assert decode(b"# coding: cp1252", name="a.py").encoding.traced == "cp1252 (declared)"
+    assert decode(b"cafe").encoding.traced == "utf-8"
+
+
+JAPANESE = "x = '日本'\n".encode("shift_jis")
+GIVEN_SJIS = Given("shift_jis", "settings")
+
+
+def test_a_character_that_would_be_read_as_another_is_not_written() -> None:
+    source = decode(JAPANESE, given=GIVEN_SJIS)
+    assert "\N{YEN SIGN}".encode("shift_jis") == b"\\"
+    for put in ("\N{YEN SIGN}", "本\N{YEN SIGN}"):
+        with pytest.raises(EncodingUnsafeError) as caught:
+            rewrite(source, replacing(source, "本", put), name="a.txt")
+        assert caught.value.details["character"] == "U+00A5"
+        with pytest.raises(EncodingUnsafeError):
+            encode_new(put, "a.txt", GIVEN_SJIS)
+    assert rewrite(source, replacing(source, "本", "語")) == "x = '日語'\n".encode("shift_jis")
+
+
+def test_lines_that_have_another_form_in_bytes_stay_and_the_others_can_be_edited() -> None:
+    twice = b"\x1b$B\x1b$B" + "日本".encode("iso2022_jp")[3:] + b"\n"
+    open_end = "日".encode("iso2022_jp").removesuffix(b"\x1b(B") + b"\n"
+    plain, last = "語 = 1\n".encode("iso2022_jp"), b"\x1b(Bend = 1\n"
+    data = plain + twice + plain + open_end + last
+    source = decode(data, given=Given("iso2022_jp", "settings"))
+    lines = ["語 = 1\n", "日本\n", "語 = 1\n", "日\n", "end = 1\n"]
+    assert source.text == "".join(lines)
+    places = [source.text.index("1"), source.text.index("1", 9)]
+    both = EditList(tuple(Edit(at, at + 1, "二") for at in places))
+    two = "語 = 二\n".encode("iso2022_jp")
+    assert rewrite(source, both) == two + twice + two + open_end + last
+    for old, line in (("日本", 2), ("日\n", 4), ("end", 5)):
+        with pytest.raises(EncodingUnsafeError) as caught:
+            rewrite(source, replacing(source, old, "x"))
+        assert caught.value.details["line"] == line
+    # Two bytes of this encoding are the same character; only one of them is written.
+    same = "①\n".encode("cp932"), b"\xfa\x54\n", b"\x81\xca\n"
+    ambiguous = decode(b"".join(same), given=Given("cp932", "settings"))
+    assert rewrite(ambiguous, replacing(ambiguous, "①", "②")) == "②\n".encode("cp932") + b"".join(
+        same[1:]
+    )
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(ambiguous, EditList((Edit(0, 4, "x"),)))
+
+
+def test_line_ends_that_are_no_bytes_of_their_own_keep_all_lines_as_they_are() -> None:
+    source = decode(JAPANESE * 2, given=GIVEN_SJIS)
+    odd = replace(source, data=JAPANESE)
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(odd, replacing(odd, "x", "y"))
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", ""])
+def test_lines_with_other_ends_are_found_in_several_bytes_a_character(end: str) -> None:
+    text = end.join(["日本", "x = 1", "語"]) + end
+    source = decode(text.encode("gb18030"), given=Given("gb18030", "settings"))
+    for old, new in (("1", "国"), ("語", ""), ("日本", "日\n本"), (f"1{end}", "")):
+        edits = replacing(source, old, new)
+        assert rewrite(source, edits) == edits.apply(text).encode("gb18030")
+
+
+def test_a_declaration_is_believed_kept_and_not_contradicted() -> None:
+    head = "# coding: latin-1\n"
+    data = f"{head}x = 'é'\n".encode("latin-1")
+    source = decode(data, name="a.py")
+    assert source.text == f"{head}x = 'é'\n"
+    assert rewrite(source, replacing(source, "é", "öß")) == data.replace(b"\xe9", b"\xf6\xdf")
+    with pytest.raises(EncodingUnsafeError) as caught:
+        rewrite(source, replacing(source, "é", "☃"))
+    assert (caught.value.details["line"], caught.value.details["column"]) == (2, 6)
+    assert "change the line" in caught.value.hint
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(source, replacing(source, "latin-1", "utf-8"))
+    # Lines that would make mojibake of a UTF-8 file are not put in.
+    utf_8 = decode("x = 'é'\n".encode(), name="a.py")
+    with pytest.raises(EncodingUnsafeError):
+        rewrite(utf_8, EditList((Edit(0, 0, head),)))
+    assert rewrite(utf_8, EditList((Edit(0, 0, "# coding: utf-8\n"),)))
+    # An unknown file may be told what it is; its bytes stay.
+    unknown = decode(b"x = '\xe9'\n", name="a.py")
+    assert decode(rewrite(unknown, EditList((Edit(0, 0, head),))), name="a.py").text == source.text
+
+
+def test_a_file_of_ascii_gets_its_encoding_with_the_first_other_character() -> None:
+    source = decode(b"# coding: latin-1\nx = 1\n", name="a.py")
+    assert rewrite(source, replacing(source, "1\nx = 1", "1\nx = 'é'")).endswith(b"= '\xe9'\n")
+    changed = "# coding: utf-8\nx = '☃'\n"
+    assert rewrite(source, EditList.between(source.text, changed)) == changed.encode()
+    plain = decode(b"x = 1\n", name="a.py")
+    told = "# coding: koi8-r\nx = 'я'\n"
+    assert rewrite(plain, EditList.between(plain.text, told)) == told.encode("koi8-r")
+    given = decode(b"x = 1\n", name="a.py", given=Given("cp1252", "settings"))
+    assert rewrite(given, replacing(given, "1", "€")) == b"x = \x80\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "given", "data"),
     [
-        (b"\xff", "utf-8"),
-        (b"\x81", "cp1252"),
-        (b"\x1b(B\x1b(Ba", "iso2022_jp"),
-        (b"a\x00", "utf-16"),
+        ("é\n", "a.txt", None, "é\n".encode()),
+        ("é\n", "a.txt", Given("iso8859-1", ".editorconfig"), b"\xe9\n"),
+        ("é\n", "a.txt", Given("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
+        ("\ufeffé\n", "a.txt", Given("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
+        ("é", "a.txt", Given("utf-16-le", ".editorconfig"), b"\xff\xfe\xe9\0"),
+        ("é", "a.txt", Given("utf-16", "caller"), b"\xff\xfe\xe9\0"),
+        ("# coding: latin-1\né", "a.py", None, b"# coding: latin-1\n\xe9"),
+        ("# coding: latin-1\né", "a.md", None, "# coding: latin-1\né".encode()),
+        ("# coding: utf-16\né", "a.py", None, "# coding: utf-16\né".encode()),
     ],
 )
-def test_an_encoding_in_which_the_bytes_do_not_come_back_is_refused(
-    data: bytes, codec: str
+def test_a_new_file_is_in_what_was_said_about_it(
+    text: str, name: str, given: Given | None, data: bytes
 ) -> None:
-    with pytest.raises(EncodingUnsafeError):
-        decode(data, encoding=codec)
+    assert encode_new(text, name, given) == data
+    assert decode(data, name=name, given=given).text == text.removeprefix("\ufeff")
+    empty = decode(b"", name=name, given=given)
+    assert rewrite(empty, EditList((Edit(0, 0, text),))) == data
 
 
-@pytest.mark.parametrize("codec", ["klingon", "base64", "undefined", "a\0b", "rot13"])
-def test_an_encoding_that_does_not_exist_is_refused(codec: str) -> None:
-    with pytest.raises(InvalidParamsError):
-        decode(b"a", encoding=codec)
+@pytest.mark.parametrize("origin", ["caller", "settings", ".editorconfig"])
+def test_a_new_file_that_its_encoding_cannot_hold_is_refused_with_the_way_out(
+    origin: Origin,
+) -> None:
+    with pytest.raises(EncodingUnsafeError) as caught:
+        encode_new("a☃", "a.txt", Given("cp1252", origin))
+    assert "convert" in caught.value.hint
+    assert caught.value.details["column"] == 2
 
 
 @pytest.mark.parametrize("package", [hypothesis, pytest], ids=lambda package: package.__name__)

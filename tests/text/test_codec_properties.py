@@ -3,11 +3,11 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import EncodingUnsafeError
-from filepact.text.codec import decode, detect, encode, rewrite
+from filepact.text.codec import Given, decode, detect, encode, rewrite
 from filepact.text.edit import Edit, EditList
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -82,33 +82,92 @@ def test_any_bytes_that_count_as_text_come_back(data: bytes) -> None:
     detect(data, complete=False)
 
 
+GIVEN = [
+    *("iso8859-1", "cp1250", "cp1251", "cp1252", "cp1253", "koi8-r", "ascii", "mac-roman"),
+    *("shift_jis", "cp932", "gb18030", "gbk", "euc_kr", "euc_jp", "big5", "big5hkscs"),
+    *("iso2022_jp", "iso2022_jp_2004", "utf-16-le", "utf-16-be", "utf-32-le", "utf-8"),
+]
+WORDS = ["日本", "大きさ", "한국", "Привет", "größe", "žluť", "ελλ", "x = 1", "\t", "~\\", "ｱ", "①"]
+
+
+def lines_of(data: bytes, encoding: str) -> list[bytes]:
+    """Lines as bytes, for a test that must not believe the decoder."""
+    feed = "\n".encode(encoding)
+    if feed not in data:
+        feed = "\r".encode(encoding)
+    lines = [b""]
+    for at in range(0, len(data), len(feed)):
+        lines[-1] += data[at : at + len(feed)]
+        if data[at : at + len(feed)] == feed:
+            lines.append(b"")
+    return lines
+
+
 @st.composite
-def files_with_edits(draw: st.DrawFn) -> tuple[bytes, EditList]:
-    codec = draw(st.sampled_from([*sorted(MARKS), "latin-1"]))
-    text = draw(LINES)
-    data = MARKS.get(codec, b"") + text.encode(codec, "ignore")
-    if detect(data, complete=True) is None:
-        data = b"plain\r\ntext\n"
-    size = len(decode(data).text)
-    start = draw(st.integers(0, size))
-    end = draw(st.integers(start, size))
-    return data, EditList((Edit(start, end, draw(TEXTS)),))
+def files(draw: st.DrawFn) -> tuple[bytes, Given | None]:
+    """Text in every kind of encoding, and bytes that nobody knows anything about."""
+    kind = draw(st.sampled_from(["marked", "given", "declared", "wide", "unknown", "random"]))
+    words = st.one_of(TEXTS, st.sampled_from(WORDS))
+    pieces = draw(st.lists(st.tuples(words, ENDS), max_size=8))
+    text = "".join(line + end for line, end in pieces)
+    if kind == "marked":
+        codec = draw(st.sampled_from(sorted(MARKS)))
+        return MARKS[codec] + text.encode(codec), None
+    if kind == "wide":
+        codec = draw(st.sampled_from(sorted(MARKS)))
+        return ("plain text\n" * 9 + text).encode(codec), None
+    if kind == "random":
+        codec = draw(st.sampled_from(GIVEN))
+        given = draw(st.sampled_from([None, Given(codec, "settings")]))
+        return draw(st.binary(max_size=200)), given
+    codec = draw(st.sampled_from(GIVEN))
+    if kind == "declared":
+        text = f"# coding: {codec}\n{text}"
+        return text.encode("ascii" if codec.startswith("utf-") else codec, "ignore"), None
+    data = text.encode(codec, "ignore")
+    return data, Given(codec, "settings") if kind == "given" else None
 
 
-@given(files_with_edits())
-def test_bytes_outside_an_edit_are_what_they_were(case: tuple[bytes, EditList]) -> None:
-    data, edits = case
-    source = decode(data)
-    (edit,) = edits.edits
+@settings(max_examples=400)
+@given(files(), st.data())
+def test_all_bytes_outside_the_edited_lines_are_what_they_were(
+    file: tuple[bytes, Given | None], draw: st.DataObject
+) -> None:
+    data, given = file
+    if detect(data, complete=True, name="a.py", given=given) is None:
+        return
+    source = decode(data, name="a.py", given=given)
+    size = len(source.text)
+    start = draw.draw(st.integers(0, size))
+    end = draw.draw(st.integers(start, min(size, start + 20)))
+    put = draw.draw(st.one_of(TEXTS, st.sampled_from(WORDS)))
+    if not source.encoding.known:
+        put = put.encode("ascii", "ignore").decode()
+    edits = EditList((Edit(start, end, put),))
+    wanted = edits.apply(source.text)
     try:
         after = rewrite(source, edits)
     except EncodingUnsafeError:
-        assert not source.encoding.known
+        assert source.encoding.known
         return
-    before_edit = rewrite(source, EditList((Edit(edit.start, len(source.text), ""),)))
-    from_edit_on = rewrite(source, EditList((Edit(0, edit.end, ""),)))
-    assert after.startswith(before_edit)
-    assert after.endswith(from_edit_on[len(source.encoding.bom) :])
+    trimmed = edits.trim(source.text)
+    if not trimmed:
+        assert after == data
+        return
+    if source.encoding.known and "\0" not in wanted:
+        again = decode(after, name="a.py", given=given)
+        assert again.text == wanted.removeprefix("\ufeff" if source.encoding.bom else "")
+    first, last = trimmed.edits[0].start, trimmed.edits[0].end
+    codec = source.encoding.name
+    separator = "\n" if "\n" in source.text else "\r"
+    head = source.text.count(separator, 0, first)
+    tail = source.text.count(separator, last)
+    body, changed = data.removeprefix(source.encoding.bom), after.removeprefix(source.encoding.bom)
+    old, new = lines_of(body, codec), lines_of(changed, codec)
+    assert changed.startswith(b"".join(old[:head]))
+    assert changed.endswith(b"".join(old[len(old) - tail :]) if tail else b"")
+    if separator == "\n" and "\n" in wanted:
+        assert new[:head] == old[:head]
 
 
 @pytest.mark.parametrize("codec", sorted(MARKS))

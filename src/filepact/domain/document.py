@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NewType
 
-from filepact.text.codec import SourceText, decode
+from filepact.text.codec import Given, SourceText, decode
 
 __all__ = ["Document", "Revision", "RootId", "WorkspacePath", "content_id"]
 
@@ -70,11 +70,13 @@ class Document:
         path: Its true name.
         data: All its bytes.
         revision: What exactly was seen.
+        given: What was said about its encoding outside the file.
     """
 
     path: WorkspacePath
     data: bytes
     revision: Revision
+    given: Given | None = None
 
     @cached_property
     def source(self) -> SourceText:
@@ -83,7 +85,7 @@ class Document:
         Raises:
             BinaryFileError: The bytes are not text.
         """
-        return decode(self.data, name=self.path.path)
+        return decode(self.data, name=self.path.path, given=self.given)
 
     @property
     def text(self) -> str:

@@ -155,6 +155,20 @@ class Root:
                 status.st_nlink,
             )
 
+    def glance(self, path: str) -> tuple[int, ...] | None:
+        """A stamp that is another one once a file has changed; None where nothing is.
+
+        Links on the way are not kept from leading out, so nothing but this may be made of it:
+        whether to look again.  What is a link itself has the empty stamp.
+        """
+        try:
+            status = os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return ()
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
     def read(self, path: str, *, limit: int) -> Contents:
         """Read a regular file whole, in one state.
 

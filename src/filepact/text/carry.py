@@ -74,7 +74,7 @@ class _Carrying:
         self.indentation = Indentation.learn(
             [(pair.sent, pair.there) for pair in self.pairs if pair and body_of(pair.sent)],
             [line for region in self.regions for line in new[region.new_start : region.new_end]],
-            around.replace("\r", "\n").split("\n")[1:-1],
+            around,
         )
 
     def edits(self) -> EditList:

@@ -1,133 +1,110 @@
-"""Bytes to text and back, losing nothing: by evidence, never by statistics.
+"""Bytes to text and back, losing nothing.
 
-What cannot be told for sure is either carried as it is or refused.  A file in an unknown 8-bit
-encoding is shown as Latin-1, so that each byte is one character and survives; only ASCII can be
-put into it.
+What a file is, is told by :mod:`~filepact.text.evidence`.  What cannot be told for sure is either
+carried as it is or refused.  A file in an unknown 8-bit encoding is shown as Latin-1, so that each
+byte is one character and survives; only ASCII can be put into it.
 """
 
 from __future__ import annotations
 
 import codecs
-import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from filepact.errors import BinaryFileError, EncodingUnsafeError, InvalidParamsError
+from filepact.errors import BinaryFileError, EncodingUnsafeError
+from filepact.text.charsets import STATEFUL, UNIT, is_stable
+from filepact.text.declared import declared
 from filepact.text.edit import Edit, EditList
+from filepact.text.evidence import UTF_8, Encoding, Given, Origin, recognise
 from filepact.text.lines import line_of
+from filepact.text.splice import FirmLineError, splice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Encoding", "SourceText", "decode", "detect", "encode", "encode_new", "rewrite"]
+__all__ = [
+    "Encoding",
+    "Given",
+    "SourceText",
+    "decode",
+    "detect",
+    "encode",
+    "encode_new",
+    "rewrite",
+]
 
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """How a file's bytes stand for its text.
-
-    Attributes:
-        name: Python's name of the codec, without a byte-order mark: ``utf-8``, ``utf-16-le``.
-        bom: The byte-order mark at the file's start.
-        known: False for an 8-bit encoding of which nothing is known; it is carried as Latin-1.
-    """
-
-    name: str
-    bom: bytes = b""
-    known: bool = True
-
-    @property
-    def label(self) -> str:
-        """The encoding as people are told."""
-        if not self.known:
-            return "unknown 8-bit (shown as Latin-1)"
-        return f"{self.name} with BOM" if self.bom else self.name
+_MARKS = {
+    "utf-8": codecs.BOM_UTF8,
+    "utf-16-le": codecs.BOM_UTF16_LE,
+    "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
+}
+_SAY_SO = (
+    "say in which encoding the file is: in the settings ([encodings]), in .editorconfig (charset), "
+    "or in a line of the file itself that its kind has for this."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A file's text, line ends as they stand and without a byte-order mark, and its encoding."""
+    """A file's text, line ends as they stand and without a byte-order mark.
+
+    Attributes:
+        text: The text.
+        encoding: How its bytes stand for it.
+        data: The bytes that it was read from.
+        given: What somebody said about the encoding from outside the file.
+        name: The file's name, for messages and for what it tells about the file's kind.
+    """
 
     text: str
     encoding: Encoding
+    data: bytes = field(repr=False)
+    given: Given | None = None
+    name: str = ""
 
 
-_UTF_8 = Encoding("utf-8")
-# UTF-32 first: its little-endian mark starts with that of UTF-16.
-_MARKED = (
-    Encoding("utf-8", codecs.BOM_UTF8),
-    Encoding("utf-32-le", codecs.BOM_UTF32_LE),
-    Encoding("utf-32-be", codecs.BOM_UTF32_BE),
-    Encoding("utf-16-le", codecs.BOM_UTF16_LE),
-    Encoding("utf-16-be", codecs.BOM_UTF16_BE),
-)
-# Of each unit of ASCII text, in which bytes the NULs are.
-_WIDE = (
-    (Encoding("utf-32-le"), 4, (1, 2, 3)),
-    (Encoding("utf-32-be"), 4, (0, 1, 2)),
-    (Encoding("utf-16-le"), 2, (1,)),
-    (Encoding("utf-16-be"), 2, (0,)),
-)
-_UNIT = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
-
-# Of a wide text without a mark, the part of characters that has to be ASCII.
-_ASCII_SHARE = 0.7
-# Control characters that stand in texts: tab, line ends, form feed, vertical tab, backspace,
-# escape (terminal colours), and the end-of-file mark of old systems.
-_CONTROLS = bytes(set(range(32)) - {0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x1A, 0x1B}) + b"\x7f"
-_CONTROL_CHARACTERS = re.compile(f"[{re.escape(_CONTROLS.decode())}]")
-
-_BINARY_STARTS = re.compile(
-    rb"""
-      \x89PNG\r\n | \xff\xd8\xff | GIF8[79]a(?=.{0,6}[^\t-\r\x20-\x7e])   # pictures
-    | PK(?:\x03\x04|\x05\x06|\x07\x08) | \x1f\x8b | BZh[1-9]1AY&SY | \xfd7zXZ\x00
-    | 7z\xbc\xaf\x27\x1c | \x28\xb5\x2f\xfd | Rar!\x1a\x07                # archives
-    | \x7fELF | \xca\xfe\xba\xbe | \xfe\xed\xfa[\xce\xcf] | [\xce\xcf]\xfa\xed\xfe | \x00asm
-    | %PDF- | \xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 | SQLite\x20format\x203\x00
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-
-
-def detect(head: bytes, *, complete: bool) -> Encoding | None:
+def detect(
+    head: bytes, *, complete: bool, name: str = "", given: Given | None = None
+) -> Encoding | None:
     """The encoding of a file, from its first bytes.
 
     Args:
         head: How the file begins.
         complete: Whether this is all of it; if not, a character may be cut at its end.
+        name: The file's name, which tells what kinds of declarations it can have.
+        given: What somebody said about the encoding from outside the file.
 
     Returns:
         The encoding, or None when the file does not hold text.
     """
-    found = _recognise(head, complete=complete)
-    return None if found is None else found.encoding
+    found = recognise(head, complete=complete, name=name, given=given)
+    return None if found is None else found[1]
 
 
-def decode(data: bytes, *, name: str = "", encoding: str | None = None) -> SourceText:
+def decode(data: bytes, *, name: str = "", given: Given | None = None) -> SourceText:
     """All bytes of a file as text.
 
     Args:
         data: The bytes.
-        name: How the file is called in messages.
-        encoding: A codec that the caller knows to be the right one; None goes by evidence.
+        name: The file's name; it tells what kinds of declarations the file can have.
+        given: What somebody said about the encoding from outside the file; it counts as far as
+            the bytes bear it out.
 
     Raises:
         BinaryFileError: The bytes are not text.
-        EncodingUnsafeError: The bytes are not in the encoding named, or it would change them.
-        InvalidParamsError: There is no such encoding.
     """
-    if encoding is not None:
-        return _decode_as(data, encoding, name)
-    found = _recognise(data, complete=True)
+    found = recognise(data, complete=True, name=name, given=given)
     if found is None:
         raise BinaryFileError(
             f"{name or 'the file'}: does not hold text ({len(data):,} bytes)",
             hint="Read it with encoding base64.",
             path=name,
         )
-    return found
+    return SourceText(*found, data, given, name)
 
 
 def encode(text: str, encoding: Encoding, *, name: str = "") -> bytes:
@@ -142,17 +119,43 @@ def encode(text: str, encoding: Encoding, *, name: str = "") -> bytes:
     """
     if not encoding.known and not text.isascii():
         at = next(i for i, char in enumerate(text) if char > "\x7f")
-        raise _unsafe(text, at, encoding, name)
+        _refuse(text, at, encoding, name)
     return encoding.bom + _to_bytes(text, encoding, name)
 
 
-def encode_new(text: str, name: str) -> bytes:
-    """A text as the bytes of a new file: UTF-8, without a mark unless the text starts with it.
+def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
+    """A text as the bytes of a new file: UTF-8, unless somebody or the text itself names another.
+
+    A mark at the start of the text makes it UTF-8 with that mark.
+
+    Args:
+        text: What the file shall hold.
+        name: Its name; it tells what kinds of declarations it can have.
+        given: What was said about its encoding from outside.
 
     Raises:
-        EncodingUnsafeError: A lone surrogate, which no encoding can write.
+        EncodingUnsafeError: A character cannot be written.
     """
-    return encode(text, _UTF_8, name=name)
+    if text.startswith("\ufeff") and given is None:
+        return encode(text, UTF_8, name=name)
+    encoding = _encoding_of_new(text, name, given)
+    data = encode(text.removeprefix("\ufeff") if encoding.bom else text, encoding, name=name)
+    back = _first_changed(text, encoding)
+    if back is not None:
+        _refuse(text, back, encoding, name)
+    return data
+
+
+def _encoding_of_new(text: str, name: str, given: Given | None) -> Encoding:
+    """What a text that is written for the first time is to be in."""
+    if given is not None:
+        codec = given.codec.removesuffix("-sig")
+        codec = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(codec, codec)
+        # A mark where one was asked for, and where without it a file is hard to tell.
+        marked = codec != given.codec or codec in UNIT
+        return Encoding(codec, _MARKS[codec] if marked else b"", origin=given.origin)
+    said = declared(text.encode("utf-8", "replace"), name)
+    return Encoding(said, origin="declared") if said else UTF_8
 
 
 def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
@@ -161,127 +164,88 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
     A byte-order mark sent along with the text of a file that has one is not written twice.
 
     Raises:
-        EncodingUnsafeError: What an edit puts in cannot be written in the file's encoding, or
-            the encoding could not be told from the result.
+        EncodingUnsafeError: What an edit puts in cannot be written in the file's encoding, a line
+            of an edit cannot be written without changing the rest of it, or the encoding could
+            not be told from the result.
         ValueError: An edit reaches beyond the text.
     """
-    encoding = source.encoding
+    name = name or source.name
     edits = edits.trim(source.text)
+    if not edits:
+        return source.data
+    text = edits.apply(source.text)
+    if not source.data:
+        return encode_new(text, name, source.given)
+    encoding = source.encoding
     if encoding.bom and not source.text.startswith("\ufeff"):
         edits = _without_mark(edits)
-    text = edits.apply(source.text)
+        text = edits.apply(source.text)
+    encoding = _encoding_after(source, text)
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
-            raise _unsafe(text, start + bad, encoding, name)
-    data = encoding.bom + _to_bytes(text, encoding, name)
-    if text and _is_told(source.text, encoding) and not _is_told(text, encoding):
+            _refuse(text, start + bad, encoding, name)
+    if is_stable(encoding.name):
+        data = encoding.bom + _to_bytes(text, encoding, name)
+    else:
+        try:
+            data = splice(source.text, source.data, edits, encoding.name)
+        except FirmLineError as error:
+            raise EncodingUnsafeError(
+                f"{name or 'the file'}: line {error.line} holds bytes that {encoding.label} has "
+                "more than one form for, and they would not come out as they are",
+                hint="Leave this line as it is; other lines of the file can be edited.",
+                path=name,
+                line=error.line,
+            ) from None
+    if not _reads_back(source, data, text):
         raise EncodingUnsafeError(
-            f"{name or 'the file'}: is in {encoding.label} without a byte-order mark, and after "
-            "this edit nothing would tell so any more",
-            hint="Convert the file to UTF-8, or give it a byte-order mark, then edit it.",
+            f"{name or 'the file'}: is in {encoding.label}, and after this edit it would be taken "
+            "for something else"
+            + ("" if encoding.bom or encoding.name not in UNIT else "; it has no byte-order mark"),
+            hint="Leave the line that names the encoding as it is, or convert the file to UTF-8 "
+            "first.",
             path=name,
         )
     return data
 
 
-def _is_told(text: str, encoding: Encoding) -> bool:
-    """Whether a wide text without a mark would be known for one."""
-    if encoding.bom or encoding.name not in _UNIT:
+def _encoding_after(source: SourceText, text: str) -> Encoding:
+    """What the file is to be in after an edit: the same, unless it is free to change.
+
+    ASCII alone is the same bytes in all encodings that extend it, so a file of nothing else may
+    get its encoding with its first character beyond.
+    """
+    encoding = source.encoding
+    free = (
+        encoding.known
+        and not encoding.bom
+        and encoding.origin in ("", "declared")
+        and encoding.name not in UNIT
+        and encoding.name not in STATEFUL
+        and source.data.isascii()
+    )
+    return _encoding_of_new(text, source.name, None) if free and not text.isascii() else encoding
+
+
+def _reads_back(source: SourceText, data: bytes, text: str) -> bool:
+    """Whether the bytes after an edit would be known for the text that they stand for."""
+    encoding = source.encoding
+    if encoding.bom or not encoding.known or not data:
         return True
-    return detect(_to_bytes(text, encoding, ""), complete=True) == encoding
-
-
-def _recognise(data: bytes, *, complete: bool) -> SourceText | None:
-    """The text and its encoding, or None when it is not text."""
-    for encoding in _MARKED:
-        if data.startswith(encoding.bom):
-            text = _read(data[len(encoding.bom) :], encoding, complete=complete)
-            if text is not None:
-                return SourceText(text, encoding)
-    if _BINARY_STARTS.match(data):
-        return None
-    if b"\0" in data:
-        return _recognise_wide(data, complete=complete)
-    text = _read(data, _UTF_8, complete=complete)
-    if text is not None:
-        return SourceText(text, _UTF_8)
-    if len(data) - len(data.translate(None, _CONTROLS)) > len(data) // 100:
-        return None
-    bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
-    return SourceText(data[len(bom) :].decode("latin-1"), Encoding("latin-1", bom, known=False))
-
-
-def _recognise_wide(data: bytes, *, complete: bool) -> SourceText | None:
-    """UTF-16 or UTF-32 without a mark, for text that is mostly ASCII."""
-    for encoding, unit, zeros in _WIDE:
-        units = len(data) // unit
-        least = units * _ASCII_SHARE
-        if units < 2 or any(data[place::unit].count(0) < least for place in zeros):
-            continue
-        text = _read(data, encoding, complete=complete, errors="strict")
-        if text is None or _CONTROL_CHARACTERS.search(text):
-            continue
-        if len(text.encode("ascii", "ignore")) >= least:
-            return SourceText(text, encoding)
-    return None
-
-
-def _read(
-    data: bytes, encoding: Encoding, *, complete: bool, errors: str = "surrogatepass"
-) -> str | None:
-    """The text of bytes without their mark, or None when they are not in this encoding."""
-    unit = _UNIT.get(encoding.name)
-    try:
-        if unit is None:
-            return codecs.utf_8_decode(data, "strict", complete)[0]
-        if not complete:
-            return codecs.getincrementaldecoder(encoding.name)(errors).decode(data)
-        return data.decode(encoding.name, errors)
-    except UnicodeDecodeError:
-        return None
-
-
-def _decode_as(data: bytes, codec: str, name: str) -> SourceText:
-    """Bytes in an encoding that the caller named."""
-    try:
-        wanted = codecs.lookup(codec).name.removesuffix("-sig")
-        "".encode(wanted)
-    except (LookupError, ValueError):
-        raise InvalidParamsError(
-            f"there is no text encoding {codec!r}", hint="Leave it out, or name one such as utf-8."
-        ) from None
-    # ``utf-16`` alone leaves it to the mark which of the two it is.
-    marked = (e for e in _MARKED if e.name.startswith(wanted) and data.startswith(e.bom))
-    encoding = next(marked, Encoding(wanted))
-    shown = name or "the file"
-    try:
-        text = data[len(encoding.bom) :].decode(encoding.name, _errors(encoding))
-        same = encoding.bom + text.encode(encoding.name, _errors(encoding)) == data
-    except UnicodeError as error:
-        raise EncodingUnsafeError(
-            f"{shown}: is not in the encoding {wanted}: {error}",
-            hint="Leave the encoding out, or name the right one.",
-            path=name,
-        ) from None
-    if not same:
-        raise EncodingUnsafeError(
-            f"{shown}: {wanted} reads it, but would write other bytes for the same text",
-            hint="Leave the encoding out; every byte is kept then.",
-            path=name,
-        )
-    return SourceText(text, encoding)
-
-
-def _errors(encoding: Encoding) -> str:
-    return "surrogatepass" if encoding.name in _UNIT else "strict"
+    if encoding.name == "utf-8" and source.given is None:
+        said = declared(data, source.name)
+        if said is None or said == "utf-8":
+            return True
+    found = recognise(data, complete=True, name=source.name, given=source.given)
+    return found is not None and found[1].known and found[0] == text
 
 
 def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
     try:
-        return text.encode(encoding.name, _errors(encoding))
+        return text.encode(encoding.name, "surrogatepass" if encoding.name in UNIT else "strict")
     except UnicodeEncodeError as error:
-        raise _unsafe(text, error.start, encoding, name) from None
+        _refuse(text, error.start, encoding, name)
 
 
 def _without_mark(edits: EditList) -> EditList:
@@ -301,7 +265,7 @@ def _replacements(text: str, edits: EditList) -> Iterator[tuple[int, str, str]]:
 
 def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
     """The place of the first character of ``put`` that is new and cannot be written."""
-    if put.isascii():
+    if put.isascii() and is_stable(encoding.name):
         return None
     if not encoding.known:
         # What the edit takes out it may put back, in the same order: the reader saw those bytes
@@ -312,10 +276,20 @@ def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
         put.encode(encoding.name)
     except UnicodeEncodeError as error:
         return error.start
-    return None
+    return _first_changed(put, encoding)
 
 
-def _unsafe(text: str, at: int, encoding: Encoding, name: str) -> EncodingUnsafeError:
+def _first_changed(put: str, encoding: Encoding) -> int | None:
+    """The place of the first character that is written but would be read as another."""
+    if is_stable(encoding.name):
+        return None
+    codec = encoding.name
+    if put.encode(codec).decode(codec) == put:
+        return None
+    return next((i for i, c in enumerate(put) if c.encode(codec).decode(codec) != c), 0)
+
+
+def _refuse(text: str, at: int, encoding: Encoding, name: str) -> NoReturn:
     char = text[at]
     line = line_of(text, at)
     column = at - text.rfind("\n" if "\n" in text else "\r", 0, at)
@@ -324,18 +298,27 @@ def _unsafe(text: str, at: int, encoding: Encoding, name: str) -> EncodingUnsafe
     if lone:
         hint = "Send the character whole; half of a surrogate pair cannot be written."
     elif not encoding.known:
-        hint = (
-            "Use ASCII characters or an escape there. Which encoding the file is in is not known, "
-            "so nobody can say which bytes would be right."
-        )
+        hint = f"Use ASCII characters or an escape there, or {_SAY_SO}"
     else:
-        hint = "Use a character that the encoding has, or an escape, or convert the file first."
-    return EncodingUnsafeError(
+        hint = f"Use a character that the encoding has, or an escape{_way_out(encoding.origin)}."
+    raise EncodingUnsafeError(
         f"{name or 'the text'}: U+{ord(char):04X} ({title}) at line {line}, column {column} "
-        f"cannot be written in {encoding.label}",
+        f"cannot be written in {encoding.traced}",
         hint=hint,
         path=name,
         line=line,
         column=column,
         character=f"U+{ord(char):04X}",
     )
+
+
+def _way_out(origin: Origin) -> str:
+    match origin:
+        case "declared":
+            return ", or convert the file and change the line in it that names its encoding"
+        case "settings":
+            return ", or convert the file and have the settings ([encodings]) say so"
+        case ".editorconfig":
+            return ", or convert the file and have .editorconfig say so"
+        case "caller" | "":
+            return ", or convert the file first"

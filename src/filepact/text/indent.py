@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from filepact.text.ladder import indent_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 __all__ = ["Indentation"]
 
@@ -32,29 +32,29 @@ class Indentation:
         known: What the author's and the file's indentation of one line are, without repetition.
         same: No line is indented differently.
         sent: The author's other indentations, of new lines.
-        around: Lines of the file around the place; they show its unit.
+        around: The file's text around the place; its lines show the unit.
     """
 
     known: tuple[tuple[str, str], ...]
     same: bool
     sent: tuple[str, ...]
-    around: tuple[str, ...]
+    around: str
 
     @classmethod
     def learn(
-        cls, pairs: Iterable[tuple[str, str]], fresh: Iterable[str], around: Sequence[str]
+        cls, pairs: Iterable[tuple[str, str]], fresh: Iterable[str], around: str
     ) -> Indentation:
         """Learn from lines.
 
         Args:
             pairs: Lines as they were sent, with the file's; none is blank.
             fresh: Lines that are to be new in the file.
-            around: Lines of the file around.
+            around: The file's text around; of its first and last line only a part.
         """
         known = dict.fromkeys((indent_of(sent), indent_of(there)) for sent, there in pairs)
         same = all(sent == there for sent, there in known)
         indents = dict.fromkeys(indent_of(line) for line in fresh if line.strip())
-        return cls(tuple(known), same, tuple(indents), tuple(around))
+        return cls(tuple(known), same, tuple(indents), around)
 
     def tells_apart(self, sent: str) -> bool:
         """Whether lines that the author indents so have one indentation in the file."""
@@ -148,8 +148,9 @@ def _pure(indent: str) -> bool:
     return not indent.strip(" ") or not indent.strip("\t")
 
 
-def _unit(lines: Sequence[str]) -> str | None:
+def _unit(around: str) -> str | None:
     """A tab, or the blanks by which lines are indented more than the line before, mostly."""
+    lines = around.replace("\r", "\n").split("\n")[1:-1]
     indents = [indent_of(line) for line in lines if line.strip()]
     tabbed = sum(indent.startswith("\t") for indent in indents)
     blank = sum(indent.startswith(" ") for indent in indents)

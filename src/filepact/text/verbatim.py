@@ -103,7 +103,7 @@ def _line_ends(text: str, old: str, new: str, ends: Ends) -> Search | None:
         case "wide":
             return _wide(text, bare, new)
         case "lf":
-            return Search(text, bare, None, new)
+            return Search(text, bare, None, new) if bare != old else None
 
 
 STRICT: dict[Step, Callable[[str, str, str, Ends], Search | None]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, Revision
 from filepact.errors import BinaryFileError
+from filepact.text.charsets import STATEFUL
 from filepact.text.codec import detect
 from filepact.text.lines import chomp, line_ends, line_window
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filepact.text.codec import Encoding
+    from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Spot
 
 __all__ = ["EDIT_LIMIT", "Window", "load", "window"]
@@ -56,27 +60,36 @@ class Window:
     ends_with_newline: bool
 
 
-def load(spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
+def load(spot: Spot, encodings: Encodings, *, limit: int = EDIT_LIMIT) -> Document:
     """Read a file whole.
+
+    Args:
+        spot: The file.
+        encodings: What is said about its encoding outside the file.
+        limit: Most bytes to read.
 
     Raises:
         TooLargeError: It has more than ``limit`` bytes.
     """
     contents = spot.root.read(spot.place.path, limit=limit)
-    return Document(spot.path, contents.data, Revision.of(contents.data, contents.mode))
+    revision = Revision.of(contents.data, contents.mode)
+    return Document(spot.path, contents.data, revision, encodings.given(spot.path))
 
 
-def window(spot: Spot, document: Document | None, *, first: int, count: int) -> Window:
+def window(
+    spot: Spot, document: Document | None, encodings: Encodings, *, first: int, count: int
+) -> Window:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
     Args:
         spot: The file.
         document: The loaded document, or None to stream.
+        encodings: What is said about its encoding outside the file.
         first: 0-based number of the first line wanted.
         count: Most lines wanted.
     """
     if document is None:
-        return _stream_window(spot, first=first, count=count)
+        return _stream_window(spot, encodings, first=first, count=count)
     text = document.text
     chosen, total = line_window(text, first, count)
     return Window(
@@ -86,28 +99,42 @@ def window(spot: Spot, document: Document | None, *, first: int, count: int) -> 
         total=total,
         more=first + count < total,
         size=len(document.data),
-        encoding=document.source.encoding.label,
+        encoding=document.source.encoding.traced,
         ends=line_ends(text),
         revision=document.revision.short,
         ends_with_newline=text.endswith(("\n", "\r")) or not text,
     )
 
 
-def _stream_window(spot: Spot, *, first: int, count: int) -> Window:
+def _stream_window(spot: Spot, encodings: Encodings, *, first: int, count: int) -> Window:
     with spot.root.stream(spot.place.path) as (stream, size):
         head = stream.read(_HEAD)
-        encoding = detect(head, complete=len(head) == size)
+        encoding = detect(
+            head,
+            complete=len(head) == size,
+            name=spot.place.path,
+            given=encodings.given(spot.path),
+        )
         if encoding is None:
             raise BinaryFileError(
                 f"{spot.shown}: does not hold text ({size:,} bytes)",
                 hint="Read it with encoding base64, if it is small enough.",
             )
         stream.seek(len(encoding.bom))
-        pieces = list(islice(_pieces(stream, encoding), first, first + count + 1))
-    more = len(pieces) > count
-    # A damaged spot far down in a large file must not hide the rest from a reader; what is
-    # shown this way is never written back, because streamed files are too large to edit.
-    lines = [piece.decode(encoding.name, errors="replace") for piece in pieces[:count]]
+        pieces = _pieces(stream, encoding)
+        # A damaged spot far down in a large file must not hide the rest from a reader; what is
+        # shown this way is never written back, because streamed files are too large to edit.
+        decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
+        skipped = islice(pieces, first)
+        if encoding.name in STATEFUL:
+            # What a line's bytes mean was said in the lines before it.
+            for piece in skipped:
+                decoder.decode(piece)
+        else:
+            deque(skipped, maxlen=0)
+        chosen = list(islice(pieces, count + 1))
+    more = len(chosen) > count
+    lines = [decoder.decode(piece) for piece in chosen[:count]]
     return Window(
         shown=spot.shown,
         lines=tuple(chomp(line) for line in lines),
@@ -115,7 +142,7 @@ def _stream_window(spot: Spot, *, first: int, count: int) -> Window:
         total=None if more else first + len(lines),
         more=more,
         size=size,
-        encoding=encoding.label,
+        encoding=encoding.traced,
         ends=None,
         revision=None,
         ends_with_newline=True,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.fs.lock import FileLocks
+    from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.seen import Seen
 
@@ -76,7 +77,14 @@ class Draft:
     """
 
     def __init__(
-        self, guard: Guard, locks: FileLocks, seen: Seen, *, session: Session, tool: str
+        self,
+        guard: Guard,
+        locks: FileLocks,
+        seen: Seen,
+        *,
+        encodings: Encodings,
+        session: Session,
+        tool: str,
     ) -> None:
         self.session = session
         self.tool = tool
@@ -85,6 +93,7 @@ class Draft:
         self._guard = guard
         self._locks = locks
         self._seen = seen
+        self._encodings = encodings
         self._held = ExitStack()
         self._opened = False
         self._changes: dict[str, FileChange] = {}
@@ -138,7 +147,7 @@ class Draft:
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
             spot = self._find(path)
-            document = None if spot.place.kind == "missing" else load(spot)
+            document = None if spot.place.kind == "missing" else load(spot, self._encodings)
             seen = self._seen.last(self.session.id, spot.path)
             targets[path] = Target(spot, document, seen)
         names = [target.spot.path for target in targets.values()]
@@ -209,7 +218,7 @@ class Draft:
         """
         shown = target.spot.shown
         if target.document is None:
-            self._put(target, encode_new(text, name=shown))
+            self._put(target, encode_new(text, shown, self._encodings.given(target.spot.path)))
             return
         document = target.document
         if append:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.text.match import Query
     from filepact.workspace.documents import Window
+    from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
@@ -33,12 +34,14 @@ class Reader:
         seen: Seen,
         session: Session,
         *,
+        encodings: Encodings,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
     ) -> None:
         self._guard = guard
         self._seen = seen
         self._session = session
+        self._encodings = encodings
         self._cancelled = cancelled
         self._progress = progress
 
@@ -52,9 +55,9 @@ class Reader:
         """
         spot = self._guard.find_file(path, "read")
         if spot.place.size > EDIT_LIMIT:
-            return window(spot, None, first=first, count=count)
-        document = load(spot)
-        result = window(spot, document, first=first, count=count)
+            return window(spot, None, self._encodings, first=first, count=count)
+        document = load(spot, self._encodings)
+        result = window(spot, document, self._encodings, first=first, count=count)
         self._seen.note(self._session.id, document)
         return result
 
@@ -64,7 +67,7 @@ class Reader:
         Raises:
             TooLargeError: It is over the limit for whole reads.
         """
-        document = load(self._guard.find_file(path, "read"))
+        document = load(self._guard.find_file(path, "read"), self._encodings)
         self._seen.note(self._session.id, document)
         return document
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
+    from filepact.text.codec import Given
 
 __all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes"]
 
@@ -72,6 +73,7 @@ def show_changes(
     changes: ChangeSet,
     content: Callable[[str], bytes],
     show: Callable[[WorkspacePath], str],
+    given: Callable[[WorkspacePath], Given | None],
 ) -> Shown:
     """The unified diff of a change set, file after file, and the facts of each file.
 
@@ -79,12 +81,13 @@ def show_changes(
         changes: What changes.
         content: The bytes of a revision by content id.
         show: How a path is shown.
+        given: What is said about a file's encoding outside the file.
     """
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
     for change in changes.changes:
-        diff = _file_diff(change, content, show(change.path), git=several)
+        diff = _file_diff(change, content, show(change.path), given(change.path), git=several)
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
@@ -138,9 +141,14 @@ def _counts(diff: str) -> tuple[int, int]:
 
 
 def _file_diff(
-    change: FileChange, content: Callable[[str], bytes], shown: str, *, git: bool
+    change: FileChange,
+    content: Callable[[str], bytes],
+    shown: str,
+    given: Given | None,
+    *,
+    git: bool,
 ) -> str:
-    old, new = (_side(side, content, shown) for side in (change.before, change.after))
+    old, new = (_side(side, content, shown, given) for side in (change.before, change.after))
     if isinstance(old, int) or isinstance(new, int):
         sizes = [
             len(content(side.content)) if side is not None else 0
@@ -151,13 +159,13 @@ def _file_diff(
 
 
 def _side(
-    revision: Revision | None, content: Callable[[str], bytes], shown: str
+    revision: Revision | None, content: Callable[[str], bytes], shown: str, given: Given | None
 ) -> str | int | None:
     """The text of one side, None for no file, or a number of bytes when it is not text."""
     if revision is None:
         return None
     data = content(revision.content)
     try:
-        return decode(data, name=shown).text
+        return decode(data, name=shown, given=given).text
     except BinaryFileError:
         return len(data)

@@ -21,6 +21,7 @@ from filepact.errors import FilepactError, NoChangeError, WriteFailedError
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import load
 from filepact.workspace.draft import Draft
+from filepact.workspace.encodings import Encodings
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
@@ -54,16 +55,24 @@ class Workspace:
         store: The journal; closed with the workspace.
         state: The state folder, for locks and rescued texts.
         mode: Whether allowed changes are done or wait.
+        encodings: What is said about files' encodings; None asks only ``.editorconfig``.
     """
 
     def __init__(
-        self, guard: Guard, store: Store, state: StateFolder, *, mode: Mode = "auto"
+        self,
+        guard: Guard,
+        store: Store,
+        state: StateFolder,
+        *,
+        mode: Mode = "auto",
+        encodings: Encodings | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
         self._store = store
         self._state = state
         self._seen = Seen()
+        self._encodings = Encodings(guard) if encodings is None else encodings
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
@@ -93,13 +102,27 @@ class Workspace:
         progress: Callable[[int, str], None] = lambda _done, _what: None,
     ) -> Reader:
         """What a reading tool works with."""
-        return Reader(self.guard, self._seen, session, cancelled=cancelled, progress=progress)
+        return Reader(
+            self.guard,
+            self._seen,
+            session,
+            encodings=self._encodings,
+            cancelled=cancelled,
+            progress=progress,
+        )
 
     # -- changing -------------------------------------------------------------------------
 
     def draft(self, session: Session, tool: str) -> Draft:
         """What a writing tool works with; a context manager that holds the files' locks."""
-        return Draft(self.guard, self._state.locks, self._seen, session=session, tool=tool)
+        return Draft(
+            self.guard,
+            self._state.locks,
+            self._seen,
+            encodings=self._encodings,
+            session=session,
+            tool=tool,
+        )
 
     def submit(self, draft: Draft, summary: str) -> Receipt:
         """Stage what a draft holds, and do it where the rules and the mode allow it.
@@ -114,7 +137,7 @@ class Workspace:
         notes = tuple(draft.notes)
         if not changes:
             return Receipt(None, "unchanged", summary, notes=notes)
-        shown = show_changes(changes, contents.__getitem__, self.show)
+        shown = show_changes(changes, contents.__getitem__, self.show, self._encodings.given)
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes)
         rule = draft.asks or ("preview mode" if self.mode == "preview" else "")
@@ -172,7 +195,9 @@ class Workspace:
                 self._seen.forget(proposal.session.id, change.path)
             else:
                 data = fitted.contents[change.after.content]
-                known = Document(change.path, data, change.after)
+                known = Document(
+                    change.path, data, change.after, self._encodings.given(change.path)
+                )
                 self._seen.note(proposal.session.id, known)
         return done
 
@@ -276,7 +301,9 @@ class Workspace:
         keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show)
-            shown = show_changes(fitted.changes, fitted.contents.__getitem__, self.show)
+            shown = show_changes(
+                fitted.changes, fitted.contents.__getitem__, self.show, self._encodings.given
+            )
             if dry_run:
                 return Receipt(
                     None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes
@@ -287,7 +314,7 @@ class Workspace:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         spot = self.guard.find(path.absolute, "write")
-        return None if spot.place.kind == "missing" else load(spot)
+        return None if spot.place.kind == "missing" else load(spot, self._encodings)
 
     # -- looking back ---------------------------------------------------------------------
 
@@ -315,7 +342,9 @@ class Workspace:
 
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
-        return show_changes(change.changes, self._store.content, self.show).diff
+        return show_changes(
+            change.changes, self._store.content, self.show, self._encodings.given
+        ).diff
 
     def patch(self, change: Operation | Proposal) -> bytes:
         """The same as a patch that programs take, in the bytes of the files."""

@@ -1,0 +1,93 @@
+"""What a file says itself about its encoding.
+
+Which forms count depends on what the file is, by its name or by how it begins: a sentence about
+encodings in a text must not be taken for one of these.  All of them can only be read when the
+file extends ASCII, so a file that says it is UTF-16 in them is not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from filepact.text.charsets import UNIT, find_charset
+
+__all__ = ["declared"]
+
+_HEAD = 1_024
+"""Bytes in which a declaration has to stand; browsers look as far."""
+
+_MENTIONS = (b"coding", b"charset", b"fenc")
+_COMMENT = re.compile(rb"[ \t\f]*(?:#|\r?$)")
+_CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_EMACS_LINE = re.compile(rb"-\*-(.*?)-\*-")
+_EMACS = re.compile(rb"(?:^|[; \t])(?:file)?coding[ \t]*:[ \t]*([-\w.:]+)", re.IGNORECASE)
+_VIM = re.compile(
+    rb"(?:^|[ \t])(?:vim?(?:[<=>]?\d+)?|ex):[ \t]*(?:.*?[ \t:])?(?:fileencoding|fenc)=([-\w.]+)"
+)
+_XML = re.compile(rb"<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*[\"']([-\w.:]+)[\"']")
+_CSS = re.compile(rb'@charset "([^"\r\n]{1,40})";')
+_META = re.compile(
+    rb"<meta[ \t\r\n/][^>]*?charset[ \t\r\n]*=[ \t\r\n]*[\"']?[ \t\r\n]*([-\w.:]+)", re.IGNORECASE
+)
+_HTML_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HTML_START = re.compile(
+    rb"(?>\s|<!--.*?-->|<\?xml[^>]*>)*+<(?:!doctype[ \t\r\n]+html|html)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_SCRIPT = re.compile(rb"#!.*\b(?:python|ruby)")
+
+_CODED = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".rb", ".rake")
+_STYLES = (".css", ".scss", ".sass", ".less")
+_PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml")
+
+
+def declared(data: bytes, name: str = "") -> str | None:
+    """The encoding that a file names in itself, by Python's name; None when it names none.
+
+    Known are the coding line of Python and Ruby, ``-*- coding: x -*-`` in the first two lines,
+    ``fileencoding=`` in a Vim modeline of the first or last five, the XML declaration, ``<meta
+    charset>`` and ``@charset``.
+
+    Args:
+        data: The file's bytes, or its first ones.
+        name: The file's name, whose ending tells what kind of file it is.
+    """
+    head = data[:_HEAD]
+    tail = data[max(len(data) - _HEAD, _HEAD) :]
+    small = head.lower()
+    if (
+        not any(word in small for word in _MENTIONS)
+        and b"fenc" not in tail
+        and b"fileencoding" not in tail
+    ):
+        return None
+    for word in _words(head, tail, name.lower()):
+        codec = find_charset(word.decode("ascii", "replace"))
+        if codec is not None and codec not in UNIT and codec not in ("utf-16", "utf-32"):
+            return codec.removesuffix("-sig")
+    return None
+
+
+def _words(head: bytes, tail: bytes, name: str) -> list[bytes]:
+    """Every name of an encoding that stands where one counts, the weightiest first."""
+    found: list[re.Match[bytes] | None] = [_XML.match(head)]
+    if name.endswith(_STYLES):
+        found.append(_CSS.match(head))
+    if name.endswith(_PAGES) or _HTML_START.match(head):
+        found.append(_META.search(_HTML_COMMENT.sub(b"", head)))
+    lines = _lines(head)
+    variables = [_EMACS_LINE.search(line) for line in lines[:2]]
+    found += [_EMACS.search(line[1]) for line in variables if line is not None]
+    if name.endswith(_CODED) or _SCRIPT.match(head):
+        found.append(_CODING.match(lines[0]))
+        # The second line counts only where the first is none of the program's.
+        if len(lines) > 1 and _COMMENT.match(lines[0]):
+            found.append(_CODING.match(lines[1]))
+    if b"fenc" in head or b"fileencoding" in head:
+        found += [_VIM.search(line) for line in lines[:5]]
+    found += [_VIM.search(line) for line in _lines(tail.rstrip(b"\r\n"))[-5:]]
+    return [match[1] for match in found if match is not None]
+
+
+def _lines(data: bytes) -> list[bytes]:
+    return data.split(b"\n" if b"\n" in data else b"\r")

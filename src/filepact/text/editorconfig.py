@@ -1,0 +1,178 @@
+"""What an ``.editorconfig`` file says about the encoding of the files below its folder.
+
+Only ``root`` and ``charset`` are read.  The patterns are those of EditorConfig, written as globs of
+our own: there ``**`` may stand anywhere, ``{1..9}`` is a range of numbers, and braces around one
+word are plain characters.  A pattern that is none, or stands for too many, matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from filepact.errors import SearchFailedError
+from filepact.text.charsets import find_charset
+from filepact.text.glob import MAX_ALTERNATIVES, MAX_LENGTH, Glob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["EditorConfig", "parse_editorconfig"]
+
+_PIECE = re.compile(r"\\.|\[(?:\\.|[^\]/])*\]|[^\\\[{},]+|.", re.DOTALL)
+_RANGE = re.compile(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})")
+_STARS = re.compile(r"(?<!\\)\*\*+")
+_NAMES = {"utf-8-bom": "utf-8-sig", "utf-16be": "utf-16-be", "utf-16le": "utf-16-le"}
+_MOST_SECTIONS = 1_000
+_MOST_NESTED = 10
+_MOST_TEXT = 20_000
+_MOST_LOOSE = 6
+_UNSET = "unset"
+
+
+@dataclass(frozen=True, slots=True)
+class EditorConfig:
+    """What one file says.
+
+    Attributes:
+        root: Whether files in the folders above say nothing any more.
+        sections: Those that name a charset: patterns, and the name as it stands there.
+    """
+
+    root: bool
+    sections: tuple[tuple[tuple[Glob, ...], str], ...]
+
+    def charset(self, path: str) -> str | None:
+        """Python's name of a file's encoding, empty when it is unset, None when nothing is said.
+
+        A name that is no encoding is passed over, as if it were not there.
+
+        Args:
+            path: The file, relative to the folder of the ``.editorconfig``.
+        """
+        for globs, charset in reversed(self.sections):
+            if any(glob.matches(path) for glob in globs):
+                return charset
+        return None
+
+
+def parse_editorconfig(text: str) -> EditorConfig:
+    """Read the text of an ``.editorconfig``; what cannot be understood is passed over."""
+    root = False
+    pattern: str | None = None
+    sections: list[tuple[tuple[Glob, ...], str]] = []
+    for line in text.removeprefix("\ufeff").splitlines():
+        stripped = line.strip()
+        if stripped.startswith("[") and stripped.endswith("]"):
+            pattern = stripped[1:-1]
+            continue
+        key, equals, value = stripped.partition("=")
+        if not equals or stripped.startswith(("#", ";")):
+            continue
+        key = key.strip().lower()
+        value = re.split(r"\s[#;]", value.strip(), maxsplit=1)[0].strip().lower()
+        if key == "root" and pattern is None:
+            root = value == "true"
+        elif key == "charset" and pattern is not None and len(sections) < _MOST_SECTIONS:
+            codec = "" if value == _UNSET else _NAMES.get(value) or find_charset(value)
+            if codec is not None:
+                sections.append((tuple(_globs(pattern)), codec))
+    return EditorConfig(root, tuple(sections))
+
+
+def _globs(pattern: str) -> Iterator[Glob]:
+    """The globs that a section's pattern stands for; none when it cannot be understood."""
+    try:
+        forms = [form for text in _expand(pattern) for form in _tied(text)]
+    except _TooManyError:
+        return
+    if len(forms) > MAX_ALTERNATIVES:
+        return
+    for form in forms:
+        with suppress(SearchFailedError):
+            yield Glob.parse(form)
+
+
+class _TooManyError(ValueError):
+    """A pattern stands for more than anybody means."""
+
+
+def _expand(pattern: str) -> list[str]:
+    """Every pattern that the braces stand for."""
+    if len(pattern) > MAX_LENGTH:
+        raise _TooManyError
+    pieces = _PIECE.findall(pattern)
+    closing: dict[int, int] = {}
+    opened: list[int] = []
+    for at, piece in enumerate(pieces):
+        if piece == "{":
+            opened.append(at)
+            if len(opened) > _MOST_NESTED:
+                raise _TooManyError
+        elif piece == "}":
+            if not opened:
+                return [pattern]  # Braces that do not pair are plain characters.
+            closing[opened.pop()] = at
+    return [pattern] if opened else _expand_part(pieces, 0, len(pieces), closing)
+
+
+def _expand_part(pieces: list[str], at: int, end: int, closing: dict[int, int]) -> list[str]:
+    results = [""]
+    while at < end:
+        options = [pieces[at]]
+        if at in closing:
+            options = _options(pieces, at + 1, closing[at], closing)
+            at = closing[at]
+        results = [result + option for result in results for option in options]
+        if len(results) > MAX_ALTERNATIVES or sum(map(len, results)) > _MOST_TEXT:
+            raise _TooManyError
+        at += 1
+    return results
+
+
+def _options(pieces: list[str], start: int, end: int, closing: dict[int, int]) -> list[str]:
+    """What a pair of braces stands for, from behind the first to the second."""
+    numbers = _RANGE.fullmatch("".join(pieces[start:end]))
+    if numbers:
+        low, high = sorted((int(numbers[1]), int(numbers[2])))
+        if high - low >= MAX_ALTERNATIVES:
+            raise _TooManyError
+        return [str(number) for number in range(low, high + 1)]
+    borders = [start - 1]
+    at = start
+    while at < end:
+        if pieces[at] == ",":
+            borders.append(at)
+        at = closing.get(at, at) + 1
+    borders.append(end)
+    options = [
+        option
+        for left, right in pairwise(borders)
+        for option in _expand_part(pieces, left + 1, right, closing)
+    ]
+    # Without a comma there is nothing to choose from, and the braces are plain characters.
+    return options if len(borders) > 2 else [f"{{{option}}}" for option in options]
+
+
+def _tied(text: str) -> list[str]:
+    """The same with ``**`` only between slashes: within a name it is the name or folders too."""
+    loose = [
+        found.span()
+        for found in _STARS.finditer(text)
+        if text[: found.start()].rpartition("/")[2] or text[found.end() :].partition("/")[0]
+    ]
+    if not loose:
+        return [text]
+    if len(loose) > _MOST_LOOSE:
+        return []
+    # A pattern without a slash is one for names at any depth, which must not change by this.
+    forms = ["" if "/" in text else "**/"]
+    at = 0
+    for start, end in loose:
+        before = text[at:start]
+        forms = [f"{form}{before}{stars}" for form in forms for stars in ("*", "*/**/*")]
+        at = end
+    return [form + text[at:] for form in forms]

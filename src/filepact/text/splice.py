@@ -1,0 +1,133 @@
+"""Edits of bytes line by line, for encodings in which a text has more than one form in bytes.
+
+Where two sequences of bytes are the same character, or an escape may be written or left out, a
+text that is written anew is not what it was.  So only the lines of the edits are written anew,
+and only if they come out as they are when nothing is changed in them.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+from filepact.text.charsets import STATEFUL
+from filepact.text.edit import Edit, EditList
+from filepact.text.lines import line_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["FirmLineError", "splice"]
+
+
+class FirmLineError(ValueError):
+    """A line cannot be written as it stands; ``line`` is its 1-based number."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line}")
+        self.line = line
+
+
+def splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
+    """The bytes after edits of their text; those of all other lines are what they were.
+
+    Args:
+        text: What the bytes are in the encoding.
+        data: All bytes.
+        edits: Edits of the text.
+        codec: An encoding in which LF and CR are one byte that means nothing else.
+
+    Raises:
+        FirmLineError: A line of an edit would get other bytes, or another text, than it should.
+    """
+    separator = "\n" if "\n" in text else "\r"
+    if text.count(separator) != data.count(separator.encode()):
+        raise FirmLineError(1)
+    parts: list[bytes] = []
+    done = 0
+    borders = _Borders(text, data, separator)
+    for start, end, inner in _blocks(text, edits, separator):
+        first, last = borders.at(start), borders.at(end)
+        old, chunk = text[start:end], data[first:last]
+        _check_begin(data[:first], codec, line_of(text, start))
+        _check_lines(old, chunk, codec, separator, line_of(text, start))
+        new = inner.apply(old)
+        written = new.encode(codec)
+        if written.decode(codec) != new:
+            raise FirmLineError(line_of(text, start))
+        parts += (data[done:first], written)
+        done = last
+    return b"".join((*parts, data[done:]))
+
+
+def _blocks(text: str, edits: EditList, separator: str) -> Iterator[tuple[int, int, EditList]]:
+    """The whole lines around the edits: from where to where, and the edits within them."""
+    held: list[Edit] = []
+    start = end = 0
+    for edit in edits.edits:
+        left = text.rfind(separator, 0, edit.start) + 1
+        right = edit.end
+        if right and text[right - 1] != separator:
+            right = text.find(separator, right) + 1 or len(text)
+        if held and left >= end:
+            yield start, end, _within(held, start)
+            held = []
+        if not held:
+            start = left
+        held.append(edit)
+        end = right
+    if held:
+        yield start, end, _within(held, start)
+
+
+def _within(edits: list[Edit], start: int) -> EditList:
+    return EditList(tuple(Edit(e.start - start, e.end - start, e.text) for e in edits))
+
+
+class _Borders:
+    """From borders of lines in the text to those in the bytes, going forward only."""
+
+    def __init__(self, text: str, data: bytes, separator: str) -> None:
+        self._text = text
+        self._data = data
+        self._separator = separator
+        self._byte = separator.encode()
+        self._at = 0
+        self._place = 0
+
+    def at(self, offset: int) -> int:
+        """The byte at which a line starts, or the end of all bytes."""
+        if offset == len(self._text):
+            return len(self._data)
+        for _ in range(self._text.count(self._separator, self._at, offset)):
+            self._place = self._data.index(self._byte, self._place) + 1
+        self._at = offset
+        return self._place
+
+
+def _check_begin(before: bytes, codec: str, line: int) -> None:
+    """Refuse a line that begins in the middle of what an escape sequence has begun."""
+    if codec in STATEFUL:
+        decoder = codecs.getincrementaldecoder(codec)()
+        fresh = decoder.getstate()
+        decoder.decode(before)
+        if decoder.getstate() != fresh:
+            raise FirmLineError(line)
+
+
+def _check_lines(old: str, chunk: bytes, codec: str, separator: str, line: int) -> None:
+    """Refuse lines whose bytes are not those that their text would get."""
+    if _comes_back(old, chunk, codec):
+        return
+    pairs = zip(old.split(separator), chunk.split(separator.encode()), strict=True)
+    for number, (text, data) in enumerate(pairs, line):
+        if not _comes_back(text, data, codec):
+            raise FirmLineError(number)
+    raise FirmLineError(line)
+
+
+def _comes_back(text: str, data: bytes, codec: str) -> bool:
+    try:
+        return text.encode(codec) == data and data.decode(codec) == text
+    except UnicodeError:
+        return False

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from filepact.config.settings import Settings, parse_settings
+from filepact.errors import InvalidParamsError
+
+
+def test_nothing_set_is_every_setting_at_its_default() -> None:
+    assert parse_settings("", name="f.toml") == Settings()
+    assert parse_settings("[encodings]\n", name="f.toml") == Settings()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Settings().encodings = ()
+
+
+def test_globs_name_encodings_in_the_order_of_the_file() -> None:
+    text = '[encodings]\n"legacy/**" = "Latin1"\n"*.{sjis,jp}" = "Shift_JIS"\n"/srv/**" = "utf-8"\n'
+    found = parse_settings(text, name="f.toml").encodings
+    assert [(glob.pattern, codec) for glob, codec in found] == [
+        ("legacy/**", "iso8859-1"),
+        ("*.{sjis,jp}", "shift_jis"),
+        ("/srv/**", "utf-8"),
+    ]
+    assert found[1][0].matches("a/b.jp")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("\nencoding = 1\n", 2, "encoding"),
+        ("[encodings]\n\n[limits]\nx = 1\n", 3, "limits"),
+        ("# a\n[a.b.c]\nx = 1\n", 2, "a"),
+        ("encodings = 1\n", 1, "encodings"),
+        ("[[encodings]]\na = 1\n", 1, "encodings"),
+        ('[encodings]\n"*.a" = "utf-8"\n"*.b" = 1\n', 3, 'encodings."*.b"'),
+        ("[encodings]\n'*.b' = ['utf-8']\n", 2, 'encodings."*.b"'),
+        ('[encodings]\n"*.b" = "klingon"\n', 2, 'encodings."*.b"'),
+        ('[encodings]\n"*.b" = "rot13"\n', 2, 'encodings."*.b"'),
+        ('[encodings]\n"*.b" = ""\n', 2, 'encodings."*.b"'),
+        ('[encodings]\n"../x" = "utf-8"\n', 2, 'encodings."../x"'),
+        ('[encodings]\n"" = "utf-8"\n', 2, 'encodings.""'),
+        ("[encodings]\na.txt = 'utf-8'\n", 2, "encodings.a"),
+        ('encodings."*.b" = 2\n', 1, 'encodings."*.b"'),
+        ("[encodings.x]\ny = 1\n", 1, "encodings.x"),
+    ],
+)
+def test_what_is_not_known_is_refused_with_file_line_and_key(
+    text: str, line: int, key: str
+) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        parse_settings(text, name="f.toml")
+    assert caught.value.details == {"file": "f.toml", "line": line, "key": key}
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["[", "a", "a = 1\na = 2\n", "[encodings]\nx = \n"])
+def test_what_is_no_toml_is_refused(text: str) -> None:
+    with pytest.raises(InvalidParamsError, match=r"f\.toml.*line|f\.toml.*end of document"):
+        parse_settings(text, name="f.toml")
