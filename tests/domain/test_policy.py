@@ -1,39 +1,31 @@
-"""What the built-in rules say about names, plain and in disguise."""
+"""Which rule decides, and what the built-in rules say about names."""
 
 from __future__ import annotations
 
 import pytest
 
-from filepact.domain.policy import BUILT_IN_RULES, Rule, decide, key, suspicion
+from filepact.domain.policy import Policy, Request, Rule, decide
+from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.signs import SIGN_RULES
+
+BUILT_IN = Policy((*BUILT_IN_RULES, *SIGN_RULES))
 
 SECRET = [
     ".env",
     ".env.local",
     ".env.production",
     "config/.env.staging",
-    "prod.env",
-    ".envrc",
     "server.pem",
     "deep/down/tls.key",
     "id_rsa",
     "id_ed25519",
-    "deploy_rsa",
-    "credentials.json",
-    "service-account.json",
     ".ssh/config",
     "home/.ssh/known_hosts",
-    ".gnupg/pubring.kbx",
-    ".aws/credentials",
-    "x/.docker/config.json",
-    "store.p12",
-    "terraform.tfstate",
-    ".bash_history",
 ]
 
 SHARED = [
     ".env.example",
     ".env.sample",
-    ".env.template",
     ".envoy.yaml",
     "environment.py",
     "src/keys.py",
@@ -62,70 +54,139 @@ DISGUISES = [
 ]
 
 
+def verdict(path: str, action: str, policy: Policy = BUILT_IN, agent: str = "", **more) -> str:
+    return decide(Request("/work", path, action, agent, **more), policy).verdict
+
+
 @pytest.mark.parametrize("path", SECRET)
-@pytest.mark.parametrize("action", ["read", "write", "create", "delete"])
-def test_secret_names_are_denied(path: str, action: str) -> None:
-    decision = decide(path, action)
-    assert decision.verdict == "deny"
-    assert decision.rule == "secret files"
+def test_secret_names_are_denied(path: str) -> None:
+    assert verdict(path, "read") == "deny"
+    assert verdict(path, "delete") == "deny"
+    assert verdict(path, "write") != "allow"
+    assert verdict(path, "create") != "allow"
 
 
 @pytest.mark.parametrize("path", SHARED)
 def test_names_that_only_look_alike_are_allowed(path: str) -> None:
-    assert decide(path, "read").verdict == "allow"
-    assert decide(path, "write").verdict == "allow"
+    assert verdict(path, "read") == "allow"
+    assert verdict(path, "write") == "allow"
 
 
 @pytest.mark.parametrize("path", DISGUISES)
 def test_a_disguised_secret_name_is_denied(path: str) -> None:
-    assert decide(path, "read").verdict == "deny"
+    assert verdict(path, "read") == "deny"
 
 
 @pytest.mark.parametrize(
-    "path", [".git/hooks/pre-commit", ".git", ".GIT/config", "git~1/config", "sub/.hg/hgrc"]
+    "path", [".git/hooks/pre-commit", ".git", ".GIT/index", "git~1/index", "sub/.hg/hgrc"]
 )
 def test_version_control_internals_can_be_read_but_not_changed(path: str) -> None:
-    assert decide(path, "write").verdict == "deny"
-    assert decide(path, "create").verdict == "deny"
-    assert decide(path, "read").verdict == "allow"
+    assert verdict(path, "write") == "deny"
+    assert verdict(path, "create") == "deny"
+    assert verdict(path, "read") == "allow"
 
 
 def test_a_name_that_begins_like_git_is_free() -> None:
-    assert decide(".github/CODEOWNERS", "write").verdict == "allow"
-    assert decide(".gitignore", "write").verdict == "allow"
+    assert verdict(".gitted", "write") == "allow"
+    assert verdict(".gitkeep", "write") == "allow"
+
+
+def rule(says: str, *paths: str, **more) -> Rule:
+    return Rule(more.pop("name", says), says, paths, "because", **more)
 
 
 def test_deny_beats_ask_beats_allow_whatever_the_order() -> None:
-    rules = tuple(
-        Rule(name=verdict, verdict=verdict, actions=frozenset({"read"}), why="", ends=(".txt",))
-        for verdict in ("allow", "ask", "deny")
-    )
+    rules = [rule(says, "*.txt", layer="person") for says in ("allow", "ask", "deny")]
     for order in (rules, rules[::-1]):
-        assert decide("a.txt", "read", order).verdict == "deny"
-        assert decide("a.txt", "read", tuple(r for r in order if r.name != "deny")).verdict == "ask"
-    assert decide("a.md", "read", rules).rule == "default"
+        assert verdict("a.txt", "read", Policy(order)) == "deny"
+        without = [each for each in order if each.verdict != "deny"]
+        assert verdict("a.txt", "read", Policy(without)) == "ask"
+    found = decide(Request("/work", "a.md", "read"), Policy(rules))
+    assert (found.verdict, found.rule.name, found.rule.place) == ("allow", "default", "built-in")
 
 
-def test_a_key_is_what_a_lenient_system_would_take_the_name_for() -> None:
-    assert key("README.md") == "readme.md"
-    assert key("..") == ".."
-    assert key(":odd") == ":odd"
+def test_an_allow_sets_aside_only_the_built_in_rules_that_it_names() -> None:
+    lifting = rule("allow", "tests/*.pem", lifts=frozenset({"key stores"}), layer="person")
+    policy = Policy((*BUILT_IN_RULES, lifting))
+    assert verdict("tests/a.pem", "read", policy) == "allow"
+    assert verdict("a.pem", "read", policy) == "deny"
+    other = rule("allow", "tests/*.pem", lifts=frozenset({"manifests"}), layer="person")
+    assert verdict("tests/a.pem", "read", Policy((*BUILT_IN_RULES, other))) == "deny"
 
 
-def test_every_built_in_pattern_is_in_key_form() -> None:
-    for rule in BUILT_IN_RULES:
-        for name in (*rule.names, *rule.folders, *rule.spared):
-            assert key(name) == name
-        for piece in (*rule.starts, *rule.ends, *rule.spared_ends, *rule.tails):
-            assert piece == piece.lower()
+def test_nobody_s_own_rule_is_set_aside_even_under_the_name_of_a_built_in_one() -> None:
+    own = rule("deny", "*.pem", name="key stores", layer="administrator")
+    lifting = rule("allow", "*.pem", lifts=frozenset({"key stores"}), layer="person")
+    assert verdict("a.pem", "read", Policy((own, lifting))) == "deny"
+
+
+def test_an_allow_for_another_action_or_agent_lifts_nothing() -> None:
+    lifting = rule(
+        "allow",
+        "*.pem",
+        lifts=frozenset({"key stores"}),
+        layer="person",
+        actions=frozenset({"read"}),
+        agents=("Helper*",),
+    )
+    policy = Policy((*BUILT_IN_RULES, lifting))
+    assert verdict("a.pem", "read", policy, "helper-cli") == "allow"
+    assert verdict("a.pem", "write", policy, "helper-cli") == "deny"
+    assert verdict("a.pem", "read", policy, "other") == "deny"
+    assert verdict("a.pem", "read", policy) == "deny"
+
+
+def test_a_fallback_counts_only_where_nothing_else_does() -> None:
+    policy = Policy([rule("allow", "docs", layer="person")], [rule("ask", "**", layer="person")])
+    assert verdict("docs/a.md", "write", policy) == "allow"
+    assert verdict("src/a.py", "write", policy) == "ask"
+
+
+def test_a_rule_with_a_root_counts_below_it_only_and_from_there() -> None:
+    policy = Policy([rule("deny", "/private", root="/work/app", layer="project")])
+    assert verdict("app/private/a", "read", policy) == "deny"
+    assert verdict("private/a", "read", policy) == "allow"
+    inside = Request("/work/app/private", "a", "read")
+    assert decide(inside, policy).verdict == "deny"
+    assert decide(Request("/elsewhere", "private/a", "read"), policy).verdict == "allow"
+
+
+def test_patterns_are_compared_in_the_form_of_names() -> None:
+    policy = Policy([rule("deny", "Kunden/*.CSV", "!Kunden/\uff21.csv", layer="person")])
+    assert verdict("kunden/b.csv", "read", policy) == "deny"
+    assert verdict("KUNDEN/B.CSV", "read", policy) == "deny"
+    assert verdict("kunden/a.csv", "read", policy) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("sign", "says"),
+    [
+        ("private key", "deny"),
+        ("secret link", "deny"),
+        ("hidden characters", "ask"),
+        ("look-alike name", "ask"),
+        ("executable", "ask"),
+    ],
+)
+def test_what_shows_on_a_change_counts_whatever_its_name(sign: str, says: str) -> None:
+    assert verdict("plain.txt", "write", signs=frozenset({sign})) == says
+    lifts = frozenset(each.name for each in SIGN_RULES)
+    lifting = rule("allow", "plain.txt", lifts=lifts, layer="person")
+    policy = Policy((*SIGN_RULES, lifting))
+    assert verdict("plain.txt", "write", policy, signs=frozenset({sign})) == "allow"
+
+
+def test_a_rule_says_where_it_stands() -> None:
+    assert (
+        rule("deny", "x", layer="person", file="filepact.toml", line=3).place == "filepact.toml:3"
+    )
 
 
 @pytest.mark.parametrize("path", [*SECRET, *SHARED, *DISGUISES, ".git/hooks", "plain.txt"])
 @pytest.mark.parametrize("action", ["read", "write"])
-def test_whatever_is_denied_by_its_last_part_is_suspicious(path: str, action: str) -> None:
-    suspicious = suspicion(action, BUILT_IN_RULES)
+def test_whatever_is_refused_by_its_last_part_is_suspicious(path: str, action: str) -> None:
+    suspicious = BUILT_IN.suspicion(action)
     above, _, last = path.rpartition("/")
-    by_itself = decide(path, action).verdict == "deny"
-    by_folder = bool(above) and decide(above, action).verdict == "deny"
-    if by_itself and not by_folder:
+    by_folder = bool(above) and verdict(above, action) != "allow"
+    if verdict(path, action) != "allow" and not by_folder:
         assert suspicious(last)

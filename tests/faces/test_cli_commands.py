@@ -163,7 +163,7 @@ def test_errors_have_code_message_hint_and_details(cli: CommandLine) -> None:
         "code": "PATH_BLOCKED",
         "message": first.removeprefix("filepact: PATH_BLOCKED: "),
         "hint": second,
-        "details": {"path": ".env", "rule": "secret files"},
+        "details": {"path": ".env", "rule": "project secrets"},
     }
 
 

@@ -78,7 +78,7 @@ def test_an_envelope_changes_all_its_files_at_once(tool: Tool, root: Path):
         ("*** Delete File: none.txt\n", "NOT_FOUND"),
         ("*** Delete File: src\n", "NOT_A_FILE"),
         ("*** Add File: ../out.txt\n+x\n", "PATH_BLOCKED"),
-        ("*** Add File: .env\n+x\n", "PATH_BLOCKED"),
+        ("*** Add File: id_rsa\n+x\n", "PATH_BLOCKED"),
         ("*** Update File: ./a.txt\n@@\n-one\n+x\n", "INVALID_PARAMS"),
         ("*** Update File: a.txt\n@@\n-two\n+x\n", "PATCH_CONTEXT_MISMATCH"),
         ("*** Delete File: a.txt\n", "PATCH_MALFORMED"),

@@ -158,7 +158,7 @@ REFUSED = [
     ("/etc/hostname", "PATH_BLOCKED"),
     ("out/x.txt", "PATH_BLOCKED"),
     ("dangling", "PATH_BLOCKED"),
-    (".env", "PATH_BLOCKED"),
+    ("id_rsa", "PATH_BLOCKED"),
     ("alias", "PATH_BLOCKED"),
     (".git/hooks/pre-commit", "PATH_BLOCKED"),
     ("pipe", "PATH_BLOCKED"),
@@ -176,8 +176,8 @@ def test_what_must_not_be_written_is_refused_by_code(
     (tmp_path / "outside").mkdir()
     (root / "out").symlink_to("../outside")
     (root / "dangling").symlink_to("../outside/new.txt")
-    (root / ".env").write_text("KEY=SECRET\n")
-    (root / "alias").symlink_to(".env")
+    (root / "id_rsa").write_text("KEY=SECRET\n")
+    (root / "alias").symlink_to("id_rsa")
     (root / ".git" / "hooks").mkdir(parents=True)
     os.mkfifo(root / "pipe")
     (root / "folder").mkdir()

@@ -9,6 +9,7 @@ import pytest
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.text.edit import Edit, EditList
 from filepact.workspace.documents import EDIT_LIMIT
@@ -91,22 +92,38 @@ def test_a_file_that_holds_more_than_is_removed_is_not_deleted(draft: Draft, roo
     assert not draft.changes
 
 
-def test_a_mode_alone_is_a_change(workspace: Workspace, draft: Draft, root: Path) -> None:
+def test_a_mode_that_lets_a_file_run_waits_for_a_person(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
     (root / "run.sh").write_text("true\n")
     (root / "run.sh").chmod(0o640)
-    target = draft.open("run.sh")
-    draft.set_mode(target, 0o750)
-    receipt = workspace.submit(draft, "chmod")
+    with workspace.draft(session, "t") as draft:
+        draft.set_mode(draft.open("run.sh"), 0o750)
+        receipt = workspace.submit(draft, "chmod")
     assert "new mode" in receipt.diff
+    assert (receipt.status, receipt.rule) == ("pending", "executable files")
+    workspace.approve(receipt.operation, Approval(Actor("person", "ann")))
     assert (root / "run.sh").stat().st_mode & 0o777 == 0o750
 
 
-def test_a_mode_goes_with_new_contents(workspace: Workspace, draft: Draft, root: Path) -> None:
+def test_a_mode_that_lets_nothing_run_needs_no_approval(
+    workspace: Workspace, draft: Draft, root: Path
+) -> None:
     (root / "run.sh").write_text("true\n")
-    target = draft.open("run.sh")
-    draft.put(target, b"false\n")
-    draft.set_mode(target, 0o700)
-    workspace.submit(draft, "both")
+    (root / "run.sh").chmod(0o750)
+    draft.set_mode(draft.open("run.sh"), 0o640)
+    assert workspace.submit(draft, "chmod").status == "applied"
+    assert (root / "run.sh").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_mode_goes_with_new_contents(workspace: Workspace, session: Session, root: Path) -> None:
+    (root / "run.sh").write_text("true\n")
+    with workspace.draft(session, "t") as draft:
+        target = draft.open("run.sh")
+        draft.put(target, b"false\n")
+        draft.set_mode(target, 0o700)
+        receipt = workspace.submit(draft, "both")
+    workspace.approve(receipt.operation, Approval(Actor("person", "ann")))
     assert (root / "run.sh").read_bytes() == b"false\n"
     assert (root / "run.sh").stat().st_mode & 0o777 == 0o700
 

@@ -8,12 +8,18 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.document import RootId, WorkspacePath
+from filepact.domain.operation import Actor, Approval
+from filepact.domain.policy import Policy, Rule
 from filepact.errors import FilepactError, InvalidParamsError, PathBlockedError
+from filepact.fs.root import Root
+from filepact.text.edit import Edit, EditList
+from filepact.workspace.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from filepact.domain.operation import Session
     from filepact.workspace.workspace import Workspace
 
 
@@ -127,8 +133,8 @@ def test_a_walk_hides_protected_names(workspace: Workspace) -> None:
     allow = workspace.guard.listing(workspace.guard.roots[0], "read")
     assert allow("src", True)
     assert not allow(".env", False)
-    assert not allow("home/.aws/credentials", False)
-    assert allow("home/other/credentials", False)
+    assert not allow("home/id_rsa", False)
+    assert allow("home/other.pub", False)
     assert not allow(".ssh", True)
 
 
@@ -147,3 +153,60 @@ def test_a_root_that_was_replaced_is_noticed(
 def test_a_path_of_a_foreign_root_is_refused(workspace: Workspace) -> None:
     with pytest.raises(PathBlockedError):
         workspace.guard.root_of(RootId("/elsewhere"))
+
+
+def test_a_project_secret_is_written_whole_with_approval_and_never_shown(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / ".env").write_text("TOKEN=SECRET\n")
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open(".env"), "TOKEN=new\n")
+        receipt = workspace.submit(draft, "write .env")
+    assert (receipt.status, receipt.rule) == ("pending", "project secrets")
+    assert "SECRET" not in receipt.diff
+    assert (root / ".env").read_text() == "TOKEN=SECRET\n"
+    proposal = workspace.proposal(receipt.operation)
+    assert "-TOKEN=SECRET" in workspace.diff(proposal), "the person sees all of it"
+    workspace.approve(receipt.operation, Approval(Actor("person", "ann")))
+    assert (root / ".env").read_text() == "TOKEN=new\n"
+
+
+def test_a_file_that_may_not_be_seen_cannot_be_probed_by_edits(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / ".env").write_text("TOKEN=SECRET\n")
+    with workspace.draft(session, "edit_file") as draft:
+        target = draft.open_existing(".env")
+        for length in (1, 99):
+            edits = EditList((Edit(0, length, "x"),))
+            with pytest.raises(PathBlockedError) as caught:
+                draft.edit(target, lambda _text, edits=edits: edits)
+            assert "write_file" in caught.value.hint
+
+
+def test_what_was_approved_over_a_hidden_text_does_not_show_it_later(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / ".env").write_text("A=1\n")
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open(".env"), "A=2\n")
+        receipt = workspace.submit(draft, "write .env")
+    workspace.approve(receipt.operation, Approval(Actor("person", "ann")))
+    (root / ".env").write_text("A=SECRET\n")
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open(".env"), "A=3\n")
+        assert workspace.submit(draft, "write .env").notes == ()
+
+
+def test_an_ask_for_a_read_is_a_refusal_that_says_how_to_allow_it(
+    root: Path, tmp_path: Path
+) -> None:
+    (root / "notes.txt").write_text("x")
+    opened = Root.open(str(root))
+    rule = Rule("mine", "ask", ("notes.txt",), "private", layer="person")
+    guard = Guard([opened], policy=Policy([rule]))
+    with pytest.raises(PathBlockedError) as caught:
+        guard.find("notes.txt", "read")
+    assert "[[allow]]" in caught.value.hint
+    assert guard.find("notes.txt", "write").decision.rule == rule
+    opened.close()

@@ -54,6 +54,11 @@ class Session:
     id: str
     actor: Actor
 
+    @property
+    def agent(self) -> str:
+        """The name that rules know the agent by; empty for a person."""
+        return self.actor.name if self.actor.kind == "agent" else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Approval:

@@ -1,78 +1,113 @@
-"""What may be done to which name: a pure function over rules, failing closed.
+"""What may be done to which file: a pure function over rules, failing closed.
 
-Precedence, highest first: a rule that denies, a rule that asks, a rule that allows, else allow
-(whoever asks is already beneath a root).  A name is compared by its *key*, so that a disguise
-(letter case, compatibility characters, invisible characters, trailing dots, streams, short
-names) is the name it would reach on some system.  Callers ask for the name as it was sent and
-for the name with every link resolved; both must pass.
+Of all rules that cover a request one decides: deny goes before ask, ask before allow, whoever
+wrote them.  A built-in rule is out of it only where a rule of the person or the administrator
+that allows the same request names it in ``lifts``.  Where no rule covers, a fallback decides, and
+where there is none the answer is allow, for whoever asks is already beneath a root.
+
+Names are compared by their :func:`~filepact.domain.names.key`, so that a disguise (letter case,
+compatibility characters, invisible ones, trailing dots, streams, short names) is the name that it
+would reach on some system.  Callers ask for the name as it was sent and for the name with every
+link resolved; both must pass.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.domain.names import is_plain, key
+from filepact.text.patterns import PatternSet
+from filepact.text.wildcard import literal_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-__all__ = ["BUILT_IN_RULES", "Action", "Decision", "Rule", "Verdict", "decide", "key", "suspicion"]
+__all__ = [
+    "ACTIONS",
+    "READS",
+    "WRITES",
+    "Action",
+    "Decision",
+    "Layer",
+    "Policy",
+    "Request",
+    "Rule",
+    "Sign",
+    "Verdict",
+    "decide",
+]
 
 Action = Literal["read", "list", "write", "create", "delete"]
 Verdict = Literal["allow", "ask", "deny"]
+Layer = Literal["administrator", "person", "project", "built-in"]
+Sign = Literal["private key", "secret link", "hidden characters", "look-alike name", "executable"]
+"""What was noticed about a file or a change, beyond its name."""
 
-READS: frozenset[Action] = frozenset({"read"})
-WRITES: frozenset[Action] = frozenset({"write", "create", "delete"})
+READS: Final[frozenset[Action]] = frozenset({"read"})
+WRITES: Final[frozenset[Action]] = frozenset({"write", "create", "delete"})
+ACTIONS: Final[frozenset[Action]] = READS | WRITES | {"list"}
 
-_PRECEDENCE: dict[Verdict, int] = {"deny": 0, "ask": 1, "allow": 2}
-_SHORT_NAME = re.compile(r"git~\d+")
+_PRECEDENCE: Final[dict[Verdict, int]] = {"deny": 0, "ask": 1, "allow": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Names that share a verdict.
-
-    A path is covered when its own name is covered or when a folder above it is.
+    """Files, and what may be done to them.
 
     Attributes:
-        name: How the rule is called when it decides, such as ``secret files``.
-        actions: What it decides about.
+        name: How the rule is called when it decides, such as ``key stores``.
+        verdict: What it says.
+        paths: Gitignore patterns; a folder is covered with all it holds, ``!`` spares a name.
         why: One sentence for the reader of a refusal.
-        names: Whole names, in key form.
-        starts: Beginnings of a name.
-        ends: Ends of a name.
-        folders: Names of folders that are covered with all they hold.
-        tails: Ends of a path, several parts long, joined by ``/``.
-        spared: Whole names that are not covered though a pattern above says so.
-        spared_ends: Ends of a name that are not covered.
+        actions: What it decides about.
+        agents: Globs over the agent's name; letter case does not count.
+        signs: It covers also, whatever the path, what shows one of these.
+        lifts: Names of built-in rules that do not count for what this rule allows.
+        root: The absolute folder that alone it counts below and that anchored patterns start
+            at; None for every root.
+        layer: Who wrote it.
+        file: The file that it stands in, empty for a built-in rule.
+        line: The line there, 1-based; 0 for a built-in rule.
     """
 
     name: str
     verdict: Verdict
-    actions: frozenset[Action]
+    paths: tuple[str, ...]
     why: str
-    names: frozenset[str] = frozenset()
-    starts: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    folders: frozenset[str] = frozenset()
-    tails: tuple[str, ...] = ()
-    spared: frozenset[str] = frozenset()
-    spared_ends: tuple[str, ...] = ()
+    actions: frozenset[Action] = ACTIONS
+    agents: tuple[str, ...] = ("*",)
+    signs: frozenset[Sign] = frozenset()
+    lifts: frozenset[str] = frozenset()
+    root: str | None = None
+    layer: Layer = "built-in"
+    file: str = ""
+    line: int = 0
 
-    def covers(self, parts: tuple[str, ...]) -> bool:
-        """Whether a path, given as the keys of its parts, is one of the rule's."""
-        if not self.folders.isdisjoint(parts):
-            return True
-        if any(self._names(part) for part in parts):
-            return True
-        return bool(self.tails) and f"/{'/'.join(parts)}".endswith(self.tails)
+    @property
+    def place(self) -> str:
+        """Where it stands, for people: ``filepact.toml:12`` or ``built-in``."""
+        return f"{self.file}:{self.line}" if self.file else self.layer
 
-    def _names(self, part: str) -> bool:
-        if part in self.spared or (self.spared_ends and part.endswith(self.spared_ends)):
-            return False
-        return part in self.names or part.startswith(self.starts) or part.endswith(self.ends)
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants to do to one file.
+
+    Attributes:
+        root: The absolute folder that the path starts at.
+        path: Parts joined by ``/``; ``.`` is the root itself.
+        action: What is to be done.
+        agent: The name that the agent gives itself; empty for a person.
+        signs: What was noticed about the file or the change.
+    """
+
+    root: str
+    path: str
+    action: Action
+    agent: str = ""
+    signs: frozenset[Sign] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,169 +115,129 @@ class Decision:
     """A verdict and the rule that gave it."""
 
     verdict: Verdict
-    rule: str
-    why: str = ""
+    rule: Rule
+
+    @property
+    def why(self) -> str:
+        return self.rule.why
 
 
-DEFAULT = Decision("allow", "default", "inside a root and protected by no rule")
-
-# Examples are what a project shares on purpose; blocking them would only hide documentation.
-_SHARED_ENV = (".example", ".sample", ".template", ".dist", ".schema", ".defaults")
-
-BUILT_IN_RULES: tuple[Rule, ...] = (
-    Rule(
-        name="secret files",
-        verdict="deny",
-        actions=READS | WRITES,
-        why="the name is one under which keys, passwords or tokens are kept",
-        names=frozenset(
-            {
-                ".boto",
-                ".env",
-                ".envrc",
-                ".flaskenv",
-                ".git-credentials",
-                ".htpasswd",
-                ".my.cnf",
-                ".netrc",
-                ".pgpass",
-                ".pypirc",
-                ".s3cfg",
-                ".terraformrc",
-                ".vault-token",
-                "_netrc",
-                "application_default_credentials.json",
-                "credentials.json",
-                "credentials.yml.enc",
-                "id_dsa",
-                "id_ecdsa",
-                "id_ed25519",
-                "id_rsa",
-                "master.key",
-                "secrets.env",
-                "service-account.json",
-                "service_account.json",
-                "wallet.dat",
-            }
-        ),
-        starts=(".env.",),
-        ends=(
-            "_dsa",
-            "_ecdsa",
-            "_ed25519",
-            "_rsa",
-            ".agilekeychain",
-            ".bek",
-            ".env",
-            ".fve",
-            ".jks",
-            ".kdbx",
-            ".key",
-            ".keychain",
-            ".keychain-db",
-            ".keystore",
-            ".kwallet",
-            ".ovpn",
-            ".p12",
-            ".pem",
-            ".pfx",
-            ".pkcs12",
-            ".ppk",
-            ".psafe3",
-            ".tfstate",
-            ".tfstate.backup",
-            ".tfvars",
-            "_history",
-        ),
-        folders=frozenset({".gnupg", ".password-store", ".ssh"}),
-        tails=(
-            "/.aws/credentials",
-            "/.aws/config",
-            "/.azure/accesstokens.json",
-            "/.cargo/credentials",
-            "/.cargo/credentials.toml",
-            "/.claude/.credentials.json",
-            "/.codex/auth.json",
-            "/.config/gcloud/credentials.db",
-            "/.config/gh/hosts.yml",
-            "/.docker/config.json",
-            "/.kube/config",
-            "/.m2/settings.xml",
-            "/.terraform.d/credentials.tfrc.json",
-        ),
-        spared=frozenset({"_history"}),
-        spared_ends=_SHARED_ENV,
-    ),
-    Rule(
-        name="version control internals",
-        verdict="deny",
-        actions=WRITES,
-        why="hooks and settings in there run code when version control is used",
-        folders=frozenset({".bzr", ".git", ".hg", ".jj", ".svn"}),
-    ),
-    Rule(
-        name="temporary files of filepact",
-        verdict="deny",
-        actions=READS | WRITES,
-        why="it exists only while filepact replaces a file",
-        starts=(".filepact-",),
-    ),
+_INSIDE = Decision(
+    "allow", Rule("default", "allow", ("**",), "inside a root and protected by no rule")
 )
-"""The rules that no project can remove."""
 
 
-@lru_cache(maxsize=65_536)
-def key(part: str) -> str:
-    """One part of a path as rules compare it: what a lenient system would take it for."""
-    if part.isascii():
-        plain = part.lower()
-    else:
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", part).casefold())
-        plain = "".join(c for c in folded if not _ignorable(c))
-    head, colon, _stream = plain.partition(":")
-    if colon and head:
-        plain = head
-    plain = plain.rstrip(". ") or plain
-    return ".git" if _SHORT_NAME.fullmatch(plain) else plain
-
-
-def _ignorable(char: str) -> bool:
-    """Format and variation characters, which some file systems leave out of comparisons."""
-    return unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f" or char == "\u034f"
-
-
-def suspicion(action: Action, rules: tuple[Rule, ...]) -> Callable[[str], bool]:
-    """A quick question about one part of a path: could any rule cover a path that ends in it?
-
-    Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond; only
-    for the others `decide` has to be asked.
-    """
-    named = [rule for rule in rules if action in rule.actions]
-    whole = frozenset().union(*(rule.names | rule.folders for rule in named))
-    whole |= {tail.rpartition("/")[2] for rule in named for tail in rule.tails}
-    starts = tuple(start for rule in named for start in rule.starts)
-    ends = tuple(end for rule in named for end in rule.ends)
-
-    def suspicious(part: str) -> bool:
-        # Of most names the key is plain to see, and a tree has too many to remember them all.
-        odd = not part.isascii() or part[-1:] in ". " or ":" in part or "~" in part
-        plain = key(part) if odd else part.lower()
-        return plain in whole or plain.startswith(starts) or plain.endswith(ends)
-
-    return suspicious
-
-
-def decide(path: str, action: Action, rules: tuple[Rule, ...] = BUILT_IN_RULES) -> Decision:
-    """Decide about one name.
+class Policy:
+    """Every rule in force, compiled.
 
     Args:
-        path: Parts joined by ``/``, relative to a root; ``.`` parts are skipped.
-        action: What is to be done.
-        rules: Every rule in force, in any order.
+        rules: In any order; of equally strong ones the first is named.
+        fallbacks: Rules that count only where no other one covers.
     """
-    parts = tuple(key(part) for part in path.split("/") if part not in ("", "."))
-    found = [rule for rule in rules if action in rule.actions and rule.covers(parts)]
-    if not found:
-        return DEFAULT
-    first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
-    return Decision(first.verdict, first.name, first.why)
+
+    def __init__(self, rules: Sequence[Rule], fallbacks: Sequence[Rule] = ()) -> None:
+        self.rules = tuple(rules)
+        self.fallbacks = tuple(fallbacks)
+        self._main = _Table(self.rules)
+        self._rest = _Table(self.fallbacks)
+
+    def decide(self, request: Request) -> Decision:
+        """The decision, with the rule that made it."""
+        found = self._main.covering(request)
+        lifted = {name for rule in found if rule.verdict == "allow" for name in rule.lifts}
+        if lifted:
+            found = [rule for rule in found if rule.layer != "built-in" or rule.name not in lifted]
+        found = found or self._rest.covering(request)
+        if not found:
+            return _INSIDE
+        first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
+        return Decision(first.verdict, first)
+
+    def suspicion(self, action: Action) -> Callable[[str], bool]:
+        """A quick question about one part of a path: could a path that ends in it be refused?
+
+        Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond;
+        only for the others the rules have to be asked.
+        """
+        strict = [
+            rule
+            for rule in (*self.rules, *self.fallbacks)
+            if action in rule.actions and rule.verdict != "allow"
+        ]
+        # A rule with a root of its own may mean a name by the folders above it only.
+        suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
+
+        def suspicious(part: str) -> bool:
+            return suspects(part.lower() if is_plain(part) else key(part))
+
+        return suspicious
+
+
+class _Table:
+    """Rules by the folder that their patterns start at."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        grouped: dict[str | None, list[Rule]] = {}
+        for rule in rules:
+            grouped.setdefault(rule.root, []).append(rule)
+        self._groups = [
+            (
+                None if root is None else _parts(root),
+                group,
+                PatternSet([_keyed(rule.paths) for rule in group]),
+                frozenset(sign for rule in group for sign in rule.signs),
+            )
+            for root, group in grouped.items()
+        ]
+
+    def covering(self, request: Request) -> list[Rule]:
+        parts = _parts(request.path)
+        found: list[Rule] = []
+        for base, rules, patterns, signs in self._groups:
+            names: tuple[str, ...] | None = parts
+            if base is not None:
+                names = _below(_parts(request.root) + parts, base)
+            if names is None:
+                continue
+            numbers = patterns.matching(names)
+            if not numbers and signs.isdisjoint(request.signs):
+                continue
+            found += [
+                rule
+                for number, rule in enumerate(rules)
+                if (number in numbers or not rule.signs.isdisjoint(request.signs))
+                and request.action in rule.actions
+                and _speaks_to(rule, request.agent)
+            ]
+        return found
+
+
+def decide(request: Request, policy: Policy) -> Decision:
+    """Decide about one request: a verdict, and the rule that gave it."""
+    return policy.decide(request)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(key(part) for part in path.split("/") if part not in ("", "."))
+
+
+def _below(parts: tuple[str, ...], base: tuple[str, ...]) -> tuple[str, ...] | None:
+    return parts[len(base) :] if parts[: len(base)] == base else None
+
+
+def _speaks_to(rule: Rule, agent: str) -> bool:
+    return rule.agents == ("*",) or any(
+        fnmatchcase(agent.casefold(), glob.casefold()) for glob in rule.agents
+    )
+
+
+def _keyed(patterns: Sequence[str]) -> list[str]:
+    """Patterns in the form of the names that they are compared with."""
+    return ["/".join(_keyed_part(part) for part in pattern.split("/")) for pattern in patterns]
+
+
+def _keyed_part(part: str) -> str:
+    negation = "!" if part.startswith("!") else ""
+    name = part[len(negation) :]
+    plain = literal_length(name) == len(name) and name not in ("", ".", "..")
+    return negation + (key(name) if plain else name.casefold())

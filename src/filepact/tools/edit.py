@@ -15,7 +15,7 @@ from filepact.workspace.draft import Draft
 if TYPE_CHECKING:
     from filepact.text.edit import EditList
     from filepact.text.locate import Placement
-    from filepact.workspace.draft import Target
+    from filepact.workspace.target import Target
 
 __all__ = ["DryRun", "Expected", "edit_file", "write_file"]
 

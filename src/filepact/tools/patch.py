@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.text.patch import FilePatch
-    from filepact.workspace.draft import Target
+    from filepact.workspace.target import Target
 
     _Step = tuple[str | None, str | None]
 

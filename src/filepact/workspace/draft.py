@@ -7,7 +7,6 @@ closed, so that two agents never compute from the same old text.
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -28,6 +27,8 @@ from filepact.text.lines import adopt_line_ends
 from filepact.text.merge import merge
 from filepact.workspace.documents import EDIT_LIMIT, load
 from filepact.workspace.guard import check_is_file
+from filepact.workspace.judge import Judge
+from filepact.workspace.target import Target, existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,32 +40,9 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.seen import Seen
 
-__all__ = ["Draft", "Target"]
+__all__ = ["Draft"]
 
 _DIFF_IN_ERROR = 4_000
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A file that was opened for a change.
-
-    Attributes:
-        document: What it holds now; None when there is no such file yet.
-        seen: What the session saw of it last; None when it never read it.
-    """
-
-    spot: Spot
-    document: Document | None
-    seen: Document | None
-
-    @property
-    def moved(self) -> bool:
-        """Whether the file is no longer what the session saw."""
-        return (
-            self.seen is not None
-            and self.document is not None
-            and self.seen.revision != self.document.revision
-        )
 
 
 class Draft:
@@ -90,14 +68,13 @@ class Draft:
         self.tool = tool
         self.dry_run = False
         self.notes: list[str] = []
-        self._guard = guard
+        self._judge = Judge(guard, session.agent)
         self._locks = locks
         self._seen = seen
         self._encodings = encodings
         self._held = ExitStack()
         self._opened = False
         self._changes: dict[str, FileChange] = {}
-        self._spots: dict[str, Spot] = {}
         self._contents: dict[str, bytes] = {}
 
     def __enter__(self) -> Self:
@@ -126,7 +103,7 @@ class Draft:
         Raises:
             NotFoundError: It does not.
         """
-        self._guard.find_file(path, "write")
+        self._judge.find_file(path)
         target = self.open(path, expected_revision=expected_revision)
         if target.document is None:
             raise NotFoundError(f"{path}: no such file", path=path)
@@ -148,7 +125,8 @@ class Draft:
             # Resolved again under the lock: what was missing may have been made meanwhile.
             spot = self._find(path)
             document = None if spot.place.kind == "missing" else load(spot, self._encodings)
-            seen = self._seen.last(self.session.id, spot.path)
+            hidden = self._judge.hides(spot)
+            seen = None if hidden else self._seen.last(self.session.id, spot.path)
             targets[path] = Target(spot, document, seen)
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
@@ -159,10 +137,9 @@ class Draft:
         return [targets[path] for path in paths]
 
     def _find(self, path: str) -> Spot:
-        spot = self._guard.find(path, "write")
-        if spot.place.kind == "missing":
-            return self._guard.find(path, "create")
-        check_is_file(spot, path)
+        spot = self._judge.find(path)
+        if spot.place.kind != "missing":
+            check_is_file(spot, path)
         return spot
 
     def _check_expected(self, target: Target, expected: str) -> None:
@@ -192,7 +169,7 @@ class Draft:
             target: An existing file.
             make: Computes the edits for a text; raises when they do not fit it.
         """
-        document = _existing(target)
+        document = self._readable(target)
         try:
             edits = make(document.text)
         except FilepactError as error:
@@ -241,7 +218,7 @@ class Draft:
         if change is not None and change.after is not None:
             data = self._contents[change.after.content]
         else:
-            data = _existing(target).data
+            data = existing(target).data
         self._put(target, data, mode=mode)
 
     def delete(self, target: Target, *, emptied_by: Callable[[str], EditList] | None) -> None:
@@ -252,7 +229,7 @@ class Draft:
             emptied_by: Computes edits that have to leave nothing of its text; None removes it
                 whatever it holds, unless it is no longer what the session saw.
         """
-        document = _existing(target)
+        document = self._readable(target)
         if emptied_by is None:
             self._check_still(target)
         elif emptied_by(document.text).apply(document.text):
@@ -280,7 +257,7 @@ class Draft:
             over: The name need not be free; what it holds is replaced, unless it is no longer
                 what the session saw.
         """
-        document = _existing(source)
+        document = self._readable(source)
         if target.document is not None and over:
             self._check_still(target)
         elif target.document is not None:
@@ -292,12 +269,12 @@ class Draft:
         data = document.data
         if make is not None:
             data = rewrite(document.source, make(document.text), name=source.spot.shown)
-        self._put(target, data, mode=document.revision.mode)
+        mode = document.revision.mode
+        self._put(target, data, mode=mode, had=mode)
         self._remove(source)
 
     def _remove(self, target: Target) -> None:
-        document = _existing(target)
-        self._guard.permit(target.spot.path, "delete")
+        document = existing(target)
         self._contents[document.revision.content] = document.data
         self._record(target, FileChange(target.spot.path, document.revision, None))
 
@@ -316,7 +293,7 @@ class Draft:
 
     def _merge(self, target: Target, mine: str) -> EditList:
         """Edits that bring the session's text into a file that moved since it was read."""
-        document, seen = _existing(target), target.seen
+        document, seen = existing(target), target.seen
         if seen is None:
             raise RuntimeError("nothing to merge from")
         merged = merge(seen.text, mine, document.text)
@@ -342,7 +319,9 @@ class Draft:
         diff = unified(target.seen.text, target.document.text, old_name=name, new_name=name)
         return cut_diff(diff, _DIFF_IN_ERROR)
 
-    def _put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
+    def _put(
+        self, target: Target, data: bytes, *, mode: int | None = None, had: int | None = None
+    ) -> None:
         if len(data) > EDIT_LIMIT:
             raise TooLargeError(
                 f"{target.spot.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",
@@ -358,12 +337,18 @@ class Draft:
             self._contents[document.revision.content] = document.data
         if before == after:
             self._changes.pop(target.spot.shown, None)
+            self._judge.drop(target.spot)
             return
-        self._record(target, FileChange(target.spot.path, before, after))
+        self._record(target, FileChange(target.spot.path, before, after), had=had)
 
-    def _record(self, target: Target, change: FileChange) -> None:
+    def _record(self, target: Target, change: FileChange, *, had: int | None = None) -> None:
+        self._judge.hear(target.spot, change, had=had)
         self._changes[target.spot.shown] = change
-        self._spots[target.spot.shown] = target.spot
+
+    def _readable(self, target: Target) -> Document:
+        document = existing(target)
+        self._judge.check_open(target.spot)
+        return document
 
     # -- the result -----------------------------------------------------------------------
 
@@ -378,18 +363,5 @@ class Draft:
 
     @property
     def asks(self) -> str:
-        """The rule that wants a person's approval, or an empty string."""
-        for spot in self._spots.values():
-            if spot.decision.verdict == "ask":
-                return spot.decision.rule
-        return ""
-
-
-def _existing(target: Target) -> Document:
-    if target.document is None:
-        raise NotFoundError(
-            f"{target.spot.shown}: no such file",
-            hint="Look for the name with search_files.",
-            path=target.spot.shown,
-        )
-    return target.document
+        """The rules that want a person's approval, or an empty string."""
+        return self._judge.asks

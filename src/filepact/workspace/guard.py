@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, WorkspacePath
-from filepact.domain.policy import BUILT_IN_RULES, Decision, decide, suspicion
+from filepact.domain.policy import Decision, Policy, Request, decide
+from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.signs import SIGN_RULES
 from filepact.errors import NotAFileError, NotFoundError, PathBlockedError
 from filepact.fs.resolve import check_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.policy import Action, Rule
+    from filepact.domain.policy import Action, Sign
     from filepact.fs.root import Place, Root
 
 __all__ = ["Guard", "Spot"]
@@ -53,7 +55,7 @@ class Guard:
     Args:
         roots: The folders that may be used, the working folder first.
         given: Other spellings of the same roots, as people typed them, in the same order.
-        rules: Every rule in force.
+        policy: Every rule in force.
     """
 
     def __init__(
@@ -61,10 +63,10 @@ class Guard:
         roots: Sequence[Root],
         *,
         given: Sequence[str] = (),
-        rules: tuple[Rule, ...] = BUILT_IN_RULES,
+        policy: Policy | None = None,
     ) -> None:
         self.roots = tuple(roots)
-        self._rules = rules
+        self.policy = Policy((*BUILT_IN_RULES, *SIGN_RULES)) if policy is None else policy
         self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
         self._spellings += [
             (os.path.normpath(spelling), root)
@@ -75,7 +77,7 @@ class Guard:
 
     # -- names ----------------------------------------------------------------------------
 
-    def find(self, path: str, action: Action) -> Spot:
+    def find(self, path: str, action: Action, *, agent: str = "") -> Spot:
         """Resolve a path for one action.
 
         Raises:
@@ -83,14 +85,14 @@ class Guard:
         """
         root, relative = self._split(check_form(path))
         # The name as sent may be a link's: a rule about either name protects the file.
-        asked = self._decide(relative, action, path)
+        asked = self._decide(Request(root.path, relative, action, agent), path)
         place = root.place(relative)
-        resolved = self._decide(place.path, action, path)
+        resolved = self._decide(Request(root.path, place.path, action, agent), path)
         self._check_narrowed(root, place.path, path)
         decision = asked if asked.verdict == "ask" else resolved
         return Spot(root, place, self.show(root.path, place.path), decision)
 
-    def find_file(self, path: str, action: Action) -> Spot:
+    def find_file(self, path: str, action: Action, *, agent: str = "") -> Spot:
         """Resolve a path that must be an existing regular file.
 
         Raises:
@@ -98,7 +100,7 @@ class Guard:
             NotAFileError: It is a folder.
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
-        spot = self.find(path, action)
+        spot = self.find(path, action, agent=agent)
         if spot.place.kind == "missing":
             raise NotFoundError(
                 f"{path}: no such file",
@@ -125,28 +127,46 @@ class Guard:
             hint="Name that folder as a root as well.",
         )
 
-    def permit(self, path: WorkspacePath, action: Action) -> Decision:
-        """Ask the rules about a canonical path, such as one from the journal."""
+    def permit(
+        self,
+        path: WorkspacePath,
+        action: Action,
+        *,
+        agent: str = "",
+        signs: frozenset[Sign] = frozenset(),
+    ) -> Decision:
+        """Ask the rules about a canonical path, such as one from the journal.
+
+        Raises:
+            PathBlockedError: A rule denies it.
+        """
         self._check_narrowed(self.root_of(path.root), path.path, path.path)
-        return self._decide(path.path, action, path.path)
+        shown = self.show(path.root, path.path)
+        return self._decide(Request(path.root, path.path, action, agent, signs), shown)
+
+    def hides(self, path: WorkspacePath, agent: str) -> bool:
+        """Whether an agent may not see what a file holds."""
+        request = Request(path.root, path.path, "read", agent)
+        return decide(request, self.policy).verdict != "allow"
 
     # -- walks ----------------------------------------------------------------------------
 
-    def listing(self, root: Root, action: Action) -> Callable[[str, bool], bool]:
+    def listing(
+        self, root: Root, action: Action, *, agent: str = ""
+    ) -> Callable[[str, bool], bool]:
         """The question that a walk asks for every entry: may it be seen?
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
         """
-        rules = tuple(rule for rule in self._rules if action in rule.actions)
-        suspicious = suspicion(action, rules)
+        suspicious = self.policy.suspicion(action)
         narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
         whole = not self._narrowed
 
         def allow(path: str, is_dir: bool) -> bool:
-            if suspicious(path.rpartition("/")[2]) and (
-                decide(path, action, rules).verdict == "deny"
-            ):
-                return False
+            if suspicious(path.rpartition("/")[2]):
+                request = Request(root.path, path, action, agent)
+                if decide(request, self.policy).verdict != "allow":
+                    return False
             return whole or any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
 
         return allow
@@ -203,16 +223,22 @@ class Guard:
             path=path,
         )
 
-    def _decide(self, path: str, action: Action, asked: str) -> Decision:
-        decision = decide(path, action, self._rules)
+    def _decide(self, request: Request, asked: str) -> Decision:
+        decision = decide(request, self.policy)
+        rule = decision.rule
         if decision.verdict == "deny":
-            raise PathBlockedError(
-                f"{asked}: protected by the rule \u201c{decision.rule}\u201d ({decision.why})",
-                hint="Work without this file, or ask the person to do this step.",
-                path=asked,
-                rule=decision.rule,
-            )
-        return decision
+            hint = "Work without this file, or ask the person to do this step."
+        elif decision.verdict == "ask" and request.action in ("read", "list"):
+            # A change can wait as a proposal; an answer cannot.
+            hint = "The person can allow it with an [[allow]] rule in filepact.toml."
+        else:
+            return decision
+        raise PathBlockedError(
+            f"{asked}: protected by the rule \u201c{rule.name}\u201d ({rule.why})",
+            hint=hint,
+            path=asked,
+            rule=rule.name,
+        )
 
 
 def check_is_file(spot: Spot, asked: str) -> None:

@@ -53,7 +53,7 @@ class Reader:
             first: 0-based number of the first line wanted.
             count: Most lines wanted.
         """
-        spot = self._guard.find_file(path, "read")
+        spot = self._guard.find_file(path, "read", agent=self._session.agent)
         if spot.place.size > EDIT_LIMIT:
             return window(spot, None, self._encodings, first=first, count=count)
         document = load(spot, self._encodings)
@@ -67,7 +67,9 @@ class Reader:
         Raises:
             TooLargeError: It is over the limit for whole reads.
         """
-        document = load(self._guard.find_file(path, "read"), self._encodings)
+        document = load(
+            self._guard.find_file(path, "read", agent=self._session.agent), self._encodings
+        )
         self._seen.note(self._session.id, document)
         return document
 
@@ -79,7 +81,7 @@ class Reader:
             spot.place.path,
             pattern,
             limit=limit,
-            allow=self._guard.listing(spot.root, "read"),
+            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             cancelled=self._cancelled,
             progress=self._progress,
         )
@@ -106,7 +108,7 @@ class Reader:
             offset=offset,
             context=context,
             mode=mode,
-            allow=self._guard.listing(spot.root, "read"),
+            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             cancelled=self._cancelled,
             progress=self._progress,
         )
@@ -123,7 +125,7 @@ class Reader:
             include_files=include_files,
             pattern=pattern,
             budget=budget,
-            allow=self._guard.listing(spot.root, "read"),
+            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             cancelled=self._cancelled,
             progress=self._progress,
         )
@@ -133,7 +135,7 @@ class Reader:
         return partial(self._guard.show, self._there(path).root.path)
 
     def _there(self, path: str) -> Spot:
-        spot = self._guard.find(path, "read")
+        spot = self._guard.find(path, "read", agent=self._session.agent)
         if spot.place.kind == "missing":
             raise NotFoundError(
                 f"{path}: no such file or folder",

@@ -21,6 +21,8 @@ __all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes
 
 Status = Literal["applied", "preview", "pending", "unchanged"]
 
+_HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
+
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
@@ -74,6 +76,7 @@ def show_changes(
     content: Callable[[str], bytes],
     show: Callable[[WorkspacePath], str],
     given: Callable[[WorkspacePath], Given | None],
+    hides: Callable[[WorkspacePath], bool] = lambda _path: False,
 ) -> Shown:
     """The unified diff of a change set, file after file, and the facts of each file.
 
@@ -82,17 +85,22 @@ def show_changes(
         content: The bytes of a revision by content id.
         show: How a path is shown.
         given: What is said about a file's encoding outside the file.
+        hides: Whether the reader may not see what a file holds.
     """
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
     for change in changes.changes:
-        diff = _file_diff(change, content, show(change.path), given(change.path), git=several)
+        shown = show(change.path)
+        if hides(change.path):
+            diff = _HIDDEN.format(name=shown)
+        else:
+            diff = _file_diff(change, content, shown, given(change.path), git=several)
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
             FileReport(
-                path=show(change.path),
+                path=shown,
                 before=change.before.short if change.before is not None else None,
                 after=change.after.short if change.after is not None else None,
                 added=added,

@@ -137,7 +137,13 @@ class Workspace:
         notes = tuple(draft.notes)
         if not changes:
             return Receipt(None, "unchanged", summary, notes=notes)
-        shown = show_changes(changes, contents.__getitem__, self.show, self._encodings.given)
+        shown = show_changes(
+            changes,
+            contents.__getitem__,
+            self.show,
+            self._encodings.given,
+            lambda path: self.guard.hides(path, draft.session.agent),
+        )
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes)
         rule = draft.asks or ("preview mode" if self.mode == "preview" else "")

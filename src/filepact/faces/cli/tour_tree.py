@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.domain.policy import decide
+from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import NotAFileError, ReadFailedError
 from filepact.text.ignore import DEFAULT_IGNORED
 
@@ -138,24 +139,28 @@ def copy_folder(source: Path, root: Path) -> Copied:
 
 
 def _copied_files(source: Path) -> Iterator[Path]:
+    policy = Policy(BUILT_IN_RULES)
     for folder, folders, names in os.walk(source):
         folders[:] = sorted(set(folders) - DEFAULT_IGNORED)
         for name in sorted(names):
             file = Path(folder, name)
             # The tour shows that secrets are refused with one of its own, not with a real one.
-            allowed = decide(file.relative_to(source).as_posix(), "read").verdict == "allow"
+            request = Request(str(source), file.relative_to(source).as_posix(), "read")
+            allowed = decide(request, policy).verdict == "allow"
             if allowed and file.is_file() and not file.is_symlink():
                 yield file
 
 
 def choose(root: Path) -> tuple[Change, Change] | None:
     """An edit and a change to send as a patch for a copied folder; None if nothing fits."""
+    policy = Policy(BUILT_IN_RULES)
     found: list[Change] = []
     files = sorted(path for path in root.rglob("*") if path.is_file())
     files.sort(key=lambda path: (path.suffix not in _TELLING, len(path.parts)))
     for file in files[:500]:
         relative = file.relative_to(root).as_posix()
-        if file.stat().st_size <= _LARGEST and decide(relative, "write").verdict == "allow":
+        request = Request(str(root), relative, "write")
+        if file.stat().st_size <= _LARGEST and decide(request, policy).verdict == "allow":
             found += [Change(relative, line, line + _MARK) for line in _lone_lines(file)]
         if len({change.path for change in found}) == 2 or len(found) >= 40:
             break

@@ -1,0 +1,52 @@
+"""Rules about what shows on a file or a change, whatever its name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from filepact.domain.policy import READS, WRITES, Rule
+
+__all__ = ["SIGN_RULES"]
+
+SIGN_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        name="private keys",
+        verdict="deny",
+        actions=READS | WRITES,
+        why="the file holds a private key, whatever it is called",
+        paths=(),
+        signs=frozenset({"private key"}),
+    ),
+    Rule(
+        name="links to secrets",
+        verdict="deny",
+        actions=READS | WRITES,
+        why="it is another name of a file in which keys, passwords or tokens are kept",
+        paths=(),
+        signs=frozenset({"secret link"}),
+    ),
+    Rule(
+        name="hidden characters",
+        verdict="ask",
+        actions=WRITES,
+        why="it puts in characters that a reader does not see or takes for others",
+        paths=(),
+        signs=frozenset({"hidden characters"}),
+    ),
+    Rule(
+        name="look-alike names",
+        verdict="ask",
+        actions=WRITES,
+        why="the new name looks like that of a file beside it",
+        paths=(),
+        signs=frozenset({"look-alike name"}),
+    ),
+    Rule(
+        name="executable files",
+        verdict="ask",
+        actions=WRITES,
+        why="the change lets the file run as a program",
+        paths=(),
+        signs=frozenset({"executable"}),
+    ),
+)

@@ -1,0 +1,182 @@
+"""Many lists of gitignore patterns asked at once: which of them cover a path?
+
+Most patterns are plain names, endings or beginnings, and are looked up; only the others are
+expressions, and of those only the ones whose last part fits the name at hand are tried.  What a
+name answers is remembered, so a path costs a look-up for each of its parts.
+
+As in an ignore file, a pattern without a slash is one for names at any depth, any other counts
+from the top, and ``!`` takes back what an earlier pattern of the same list covers.  Unlike there
+a slash at the end changes nothing, and ``x/**`` covers ``x`` as well.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.text.wildcard import WildcardError, literal_length, translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["PatternSet", "WildcardError", "split_pattern"]
+
+_REMEMBERED = 50_000
+
+
+def split_pattern(pattern: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether a pattern takes back, and its parts; the first is ``**`` unless it is anchored.
+
+    A pattern of no parts covers nothing.
+    """
+    negated = pattern.startswith("!")
+    text = pattern[negated:].rstrip("/")
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if parts and "/" not in text:
+        parts.insert(0, "**")
+    while len(parts) > 1 and parts[-1] == "**":
+        parts.pop()
+    return negated, tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    """One pattern of one list.
+
+    Attributes:
+        number: The list.
+        order: Its place in the list.
+        negated: Whether it takes back.
+        path: Compares the whole path; None when the name alone decides.
+    """
+
+    number: int
+    order: int
+    negated: bool
+    path: re.Pattern[str] | None
+
+
+class PatternSet:
+    """Compiled lists of patterns.
+
+    Args:
+        lists: Patterns of each list; in the same form (letter case and so on) as the paths
+            that will be asked about.
+
+    Raises:
+        WildcardError: A pattern cannot be understood.
+    """
+
+    def __init__(self, lists: Sequence[Sequence[str]]) -> None:
+        self._literal: dict[str, list[_Pattern]] = {}
+        self._ends: dict[str, list[_Pattern]] = {}
+        self._starts: dict[str, list[_Pattern]] = {}
+        self._others: list[tuple[re.Pattern[str], _Pattern]] = []
+        self._everything: frozenset[int] = frozenset()
+        for number, patterns in enumerate(lists):
+            for order, pattern in enumerate(patterns):
+                self._add(number, order, *split_pattern(pattern))
+        self._any_end = tuple(self._ends)
+        self._any_start = tuple(self._starts)
+        self._any_other = _union(expression.pattern for expression, _ in self._others)
+        self._remembered: dict[str, tuple[_Pattern, ...]] = {}
+
+    def _add(self, number: int, order: int, negated: bool, parts: tuple[str, ...]) -> None:
+        if not parts:
+            return
+        if parts == ("**",):
+            # Of everything only a list as a whole can be taken back, by leaving it out.
+            if not negated:
+                self._everything |= {number}
+            return
+        *above, name = parts
+        on_name = above == ["**"]
+        path = None if on_name else re.compile(translate("/".join(parts)), re.DOTALL)
+        found = _Pattern(number, order, negated, path)
+        plain = _plain(name)
+        if plain is not None:
+            self._literal.setdefault(plain, []).append(found)
+        elif name[0] == "*" and (ending := _plain(name[1:])):
+            self._ends.setdefault(ending, []).append(found)
+        elif name[-1] == "*" and (start := _plain(name[:-1])):
+            self._starts.setdefault(start, []).append(found)
+        else:
+            self._others.append((re.compile(translate(name), re.DOTALL), found))
+
+    def matching(self, parts: Sequence[str]) -> frozenset[int]:
+        """The numbers of the lists that cover a path: itself, or by a folder that it lies in.
+
+        Args:
+            parts: The names in the path, from the top.
+        """
+        covering = self._everything
+        for depth, name in enumerate(parts, start=1):
+            found = self._remembered.get(name)
+            if found is None:
+                found = self._look_up(name)
+            if found:
+                covering |= _deciding(found, parts[:depth])
+        return covering
+
+    def _look_up(self, name: str) -> tuple[_Pattern, ...]:
+        found = list(self._literal.get(name, ()))
+        if name.endswith(self._any_end):
+            for ending, patterns in self._ends.items():
+                if name.endswith(ending):
+                    found += patterns
+        if name.startswith(self._any_start):
+            for start, patterns in self._starts.items():
+                if name.startswith(start):
+                    found += patterns
+        if self._any_other is not None and self._any_other.fullmatch(name):
+            found += [pattern for expression, pattern in self._others if expression.fullmatch(name)]
+        found.sort(key=lambda pattern: (pattern.number, pattern.order))
+        answer = tuple(found)
+        if len(self._remembered) >= _REMEMBERED:
+            self._remembered.clear()
+        self._remembered[name] = answer
+        return answer
+
+    def suspecting(self) -> Callable[[str], bool]:
+        """A quick question about a name: could any list cover a path that ends in it?
+
+        It remembers nothing, for trees in which nearly every name is another one.
+        """
+        if self._everything:
+            return lambda _name: True
+        literal, ends, starts = frozenset(self._literal), self._any_end, self._any_start
+        other = self._any_other
+
+        def suspects(name: str) -> bool:
+            return (
+                name in literal
+                or name.endswith(ends)
+                or name.startswith(starts)
+                or (other is not None and other.fullmatch(name) is not None)
+            )
+
+        return suspects
+
+
+def _deciding(found: tuple[_Pattern, ...], parts: Sequence[str]) -> frozenset[int]:
+    """Of patterns that fit the last name, sorted by list: the lists whose last one covers."""
+    verdicts: dict[int, bool] = {}
+    path = ""
+    for pattern in found:
+        if pattern.path is not None:
+            path = path or "/".join(parts)
+            if not pattern.path.fullmatch(path):
+                continue
+        verdicts[pattern.number] = not pattern.negated
+    return frozenset(number for number, covers in verdicts.items() if covers)
+
+
+def _plain(name: str) -> str | None:
+    """The name that a pattern without wildcards stands for; None when it has some."""
+    return name if literal_length(name) == len(name) else None
+
+
+def _union(sources: Iterable[str]) -> re.Pattern[str] | None:
+    joined = "|".join(sources)
+    return re.compile(joined, re.DOTALL) if joined else None

@@ -1,0 +1,106 @@
+"""What the rules say about the changes of one call, with what shows on each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from filepact.errors import PathBlockedError
+
+if TYPE_CHECKING:
+    from filepact.domain.change import FileChange
+    from filepact.domain.policy import Action, Sign
+    from filepact.workspace.guard import Guard, Spot
+
+__all__ = ["Judge"]
+
+_RUNS = 0o111
+
+
+class Judge:
+    """The verdicts about one agent's changes; what is denied is refused at once.
+
+    Args:
+        guard: The rules.
+        agent: The name that they know the agent by; empty for a person.
+    """
+
+    def __init__(self, guard: Guard, agent: str) -> None:
+        self._guard = guard
+        self._agent = agent
+        self._asking: dict[str, str] = {}
+
+    def find(self, path: str) -> Spot:
+        """The place that a path leads to, for a change; what is there need not be a file.
+
+        Raises:
+            PathBlockedError: It leads outside, or a rule denies it.
+        """
+        spot = self._guard.find(path, "write", agent=self._agent)
+        if spot.place.kind == "missing":
+            return self._guard.find(path, "create", agent=self._agent)
+        return spot
+
+    def find_file(self, path: str) -> Spot:
+        """The same for what has to be an existing regular file."""
+        return self._guard.find_file(path, "write", agent=self._agent)
+
+    def hides(self, spot: Spot) -> bool:
+        """Whether the agent may write the file but not see what it holds."""
+        return self._guard.hides(spot.path, self._agent)
+
+    def check_open(self, spot: Spot) -> None:
+        """Refuse a change that depends on what a file holds where that may not be seen.
+
+        Whether an edit fits would tell it, piece by piece.
+
+        Raises:
+            PathBlockedError: It may not be seen.
+        """
+        if self.hides(spot):
+            raise PathBlockedError(
+                f"{spot.shown}: what it holds may not be seen, so it cannot be edited in part",
+                hint="Give it a whole new text with write_file; a person is asked first.",
+                path=spot.shown,
+            )
+
+    def hear(self, spot: Spot, change: FileChange, *, had: int | None = None) -> None:
+        """Take in one change, in place of an earlier one of the same file.
+
+        Args:
+            spot: Where it is made.
+            change: The change.
+            had: The mode that the file has under another name, when it only moves.
+
+        Raises:
+            PathBlockedError: A rule denies it.
+        """
+        decision = self._guard.permit(
+            change.path, _action(change), agent=self._agent, signs=_signs(change, had)
+        )
+        asking = [each for each in (spot.decision, decision) if each.verdict == "ask"]
+        self._asking.pop(spot.shown, None)
+        if asking:
+            self._asking[spot.shown] = asking[0].rule.name
+
+    def drop(self, spot: Spot) -> None:
+        """Forget the change of one file, which came to nothing."""
+        self._asking.pop(spot.shown, None)
+
+    @property
+    def asks(self) -> str:
+        """The names of the rules that want a person's approval; empty when none does."""
+        return ", ".join(dict.fromkeys(self._asking.values()))
+
+
+def _action(change: FileChange) -> Action:
+    if change.after is None:
+        return "delete"
+    return "create" if change.before is None else "write"
+
+
+def _signs(change: FileChange, had: int | None) -> frozenset[Sign]:
+    signs: set[Sign] = set()
+    before = had or (change.before.mode if change.before is not None else 0)
+    if change.after is not None and change.after.mode & ~before & _RUNS:
+        signs.add("executable")
+    return frozenset(signs)
