@@ -118,6 +118,9 @@ class SmallEngine:
         receipt = {"operation": "c0123456789", "status": "applied", "files": files}
         return Written(f"Done: {summary}.", receipt)
 
+    def news(self, _call) -> str:
+        return ""
+
 
 TOOLS = (read, write, fail, wait, meet, chatter, who)
 

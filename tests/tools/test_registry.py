@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import CODES, InvalidParamsError, NotFoundError
+from filepact.errors import CODES, InvalidParamsError, NotFoundError, StateFailedError
 from filepact.tools.parameters import TEXT_LIMIT
 from filepact.tools.registry import (
     Alias,
@@ -103,6 +103,7 @@ class Engine:
     def __init__(self) -> None:
         self.drafts = []
         self.open = 0
+        self.news_text = ""
 
     @contextmanager
     def reader(self, call):
@@ -117,6 +118,12 @@ class Engine:
         summary = action(draft)
         self.drafts.append((tool, draft))
         return Written(f"Done: {summary} \udc80", {"status": "applied", "files": ["\udc80"]})
+
+    def news(self, call):
+        assert call is CALL
+        if self.news_text is None:
+            raise StateFailedError("the journal cannot be read")
+        return self.news_text
 
 
 @pytest.fixture
@@ -382,6 +389,19 @@ def test_a_change_answers_its_text_and_its_receipt(toolbox):
     outcome = toolbox.call("change", {"path": "p", "edits": edits}, CALL)
     assert outcome.text == "Done: change p \\udc80"
     assert outcome.receipt == {"status": "applied", "files": ["\\udc80"]}
+
+
+def test_an_answer_also_tells_what_the_caller_should_hear(toolbox, engine):
+    engine.news_text = "Proposal c1 was rejected by a person."
+    assert toolbox.call("nothing", {}, CALL).text == f"nothing\n\n{engine.news_text}"
+    data = toolbox.call("look", {"path": "p", "encoding": "base64"}, CALL)
+    assert data.text == b64encode(b"\x00\xff").decode()
+
+
+def test_a_journal_that_cannot_be_asked_does_not_hide_what_was_done(toolbox, engine):
+    engine.news_text = None
+    edits = [{"old_string": "a", "new_string": "b"}]
+    assert not toolbox.call("change", {"path": "p", "edits": edits}, CALL).failed
 
 
 def test_names_that_are_not_utf_8_are_sent_in_escapes(toolbox):

@@ -10,7 +10,12 @@ from filepact.app import open_workspace
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval
 from filepact.domain.policy import Policy, Rule
-from filepact.errors import FilepactError, InvalidParamsError, PathBlockedError
+from filepact.errors import (
+    ApprovalRequiredError,
+    FilepactError,
+    InvalidParamsError,
+    PathBlockedError,
+)
 from filepact.fs.root import Root
 from filepact.text.edit import Edit, EditList
 from filepact.workspace.guard import Guard
@@ -205,8 +210,30 @@ def test_an_ask_for_a_read_is_a_refusal_that_says_how_to_allow_it(
     opened = Root.open(str(root))
     rule = Rule("mine", "ask", ("notes.txt",), "private", layer="person")
     guard = Guard([opened], policy=Policy([rule]))
-    with pytest.raises(PathBlockedError) as caught:
+    with pytest.raises(ApprovalRequiredError) as caught:
         guard.find("notes.txt", "read")
     assert "[[allow]]" in caught.value.hint
     assert guard.find("notes.txt", "write").decision.rule == rule
     opened.close()
+
+
+def test_an_agent_hears_at_its_next_call_what_a_person_has_said(
+    workspace: Workspace, open_here: Callable[..., Workspace], session: Session, root: Path
+) -> None:
+    waiting = []
+    for name in ("AGENTS.md", "CLAUDE.md", "sub/AGENTS.md"):
+        with workspace.draft(session, "write_file") as draft:
+            draft.write(draft.open(name), "be kind\n")
+            waiting.append(workspace.submit(draft, f"write {name}").operation)
+    assert workspace.answers(session) == ()
+    ann = Actor("person", "ann")
+    person = open_here()
+    person.approve(waiting[0], Approval(ann))
+    person.reject(waiting[1], Approval(ann, "not here"))
+    assert workspace.answers(session) == (
+        f"Proposal {waiting[0]} was approved by ann and applied.",
+        f"Proposal {waiting[1]} was rejected by a person: not here",
+    )
+    assert workspace.answers(session) == ()
+    assert (root / "AGENTS.md").read_text() == "be kind\n"
+    assert not (root / "CLAUDE.md").exists()

@@ -34,7 +34,9 @@ def _headline(receipt: Receipt) -> str:
     if receipt.status == "pending":
         return (
             f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
-            f"Proposal {receipt.operation}; `filepact approve {receipt.operation}` applies it."
+            f"Proposal {receipt.operation}; the person can say `filepact approve "
+            f"{receipt.operation}`, and a later answer of these tools tells you. Go on with other "
+            "work; do not send it again."
         )
     return f"{done}: nothing to change, the file already is like that."
 

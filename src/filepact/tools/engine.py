@@ -36,3 +36,7 @@ class WorkspaceEngine:
             summary = action(draft)
             receipt = self._workspace.submit(draft, summary)
         return Written(render_receipt(receipt), receipt_facts(receipt))
+
+    def news(self, call: Call) -> str:
+        """What a person has said meanwhile to what the session proposed; empty mostly."""
+        return "\n".join(self._workspace.answers(call.session))

@@ -10,7 +10,8 @@ import inspect
 import logging
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from filepact.errors import FilepactError
@@ -106,6 +107,9 @@ class Engine(Protocol):
 
         ``action`` answers one line that says what the change is.
         """
+
+    def news(self, call: Call, /) -> str:
+        """What the caller should hear besides the answer; empty when there is nothing."""
 
 
 class UnknownToolError(LookupError):
@@ -257,7 +261,7 @@ class Toolbox:
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
         try:
-            return self._carry_out(called, arguments, call)
+            return self._with_news(self._carry_out(called, arguments, call), call)
         except FilepactError as error:
             return Outcome(_printable(error.report()), failed=True, code=error.code)
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
@@ -269,6 +273,15 @@ class Toolbox:
                 failed=True,
                 code=FilepactError.code,
             )
+
+    def _with_news(self, outcome: Outcome, call: Call) -> Outcome:
+        """The answer and what else the caller should hear; bytes are not added to."""
+        news = ""
+        if outcome.data is None:
+            # What was done is done: a journal that cannot be asked must not hide it.
+            with suppress(FilepactError):
+                news = self._engine.news(call)
+        return replace(outcome, text=f"{outcome.text}\n\n{_printable(news)}") if news else outcome
 
     def _carry_out(self, called: Tool, arguments: Mapping[str, object], call: Call) -> Outcome:
         values = called.parameters.check(arguments)

@@ -14,7 +14,7 @@ from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.policy import Decision, Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.domain.signs import SIGN_RULES
-from filepact.errors import NotAFileError, NotFoundError, PathBlockedError
+from filepact.errors import ApprovalRequiredError, NotAFileError, NotFoundError, PathBlockedError
 from filepact.fs.resolve import check_form
 
 if TYPE_CHECKING:
@@ -226,19 +226,23 @@ class Guard:
     def _decide(self, request: Request, asked: str) -> Decision:
         decision = decide(request, self.policy)
         rule = decision.rule
+        said = f"{asked}: protected by the rule \u201c{rule.name}\u201d ({rule.why})"
         if decision.verdict == "deny":
-            hint = "Work without this file, or ask the person to do this step."
-        elif decision.verdict == "ask" and request.action in ("read", "list"):
+            raise PathBlockedError(
+                said,
+                hint="Work without this file, or ask the person to do this step.",
+                path=asked,
+                rule=rule.name,
+            )
+        if decision.verdict == "ask" and request.action in ("read", "list"):
             # A change can wait as a proposal; an answer cannot.
-            hint = "The person can allow it with an [[allow]] rule in filepact.toml."
-        else:
-            return decision
-        raise PathBlockedError(
-            f"{asked}: protected by the rule \u201c{rule.name}\u201d ({rule.why})",
-            hint=hint,
-            path=asked,
-            rule=rule.name,
-        )
+            raise ApprovalRequiredError(
+                said,
+                hint="Work without it, or ask the person for an [[allow]] rule in filepact.toml.",
+                path=asked,
+                rule=rule.name,
+            )
+        return decision
 
 
 def check_is_file(spot: Spot, asked: str) -> None:

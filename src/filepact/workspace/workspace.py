@@ -27,6 +27,7 @@ from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
 from filepact.workspace.seen import Seen
+from filepact.workspace.waiting import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +74,7 @@ class Workspace:
         self._state = state
         self._seen = Seen()
         self._encodings = Encodings(guard) if encodings is None else encodings
+        self._waiting = Waiting(store)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
@@ -150,6 +152,7 @@ class Workspace:
         proposal = self._proposal(draft.session, draft.tool, summary, changes, rule=rule)
         if rule:
             self._store.propose(proposal, contents)
+            self._waiting.add(draft.session.id, proposal.id)
             return Receipt(proposal.id, "pending", summary, shown.files, shown.diff, notes, rule)
         operation = self._do(proposal, Fitted(changes, contents, ()))
         if operation.note:
@@ -217,6 +220,10 @@ class Workspace:
             for proposal in self._store.proposals()
             if any(path.root in roots for path in proposal.changes.paths)
         )
+
+    def answers(self, session: Session) -> tuple[str, ...]:
+        """What a person has said meanwhile to proposals of a session, one sentence each."""
+        return self._waiting.answers(session.id)
 
     def proposal(self, change_id: str) -> Proposal:
         """One proposal by its id or the beginning of it."""
