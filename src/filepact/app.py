@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Literal
 
+    from filepact.fs.wall import Trial, WallMode
     from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.workspace import Mode
 
-__all__ = ["open_toolbox", "open_workspace"]
+__all__ = ["open_toolbox", "open_workspace", "try_wall"]
 
 
 def open_toolbox(
@@ -48,6 +49,7 @@ def open_workspace(
     mode: Mode = "auto",
     encodings: Sequence[tuple[Glob, str]] = (),
     resolver: Literal["auto", "openat2", "walk"] = "auto",
+    landlock: WallMode = "off",
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
@@ -58,9 +60,12 @@ def open_workspace(
         mode: Whether changes that the rules allow are done or wait for a person.
         encodings: Globs with the encoding of the files that match, by Python's name.
         resolver: How names are resolved beneath a root; for tests.
+        landlock: Whether this process gives up, for good, all files but these folders and what
+            Python needs: ``auto`` where the system can do that and no other thread runs yet,
+            ``required`` or else not at all.
 
     Raises:
-        InvalidParamsError: No root was named.
+        InvalidParamsError: No root was named, or the system lacks what is required.
     """
     if not roots:
         # "No root" must never come to mean "everything".
@@ -76,6 +81,11 @@ def open_workspace(
         state = open_state(state_dir)
         for root in opened:
             state.guard_against(root.path)
+        if landlock != "off":
+            # Before the journal and the roots are looked into.
+            from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
+
+            raise_wall(landlock, opened, state.path)
         guard = Guard(opened, given=[str(path) for path in roots])
         return Workspace(
             guard,
@@ -88,3 +98,11 @@ def open_workspace(
         for root in opened:
             root.close()
         raise
+
+
+def try_wall(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
+    """What Landlock can do here, and whether it really keeps a confined child process inside."""
+    from filepact.fs.landlock import abi  # noqa: PLC0415 - only the doctor needs it
+    from filepact.fs.wall import try_wall as look  # noqa: PLC0415
+
+    return abi(), look(workspace.guard.roots, state_dir)

@@ -122,6 +122,10 @@ class Root:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def fileno(self) -> int:
+        """Its descriptor, for system calls that take a folder; it stays the root's to close."""
+        return self._descriptor
+
     def alive(self) -> bool:
         """Whether the root's path still leads to this directory."""
         try:

@@ -28,7 +28,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     workspace = open_workspace(
-        arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode
+        arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode, landlock="auto"
     )
     with closing(workspace):
         if sys.stdin.isatty():
