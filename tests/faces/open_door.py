@@ -1,0 +1,44 @@
+"""The server with a guard that is broken on purpose: its resolver follows links anywhere.
+
+Arguments: ``on`` or ``off`` for the second wall, then those of the command.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from filepact.faces.cli import run
+from filepact.fs import root, wall
+from filepact.fs.resolve import Found
+
+HANDLE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Anywhere:
+    """What a resolver must not be: names are joined to strings, and strings are opened."""
+
+    name = "openat2"
+
+    def __init__(self, top: str) -> None:
+        self.top = top
+
+    def find(self, _folder: int, path: str) -> Found:
+        full = os.path.realpath(os.path.join(self.top, path))
+        above, name = os.path.split(full)
+        rest = []
+        while not os.path.isdir(above):
+            above, missing = os.path.split(above)
+            rest.insert(0, missing)
+        status = os.stat(full) if os.path.exists(full) else None
+        return Found(os.open(above, HANDLE), tuple(rest), name, path, status)
+
+    def open_folder(self, _folder: int, path: str) -> int:
+        return os.open(os.path.join(self.top, path), HANDLE)
+
+
+if __name__ == "__main__":
+    root.choose_resolver = lambda top, _wanted: Anywhere(top)
+    if sys.argv.pop(1) == "off":
+        wall.raise_wall = lambda *_: None
+    sys.exit(run())
