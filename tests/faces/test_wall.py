@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.app import open_workspace
+from filepact.faces.cli.checks import check_wall
 from filepact.fs import landlock
 from tests.faces.line_client import PATIENCE, LineClient
 
@@ -164,3 +166,42 @@ def test_other_processes_approve_and_undo_while_a_server_runs_behind_it(base: Pa
         assert "two" in client.text("read_file", path="src/main.py")
         filepact(base, "undo")
         assert "one" in client.text("read_file", path="src/main.py")
+
+
+def test_the_doctor_has_a_child_prove_the_wall(base: Path) -> None:
+    found = {one["name"]: one for one in json.loads(filepact(base, "doctor", "--json"))["checks"]}
+    assert found["second wall"]["level"] == "ok"
+    assert f"ABI {landlock.abi()}" in found["second wall"]["said"]
+
+
+RESTRICT = landlock.restrict
+WALLS: dict[str, dict[str, Any]] = {
+    "whole": {},
+    "missing": {"abi": lambda: 0},
+    "leaking": {"restrict": lambda _grants: None},
+    "too tight": {"restrict": lambda _grants: RESTRICT([])},
+}
+
+
+@pytest.mark.parametrize(
+    ("wall", "wanted", "level"),
+    [
+        ("whole", "auto", "ok"),
+        ("whole", "required", "ok"),
+        ("whole", "off", "ok"),
+        ("missing", "auto", "warn"),
+        ("missing", "off", "ok"),
+        ("missing", "required", "fail"),
+        ("leaking", "auto", "fail"),
+        ("too tight", "auto", "fail"),
+    ],
+)
+def test_the_doctor_tells_what_a_trial_came_to(
+    base: Path, monkeypatch: pytest.MonkeyPatch, wall: str, wanted: Any, level: str
+) -> None:
+    for part, instead in WALLS[wall].items():
+        monkeypatch.setattr(landlock, part, instead)
+    with closing(open_workspace([str(base / "root")], state_dir=str(base / "state"))) as workspace:
+        found = check_wall(workspace, str(base / "state"), wanted)
+    assert found.level == level
+    assert bool(found.next) == (level != "ok")

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Finding", "check_folders", "check_programs", "check_state", "file_system"]
+__all__ = [
+    "Finding",
+    "check_folders",
+    "check_programs",
+    "check_state",
+    "check_wall",
+    "file_system",
+]
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -145,6 +152,42 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
         )
         yield from _check_file_system(root.path)
         yield from _check_remains(root.path)
+
+
+def check_wall(
+    workspace: Workspace, state: str, wanted: Literal["auto", "off", "required"]
+) -> Finding:
+    """Whether servers confine themselves here, as a child process finds that tries it."""
+    from filepact.app import try_wall  # noqa: PLC0415 - only the doctor needs it
+
+    abi, trial = try_wall(workspace, state_dir=state)
+    has = f"Landlock, ABI {abi}" if abi else "no Landlock"
+    name = "second wall"
+    if trial == "holds":
+        said = (
+            f"could be up, but is switched off ({has})"
+            if wanted == "off"
+            else f"up in servers ({has}): a process behind it read the folders and nothing outside"
+        )
+        return Finding(name, "ok", said)
+    if trial == "refused":
+        said = f"not up in servers, the system does not offer it ({has})"
+        if wanted == "required":
+            needed = 'Servers do not start: landlock = "required" is set.'
+            return Finding(name, "fail", said, needed)
+        return Finding(
+            name,
+            "ok" if wanted == "off" else "warn",
+            said,
+            "" if wanted == "off" else "Nothing to do; the guard does not depend on it.",
+        )
+    fault = "reads what lies outside" if trial == "leaks" else "cannot read the folders"
+    return Finding(
+        name,
+        "fail",
+        f"does not work ({has}): a process behind it {fault}",
+        'Set landlock = "off" and tell the developers.',
+    )
 
 
 def _check_file_system(folder: str) -> Iterator[Finding]:

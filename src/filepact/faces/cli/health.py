@@ -6,7 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
-from filepact.faces.cli.checks import Finding, check_folders, check_programs, check_state
+from filepact.faces.cli.checks import (
+    Finding,
+    check_folders,
+    check_programs,
+    check_state,
+    check_wall,
+)
 from filepact.faces.cli.place import find_place, opened
 from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
@@ -72,6 +78,7 @@ def doctor(arguments: Namespace, _screen: Screen) -> Answer:
     try:
         with opened(arguments, place) as workspace:
             found += check_folders(workspace)
+            found.append(check_wall(workspace, place.state, "auto"))
     except FilepactError as error:
         found.append(Finding("workspace", "fail", error.message, error.hint))
     spans: list[Span] = []
