@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import warnings
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -185,7 +184,7 @@ def libraries(never: frozenset[str]) -> list[str]:
     """
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     found = {os.path.join(prefix, name) for prefix in prefixes for name in ("lib", "lib64")}
-    found.update(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib"))
+    found.add(os.path.dirname(os.path.realpath(os.__file__)))  # the standard library
     found.add(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))  # our own package
     # The first is where Python was started or where its script lies, not a place of libraries.
     searched = sys.path if sys.flags.safe_path else sys.path[1:]
