@@ -48,8 +48,15 @@ def test_a_faulty_edit_is_right_or_refused(outcomes: dict[str, Counter[str]], ki
     if kind in MUST_REFUSE:
         assert outcomes[kind] == {"refused": 20}
     else:
-        assert outcomes[kind]["right"] >= 19
+        assert outcomes[kind]["right"] >= 18
         assert set(outcomes[kind]) <= {"right", "refused"}
+
+
+def test_few_edits_are_refused_because_a_place_nearby_resembles_theirs(
+    outcomes: dict[str, Counter[str]],
+) -> None:
+    solvable = [kind for kind in KINDS if kind not in MUST_REFUSE]
+    assert sum(outcomes[kind]["right"] for kind in solvable) >= 0.97 * 20 * len(solvable)
 
 
 VERBATIM = {"exact", "line ends", "line numbers"}

@@ -20,6 +20,7 @@ from filepact.text.carry import Uncertain, carry
 from filepact.text.edit import Edit, EditList
 from filepact.text.ladder import STEPS, Step, differing, unnumbered
 from filepact.text.nearest import explain_miss
+from filepact.text.rivals import rival_of
 from filepact.text.verbatim import STRICT, ends_of, fit
 
 if TYPE_CHECKING:
@@ -178,7 +179,7 @@ def _lines(request: _Request) -> Placement | None:
     """The one place whose lines are those that were sent, but for blanks and typography.
 
     Raises:
-        AmbiguousMatchError: There are several places.
+        AmbiguousMatchError: There are several places, or the lines may be meant for another one.
         NoChangeError: The text would stay as it is.
         Uncertain: There is one, but the change cannot be carried over to it with certainty.
     """
@@ -187,7 +188,8 @@ def _lines(request: _Request) -> Placement | None:
         return None
     whole = old.endswith("\n")
     sent = old.removesuffix("\n").split("\n")
-    places = find_alike(request.text, sent, "\r" if request.ends == "cr" else "\n")
+    separator = "\r" if request.ends == "cr" else "\n"
+    places = find_alike(request.text, sent, separator)
     if not places:
         return None
     if len(places) > 1:
@@ -195,6 +197,9 @@ def _lines(request: _Request) -> Placement | None:
     (place,) = places
     if place.blank_lines_off + bool(place.blanks_at_edges) > 1 or place.blanks_at_edges > 2:
         return None
+    rival = rival_of(request.text, place, sent, separator)
+    if rival is not None:
+        raise _rivalled(request, place, rival)
     if whole and new and not new.endswith("\n"):
         raise Uncertain("the new text lacks the line end that the old text has at its end")
     fresh = new.removesuffix("\n").split("\n") if whole else new.split("\n")
@@ -261,6 +266,19 @@ def _alike(request: _Request, places: list[Alike]) -> AmbiguousMatchError:
         "of the lines around it.",
         lines=lines,
         count=len(places),
+    )
+
+
+def _rivalled(request: _Request, place: Alike, rival: int) -> AmbiguousMatchError:
+    (line,) = _lines_of(request.text, [place.start])
+    return AmbiguousMatchError(
+        f"{request.shown}: the text to replace is not in the file as it was sent. But for blanks, "
+        f"blank lines and typography it stands at line {line}; but at line {rival} some of its "
+        f"lines stand exactly as they were sent, and others may have been rewritten",
+        hint="Read both places again, and send the lines exactly as the file has them at the one "
+        "that is meant.",
+        lines=tuple(sorted((line, rival))),
+        count=2,
     )
 
 
