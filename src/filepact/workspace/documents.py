@@ -9,21 +9,25 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from filepact.domain.document import Document, Revision
-from filepact.errors import BinaryFileError
+from filepact.domain.document import Document, Revision, WorkspacePath
+from filepact.errors import BinaryFileError, StaleFileError
 from filepact.text.charsets import STATEFUL
-from filepact.text.codec import detect
-from filepact.text.lines import chomp, line_ends, line_window
+from filepact.text.codec import detect, encode_new, rewrite
+from filepact.text.edit import EditList
+from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_window
+from filepact.text.merge import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from filepact.text.codec import Encoding
+    from filepact.fs.root import Root
+    from filepact.text.codec import Encoding, Given
+    from filepact.workspace.buffers import Buffers
     from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Spot
 
-__all__ = ["EDIT_LIMIT", "Window", "load", "window"]
+__all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window"]
 
 EDIT_LIMIT = 10_000_000
 """Largest file, in bytes, that is loaded whole: to be edited, or to be returned as base64."""
@@ -60,36 +64,135 @@ class Window:
     ends_with_newline: bool
 
 
-def load(spot: Spot, encodings: Encodings, *, limit: int = EDIT_LIMIT) -> Document:
-    """Read a file whole.
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A file for a change.
+
+    Attributes:
+        stored: What the disk has; None for no file.
+        shown: What the change starts from; None for no file.
+        note: A sentence about what was merged; empty when nothing was.
+    """
+
+    stored: Document | None
+    shown: Document | None
+    note: str = ""
+
+
+class Documents:
+    """Whole documents: what an editor has not saved stands before what the disk has.
 
     Args:
-        spot: The file.
-        encodings: What is said about its encoding outside the file.
-        limit: Most bytes to read.
+        encodings: What is said about files' encodings outside the files.
+        buffers: What editors hold.
+    """
+
+    def __init__(self, encodings: Encodings, buffers: Buffers) -> None:
+        self._encodings = encodings
+        self._buffers = buffers
+
+    def given(self, path: WorkspacePath) -> Given | None:
+        """What is said about a file's encoding outside the file."""
+        return self._encodings.given(path)
+
+    def held(self, path: WorkspacePath) -> bool:
+        """Whether an editor has the file open."""
+        return self._buffers.get(path) is not None
+
+    def stored(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
+        """What the disk has.
+
+        Raises:
+            TooLargeError: It has more than ``limit`` bytes.
+        """
+        contents = spot.root.read(spot.place.path, limit=limit)
+        revision = Revision.of(contents.data, contents.mode)
+        return Document(spot.path, contents.data, revision, self.given(spot.path))
+
+    def load(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document | None:
+        """What a person sees of a file, as the bytes that it would be saved as; None for no file.
+
+        Raises:
+            TooLargeError: It has more than ``limit`` bytes.
+            EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
+        """
+        stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
+        buffer = self._buffers.get(spot.path) if self._buffers else None
+        if buffer is None:
+            return stored
+        if stored is None:
+            data = encode_new(buffer.text, spot.shown, self.given(spot.path))
+            revision = Revision.of(data, spot.root.new_mode)
+            return Document(spot.path, data, revision, self.given(spot.path))
+        return _with_text(stored, buffer.text)
+
+    def merged(self, spot: Spot) -> Merged:
+        """The same for a change: with what others wrote to the disk behind the editor's back.
+
+        Raises:
+            StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
+        """
+        stored = None if spot.place.kind == "missing" else self.stored(spot)
+        buffer = self._buffers.get(spot.path) if self._buffers else None
+        if buffer is None or stored is None:
+            return Merged(stored, stored if buffer is None else self.load(spot))
+        base = buffer.base
+        if base is None or base.revision.content == stored.revision.content:
+            return Merged(stored, _with_text(stored, buffer.text))
+        both = merge(base.text, _with_text(base, buffer.text).text, stored.text)
+        if both.text is None:
+            raise StaleFileError(
+                f"{spot.shown}: the editor has unsaved changes on lines that the disk has "
+                "changed too",
+                hint="Ask the person to save or to reload the file in the editor.",
+                path=spot.shown,
+            )
+        return Merged(
+            stored,
+            _with_text(stored, both.text),
+            f"{spot.shown} had changed on the disk while an editor had it open; both were merged.",
+        )
+
+    def newer(self, root: Root) -> Callable[[str], bytes | None]:
+        """The question of a search: the bytes of a file of a root that an editor has open."""
+        if not self._buffers:
+            return lambda _path: None
+
+        def bytes_of(path: str) -> bytes | None:
+            buffer = self._buffers.get(WorkspacePath(root.path, path))
+            return None if buffer is None else buffer.text.encode("utf-8", "replace")
+
+        return bytes_of
+
+
+def _with_text(document: Document, text: str) -> Document:
+    """A document with another text, in its own encoding and with its own line ends.
 
     Raises:
-        TooLargeError: It has more than ``limit`` bytes.
+        EncodingUnsafeError: Its encoding cannot hold the text.
     """
-    contents = spot.root.read(spot.place.path, limit=limit)
-    revision = Revision.of(contents.data, contents.mode)
-    return Document(spot.path, contents.data, revision, encodings.given(spot.path))
+    edits = EditList.between(document.text, adopt_line_ends(text, document.text))
+    if not edits:
+        return document
+    data = rewrite(document.source, edits, name=document.path.path)
+    revision = Revision.of(data, document.revision.mode)
+    return Document(document.path, data, revision, document.given)
 
 
 def window(
-    spot: Spot, document: Document | None, encodings: Encodings, *, first: int, count: int
+    spot: Spot, document: Document | None, documents: Documents, *, first: int, count: int
 ) -> Window:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
     Args:
         spot: The file.
         document: The loaded document, or None to stream.
-        encodings: What is said about its encoding outside the file.
+        documents: Tells what is said about its encoding outside the file.
         first: 0-based number of the first line wanted.
         count: Most lines wanted.
     """
     if document is None:
-        return _stream_window(spot, encodings, first=first, count=count)
+        return _stream_window(spot, documents, first=first, count=count)
     text = document.text
     chosen, total = line_window(text, first, count)
     return Window(
@@ -106,14 +209,14 @@ def window(
     )
 
 
-def _stream_window(spot: Spot, encodings: Encodings, *, first: int, count: int) -> Window:
+def _stream_window(spot: Spot, documents: Documents, *, first: int, count: int) -> Window:
     with spot.root.stream(spot.place.path) as (stream, size):
         head = stream.read(_HEAD)
         encoding = detect(
             head,
             complete=len(head) == size,
             name=spot.place.path,
-            given=encodings.given(spot.path),
+            given=documents.given(spot.path),
         )
         if encoding is None:
             raise BinaryFileError(

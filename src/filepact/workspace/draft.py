@@ -25,7 +25,7 @@ from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
 from filepact.text.merge import merge
-from filepact.workspace.documents import EDIT_LIMIT, load
+from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.judge import Judge
 from filepact.workspace.target import Target, existing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.fs.lock import FileLocks
-    from filepact.workspace.encodings import Encodings
+    from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.seen import Seen
 
@@ -60,7 +60,7 @@ class Draft:
         locks: FileLocks,
         seen: Seen,
         *,
-        encodings: Encodings,
+        documents: Documents,
         session: Session,
         tool: str,
     ) -> None:
@@ -71,7 +71,7 @@ class Draft:
         self._judge = Judge(guard, session.agent)
         self._locks = locks
         self._seen = seen
-        self._encodings = encodings
+        self._documents = documents
         self._held = ExitStack()
         self._opened = False
         self._changes: dict[str, FileChange] = {}
@@ -103,7 +103,7 @@ class Draft:
         Raises:
             NotFoundError: It does not.
         """
-        self._judge.find_file(path)
+        self._judge.find_file(path, self._documents.held)
         target = self.open(path, expected_revision=expected_revision)
         if target.document is None:
             raise NotFoundError(f"{path}: no such file", path=path)
@@ -124,10 +124,12 @@ class Draft:
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
             spot = self._find(path)
-            document = None if spot.place.kind == "missing" else load(spot, self._encodings)
+            merged = self._documents.merged(spot)
+            if merged.note:
+                self.notes.append(merged.note)
             hidden = self._judge.hides(spot)
             seen = None if hidden else self._seen.last(self.session.id, spot.path)
-            targets[path] = Target(spot, document, seen)
+            targets[path] = Target(spot, merged.shown, seen)
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
@@ -195,7 +197,7 @@ class Draft:
         """
         shown = target.spot.shown
         if target.document is None:
-            self._put(target, encode_new(text, shown, self._encodings.given(target.spot.path)))
+            self._put(target, encode_new(text, shown, self._documents.given(target.spot.path)))
             return
         document = target.document
         if append:

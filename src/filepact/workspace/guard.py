@@ -92,8 +92,21 @@ class Guard:
         decision = asked if asked.verdict == "ask" else resolved
         return Spot(root, place, self.show(root.path, place.path), decision)
 
-    def find_file(self, path: str, action: Action, *, agent: str = "") -> Spot:
-        """Resolve a path that must be an existing regular file.
+    def find_file(
+        self,
+        path: str,
+        action: Action,
+        *,
+        agent: str = "",
+        held: Callable[[WorkspacePath], bool] = lambda _path: False,
+    ) -> Spot:
+        """Resolve a path that must be an existing regular file, or one that an editor holds.
+
+        Args:
+            path: The path as it was sent.
+            action: What is to be done.
+            agent: The name that rules know the agent by.
+            held: Whether an editor has a file that is not on the disk yet.
 
         Raises:
             NotFoundError: There is nothing.
@@ -101,7 +114,7 @@ class Guard:
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
         spot = self.find(path, action, agent=agent)
-        if spot.place.kind == "missing":
+        if spot.place.kind == "missing" and not held(spot.path):
             raise NotFoundError(
                 f"{path}: no such file",
                 hint=f"Look for the name with search_files; relative paths start at "

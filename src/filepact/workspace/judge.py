@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from filepact.errors import PathBlockedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filepact.domain.change import FileChange
+    from filepact.domain.document import WorkspacePath
     from filepact.domain.policy import Action, Sign
     from filepact.workspace.guard import Guard, Spot
 
@@ -40,9 +43,9 @@ class Judge:
             return self._guard.find(path, "create", agent=self._agent)
         return spot
 
-    def find_file(self, path: str) -> Spot:
-        """The same for what has to be an existing regular file."""
-        return self._guard.find_file(path, "write", agent=self._agent)
+    def find_file(self, path: str, held: Callable[[WorkspacePath], bool]) -> Spot:
+        """The same for what has to be an existing regular file, or one that an editor holds."""
+        return self._guard.find_file(path, "write", agent=self._agent, held=held)
 
     def hides(self, spot: Spot) -> bool:
         """Whether the agent may write the file but not see what it holds."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
-from filepact.workspace.documents import EDIT_LIMIT, load, window
+from filepact.workspace.documents import EDIT_LIMIT, window
 from filepact.workspace.search import find_files, grep, tree
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.text.match import Query
-    from filepact.workspace.documents import Window
-    from filepact.workspace.encodings import Encodings
+    from filepact.workspace.documents import Documents, Window
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
@@ -34,14 +33,14 @@ class Reader:
         seen: Seen,
         session: Session,
         *,
-        encodings: Encodings,
+        documents: Documents,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
     ) -> None:
         self._guard = guard
         self._seen = seen
         self._session = session
-        self._encodings = encodings
+        self._documents = documents
         self._cancelled = cancelled
         self._progress = progress
 
@@ -53,13 +52,11 @@ class Reader:
             first: 0-based number of the first line wanted.
             count: Most lines wanted.
         """
-        spot = self._guard.find_file(path, "read", agent=self._session.agent)
-        if spot.place.size > EDIT_LIMIT:
-            return window(spot, None, self._encodings, first=first, count=count)
-        document = load(spot, self._encodings)
-        result = window(spot, document, self._encodings, first=first, count=count)
-        self._seen.note(self._session.id, document)
-        return result
+        spot = self._file(path)
+        if spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path):
+            return window(spot, None, self._documents, first=first, count=count)
+        document = self._load(spot)
+        return window(spot, document, self._documents, first=first, count=count)
 
     def document(self, path: str) -> Document:
         """A whole file, text or not.
@@ -67,9 +64,16 @@ class Reader:
         Raises:
             TooLargeError: It is over the limit for whole reads.
         """
-        document = load(
-            self._guard.find_file(path, "read", agent=self._session.agent), self._encodings
-        )
+        return self._load(self._file(path))
+
+    def _file(self, path: str) -> Spot:
+        agent, held = self._session.agent, self._documents.held
+        return self._guard.find_file(path, "read", agent=agent, held=held)
+
+    def _load(self, spot: Spot) -> Document:
+        document = self._documents.load(spot)
+        if document is None:
+            raise NotFoundError(f"{spot.shown}: was removed just now", path=spot.shown)
         self._seen.note(self._session.id, document)
         return document
 
@@ -109,6 +113,7 @@ class Reader:
             context=context,
             mode=mode,
             allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
+            overlay=self._documents.newer(spot.root),
             cancelled=self._cancelled,
             progress=self._progress,
         )

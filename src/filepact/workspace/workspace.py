@@ -18,15 +18,18 @@ from filepact.domain.operation import (
     Session,
 )
 from filepact.errors import FilepactError, NoChangeError, WriteFailedError
+from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
-from filepact.workspace.documents import load
+from filepact.workspace.documents import Documents
 from filepact.workspace.draft import Draft
+from filepact.workspace.editors import Editors
 from filepact.workspace.encodings import Encodings
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
 from filepact.workspace.seen import Seen
+from filepact.workspace.unsaved import Unsaved
 from filepact.workspace.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -73,11 +76,16 @@ class Workspace:
         self._store = store
         self._state = state
         self._seen = Seen()
-        self._encodings = Encodings(guard) if encodings is None else encodings
+        self._buffers = Buffers()
+        self._documents = Documents(
+            Encodings(guard) if encodings is None else encodings, self._buffers
+        )
+        self.editors = Editors(guard, self._documents, self._buffers)
         self._waiting = Waiting(store)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
+        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer, _new_id)
         self.recovered = self._committer.recover()
 
     def close(self) -> None:
@@ -108,7 +116,7 @@ class Workspace:
             self.guard,
             self._seen,
             session,
-            encodings=self._encodings,
+            documents=self._documents,
             cancelled=cancelled,
             progress=progress,
         )
@@ -121,7 +129,7 @@ class Workspace:
             self.guard,
             self._state.locks,
             self._seen,
-            encodings=self._encodings,
+            documents=self._documents,
             session=session,
             tool=tool,
         )
@@ -143,7 +151,7 @@ class Workspace:
             changes,
             contents.__getitem__,
             self.show,
-            self._encodings.given,
+            self._documents.given,
             lambda path: self.guard.hides(path, draft.session.agent),
         )
         if draft.dry_run:
@@ -198,6 +206,8 @@ class Workspace:
             approved_by=approved_by,
             note=" ".join(fitted.notes),
         )
+        if self._buffers:
+            self._unsaved.save(fitted.changes, fitted.contents)
         done = self._committer.commit(operation, fitted.contents)
         for change in done.changes.changes:
             if change.after is None:
@@ -205,9 +215,10 @@ class Workspace:
             else:
                 data = fitted.contents[change.after.content]
                 known = Document(
-                    change.path, data, change.after, self._encodings.given(change.path)
+                    change.path, data, change.after, self._documents.given(change.path)
                 )
                 self._seen.note(proposal.session.id, known)
+                self._buffers.deliver(known)
         return done
 
     # -- approving ------------------------------------------------------------------------
@@ -315,7 +326,7 @@ class Workspace:
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show)
             shown = show_changes(
-                fitted.changes, fitted.contents.__getitem__, self.show, self._encodings.given
+                fitted.changes, fitted.contents.__getitem__, self.show, self._documents.given
             )
             if dry_run:
                 return Receipt(
@@ -327,7 +338,7 @@ class Workspace:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         spot = self.guard.find(path.absolute, "write")
-        return None if spot.place.kind == "missing" else load(spot, self._encodings)
+        return self._documents.merged(spot).shown
 
     # -- looking back ---------------------------------------------------------------------
 
@@ -356,7 +367,7 @@ class Workspace:
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
         return show_changes(
-            change.changes, self._store.content, self.show, self._encodings.given
+            change.changes, self._store.content, self.show, self._documents.given
         ).diff
 
     def patch(self, change: Operation | Proposal) -> bytes:

@@ -1,0 +1,205 @@
+"""Texts that editors hold and have not saved; they stand before what the disk has.
+
+An editor says when it opens a file, what it types, and when it closes the file.  In between its
+text is the file, for every tool: what is read is what the person sees.  What the file on the disk
+was when buffer and disk last agreed is kept as a hash, so that a change on the disk behind an
+editor's back is noticed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
+from filepact.text.edit import Edit, EditList
+from filepact.text.position import LineIndex, Position
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.text.position import Unit
+
+__all__ = ["Buffer", "Buffers", "Delivery", "Typed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """One change that a person or an editor made to a buffer.
+
+    Attributes:
+        text: What is put in.
+        start: Where the text that it replaces begins; None replaces everything.
+        end: Where that text ends.
+    """
+
+    text: str
+    start: Position | None = None
+    end: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """The text of one open file.
+
+    Attributes:
+        client: The editor's connection.
+        version: The editor's own count of changes; it only grows.
+        base: The file as it was on the disk when buffer and disk were last known to belong
+            together; None when there was no file.
+    """
+
+    path: WorkspacePath
+    client: str
+    text: str
+    version: int
+    base: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """Edits that an editor has to make in its buffer, which the disk has already.
+
+    Attributes:
+        version: The version that the edits are for.
+        edits: The fewest that make the new text of it.
+        text: The whole new text, for editors that replace it.
+    """
+
+    path: WorkspacePath
+    client: str
+    version: int
+    edits: EditList
+    text: str
+
+
+class Buffers:
+    """The open buffers of all editors; one file is owned by the editor that opened it last."""
+
+    def __init__(self) -> None:
+        self._open: dict[WorkspacePath, Buffer] = {}
+        self._deliveries: dict[str, list[Delivery]] = {}
+        self._lock = RLock()
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def get(self, path: WorkspacePath) -> Buffer | None:
+        """The buffer of a file, by its canonical name."""
+        return self._open.get(path)
+
+    def open(
+        self, path: WorkspacePath, text: str, *, client: str, version: int, base: Document | None
+    ) -> Buffer:
+        """An editor shows a file."""
+        buffer = Buffer(path, client, text, version, base)
+        with self._lock:
+            self._open[path] = buffer
+        return buffer
+
+    def change(
+        self,
+        path: WorkspacePath,
+        typed: Sequence[Typed],
+        *,
+        client: str,
+        version: int,
+        unit: Unit = "utf-16",
+    ) -> Buffer:
+        """An editor's text has changed, one change after the other.
+
+        Raises:
+            InvalidParamsError: The editor has not opened the file, or a place is none; the
+                buffer is what it was.
+            StaleFileError: The version is not a later one.
+        """
+        with self._lock:
+            buffer = self._owned(path, client)
+            if version <= buffer.version:
+                raise StaleFileError(
+                    f"{path.path}: version {version} came after version {buffer.version}",
+                    hint="Send changes in order, or open the file again with its whole text.",
+                    path=path.path,
+                )
+            text = buffer.text
+            for each in typed:
+                text = _apply(text, each, unit)
+            changed = replace(buffer, text=text, version=version)
+            self._open[path] = changed
+        return changed
+
+    def saved(self, path: WorkspacePath, *, client: str, base: Document | None) -> Buffer:
+        """The disk holds what the buffer does."""
+        with self._lock:
+            buffer = replace(self._owned(path, client), base=base)
+            self._open[path] = buffer
+        return buffer
+
+    def close(self, path: WorkspacePath, *, client: str) -> None:
+        """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
+        with self._lock:
+            buffer = self._open.get(path)
+            if buffer is not None and buffer.client == client:
+                del self._open[path]
+
+    def forget(self, client: str) -> None:
+        """An editor has gone."""
+        with self._lock:
+            for path in [path for path, each in self._open.items() if each.client == client]:
+                del self._open[path]
+            self._deliveries.pop(client, None)
+
+    def deliver(self, written: Document) -> None:
+        """Bring a buffer to what was written to its file, and note what the editor must be told.
+
+        A buffer whose lines all end in LF stays so, whatever the file has.
+        """
+        with self._lock:
+            buffer = self._open.get(written.path)
+            if buffer is None:
+                return
+            try:
+                text = written.text
+            except BinaryFileError:
+                # No editor can show it as text any more.
+                del self._open[written.path]
+                return
+            if "\r" not in buffer.text and "\n" in buffer.text:
+                text = text.replace("\r\n", "\n")
+            edits = EditList.between(buffer.text, text)
+            version = buffer.version + bool(edits)
+            self._open[written.path] = replace(buffer, text=text, version=version, base=written)
+            if edits:
+                self._deliveries.setdefault(buffer.client, []).append(
+                    Delivery(written.path, buffer.client, buffer.version, edits, text)
+                )
+
+    def take(self, client: str) -> tuple[Delivery, ...]:
+        """What one editor has to be told, in order; it is told once."""
+        with self._lock:
+            return tuple(self._deliveries.pop(client, ()))
+
+    def _owned(self, path: WorkspacePath, client: str) -> Buffer:
+        buffer = self._open.get(path)
+        if buffer is None or buffer.client != client:
+            raise InvalidParamsError(
+                f"{path.path}: is not open in this editor",
+                hint="Open it first, with its whole text.",
+                path=path.path,
+            )
+        return buffer
+
+
+def _apply(text: str, typed: Typed, unit: Unit) -> str:
+    if typed.start is None:
+        return typed.text
+    index = LineIndex(text)
+    start = index.offset(typed.start, unit)
+    end = start if typed.end is None else index.offset(typed.end, unit)
+    if end < start:
+        raise InvalidParamsError(
+            "the end of a change lies before its start", hint="Send start before end."
+        )
+    return EditList((Edit(start, end, typed.text),)).apply(text)

@@ -1,0 +1,218 @@
+"""Unsaved text of editors: read by every tool, saved before a change, told what was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import Actor, Approval
+from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.text.edit import Edit, EditList
+from filepact.text.match import Query
+from filepact.text.position import Position
+from filepact.workspace.buffers import Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.domain.operation import Session
+    from filepact.workspace.workspace import Workspace
+
+EDITOR = "zed 1"
+
+
+def show(workspace: Workspace, session: Session, name: str, text: str, version: int = 1) -> None:
+    """An editor opens a file that it has read, and has typed in it."""
+    workspace.editors.open(name, text, client=EDITOR, version=version)
+
+
+def replace_once(workspace: Workspace, session: Session, name: str, old: str, new: str):
+    with workspace.draft(session, "edit_file") as draft:
+        target = draft.open_existing(name)
+
+        def make(text: str) -> EditList:
+            at = text.index(old)
+            return EditList((Edit(at, at + len(old), new),))
+
+        draft.edit(target, make)
+        return workspace.submit(draft, f"edit {name}")
+
+
+def test_what_is_read_is_what_the_person_sees(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("saved\n")
+    show(workspace, session, "a.txt", "typed\n")
+    reader = workspace.reader(session)
+    assert reader.window("a.txt", first=0, count=9).lines == ("typed",)
+    assert reader.document("a.txt").data == b"typed\n"
+    workspace.editors.close("a.txt", client=EDITOR)
+    assert reader.document("a.txt").data == b"saved\n"
+
+
+def test_a_file_that_only_an_editor_has_can_be_read_and_edited(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    show(workspace, session, "new/a.txt", "one\ntwo\n")
+    assert workspace.reader(session).document("new/a.txt").text == "one\ntwo\n"
+    replace_once(workspace, session, "new/a.txt", "two", "three")
+    assert (root / "new/a.txt").read_text() == "one\nthree\n"
+    workspace.undo(session, dry_run=False)
+    assert (root / "new/a.txt").read_text() == "one\ntwo\n"
+
+
+def test_a_search_finds_what_was_typed_and_not_what_the_disk_has(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("saved\n")
+    show(workspace, session, "a.txt", "typed\n")
+    reader = workspace.reader(session)
+
+    def found(pattern: str) -> int:
+        query = Query.compile(pattern)
+        return reader.grep(
+            ".", query, glob="**", limit=9, offset=0, context=0, mode="content"
+        ).matches
+
+    assert found("typed") == 1
+    assert found("saved") == 0
+
+
+def test_a_change_saves_the_unsaved_text_first_and_undo_leaves_it(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    show(workspace, session, "a.txt", "one\ntwo\nthree\n")
+    replace_once(workspace, session, "a.txt", "one", "ONE")
+    assert (root / "a.txt").read_bytes() == b"ONE\r\ntwo\r\nthree\r\n"
+    newest, editors = workspace.log()
+    assert (newest.session.actor.name, editors.session.actor.name) == ("tester", EDITOR)
+    assert editors.summary == "unsaved text of a.txt"
+    workspace.undo(session, dry_run=False)
+    assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\nthree\r\n"
+
+
+def test_an_editor_is_told_the_fewest_edits_once_and_in_its_own_line_ends(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    show(workspace, session, "a.txt", "one\ntwo\nthree\n", version=7)
+    replace_once(workspace, session, "a.txt", "two", "2")
+    (told,) = workspace.editors.take(EDITOR)
+    assert (told.version, told.text) == (7, "one\n2\nthree\n")
+    assert told.edits.apply("one\ntwo\nthree\n") == told.text
+    assert [edit.start for edit in told.edits.edits] == [4]
+    assert workspace.editors.take(EDITOR) == ()
+    buffer = workspace.editors.buffer("a.txt")
+    assert (buffer.text, buffer.version) == (told.text, 8)
+
+
+def test_what_others_wrote_to_the_disk_is_merged_with_what_was_typed(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n\ntwo\n\nthree\n")
+    show(workspace, session, "a.txt", "one\n\ntwo\n\nthree\n")
+    workspace.editors.change(
+        "a.txt",
+        [Typed("1", Position(0, 0), Position(0, 3))],
+        client=EDITOR,
+        version=2,
+    )
+    (root / "a.txt").write_text("one\n\ntwo\n\n3\n")
+    receipt = replace_once(workspace, session, "a.txt", "two", "2")
+    assert "both were merged" in receipt.notes[0]
+    assert (root / "a.txt").read_text() == "1\n\n2\n\n3\n"
+
+
+def test_what_was_typed_over_what_others_wrote_is_refused(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+    show(workspace, session, "a.txt", "one\ntwo\n")
+    workspace.editors.change("a.txt", [Typed("mine\ntwo\n")], client=EDITOR, version=2)
+    (root / "a.txt").write_text("theirs\ntwo\n")
+    with pytest.raises(StaleFileError) as caught:
+        replace_once(workspace, session, "a.txt", "two", "2")
+    assert "unsaved" in caught.value.message
+    assert (root / "a.txt").read_text() == "theirs\ntwo\n"
+
+
+def test_a_preview_saves_nothing_and_an_approval_merges_what_was_typed_since(
+    workspace: Workspace, open_here: Callable[..., Workspace], session: Session, root: Path
+) -> None:
+    cautious = open_here(mode="preview")
+    (root / "a.txt").write_text("one\n\ntwo\n")
+    show(cautious, session, "a.txt", "one\n\ntwo\n\nthree\n")
+    receipt = replace_once(cautious, session, "a.txt", "one", "1")
+    assert receipt.status == "pending"
+    assert (root / "a.txt").read_text() == "one\n\ntwo\n"
+    cautious.editors.change("a.txt", [Typed("one\n\ntwo\n\n3\n")], client=EDITOR, version=2)
+    cautious.approve(receipt.operation, Approval(Actor("person", "ann")))
+    assert (root / "a.txt").read_text() == "1\n\ntwo\n\n3\n"
+
+
+def test_text_that_the_encoding_cannot_hold_is_said_and_the_disk_is_left_alone(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(b"caf\xe9\nx\n")
+    show(workspace, session, "a.txt", "caf\xe9\nx \u20ac\n")
+    with pytest.raises(FilepactError) as caught:
+        replace_once(workspace, session, "a.txt", "x", "y")
+    assert caught.value.code == "ENCODING_UNSAFE"
+    assert (root / "a.txt").read_bytes() == b"caf\xe9\nx\n"
+
+
+def test_a_file_that_is_no_longer_text_is_no_longer_in_a_buffer(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    show(workspace, session, "a.txt", "one\n")
+    with workspace.draft(session, "t") as draft:
+        draft.put(draft.open("a.txt"), b"\0\1")
+        workspace.submit(draft, "binary")
+    assert workspace.editors.buffer("a.txt") is None
+
+
+def test_changes_come_in_order_and_from_the_editor_that_has_the_file(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    show(workspace, session, "a.txt", "one\n", version=5)
+    with pytest.raises(StaleFileError):
+        workspace.editors.change("a.txt", [Typed("two\n")], client=EDITOR, version=5)
+    with pytest.raises(InvalidParamsError):
+        workspace.editors.change("a.txt", [Typed("two\n")], client="other", version=6)
+    backwards = Typed("x", Position(0, 2), Position(0, 1))
+    with pytest.raises(InvalidParamsError):
+        workspace.editors.change("a.txt", [Typed("two\n"), backwards], client=EDITOR, version=6)
+    assert workspace.editors.buffer("a.txt").text == "one\n"
+    typed = [Typed("\U0001f600", Position(0, 0), Position(0, 1)), Typed("!", Position(0, 2))]
+    workspace.editors.change("a.txt", typed, client=EDITOR, version=6)
+    assert workspace.editors.buffer("a.txt").text == "\U0001f600!ne\n"
+    workspace.editors.close("a.txt", client="other")
+    assert workspace.editors.buffer("a.txt") is not None
+    workspace.editors.forget(EDITOR)
+    assert workspace.editors.buffer("a.txt") is None
+
+
+def test_what_was_saved_by_the_editor_is_the_new_ground(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    show(workspace, session, "a.txt", "one\n")
+    workspace.editors.change("a.txt", [Typed("two\n")], client=EDITOR, version=2)
+    (root / "a.txt").write_text("two\n")
+    workspace.editors.saved("a.txt", client=EDITOR)
+    replace_once(workspace, session, "a.txt", "two", "three")
+    assert (root / "a.txt").read_text() == "three\n"
+    assert len(workspace.log()) == 1, "nothing was unsaved"
+
+
+def test_a_secret_cannot_be_held_open(workspace: Workspace, session: Session, root: Path) -> None:
+    (root / "id_rsa").write_text("KEY\n")
+    show(workspace, session, "id_rsa", "KEY\n")
+    with pytest.raises(FilepactError) as caught:
+        workspace.reader(session).document("id_rsa")
+    assert caught.value.code == "PATH_BLOCKED"
