@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from filepact.fs.wall import Trial, WallMode
     from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
+    from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
 
 __all__ = ["open_toolbox", "open_workspace", "try_wall"]
@@ -50,6 +51,7 @@ def open_workspace(
     encodings: Sequence[tuple[Glob, str]] = (),
     resolver: Literal["auto", "openat2", "walk"] = "auto",
     landlock: WallMode = "off",
+    buffers: Buffers | None = None,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
@@ -63,6 +65,7 @@ def open_workspace(
         landlock: Whether this process gives up, for good, all files but these folders and what
             Python needs: ``auto`` where the system can do that and no other thread runs yet,
             ``required`` or else not at all.
+        buffers: Of editors that other workspaces serve too; None makes new ones.
 
     Raises:
         InvalidParamsError: No root was named, or the system lacks what is required.
@@ -93,6 +96,7 @@ def open_workspace(
             state,
             mode=mode,
             encodings=Encodings(guard, encodings),
+            buffers=buffers,
         )
     except BaseException:
         for root in opened:

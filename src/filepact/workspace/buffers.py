@@ -76,10 +76,14 @@ class Delivery:
 
 
 class Buffers:
-    """The open buffers of all editors; one file is owned by the editor that opened it last."""
+    """The open buffers of all editors; one file is owned by the editor that opened it last.
+
+    Several workspaces can share them, with roots that lie in one another: a file is known by its
+    absolute name.
+    """
 
     def __init__(self) -> None:
-        self._open: dict[WorkspacePath, Buffer] = {}
+        self._open: dict[str, Buffer] = {}
         self._deliveries: dict[str, list[Delivery]] = {}
         self._lock = RLock()
 
@@ -88,7 +92,7 @@ class Buffers:
 
     def get(self, path: WorkspacePath) -> Buffer | None:
         """The buffer of a file, by its canonical name."""
-        return self._open.get(path)
+        return self._open.get(path.absolute)
 
     def open(
         self, path: WorkspacePath, text: str, *, client: str, version: int, base: Document | None
@@ -96,7 +100,7 @@ class Buffers:
         """An editor shows a file."""
         buffer = Buffer(path, client, text, version, base)
         with self._lock:
-            self._open[path] = buffer
+            self._open[path.absolute] = buffer
         return buffer
 
     def change(
@@ -127,22 +131,22 @@ class Buffers:
             for each in typed:
                 text = _apply(text, each, unit)
             changed = replace(buffer, text=text, version=version)
-            self._open[path] = changed
+            self._open[path.absolute] = changed
         return changed
 
     def saved(self, path: WorkspacePath, *, client: str, base: Document | None) -> Buffer:
         """The disk holds what the buffer does."""
         with self._lock:
             buffer = replace(self._owned(path, client), base=base)
-            self._open[path] = buffer
+            self._open[path.absolute] = buffer
         return buffer
 
     def close(self, path: WorkspacePath, *, client: str) -> None:
         """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
         with self._lock:
-            buffer = self._open.get(path)
+            buffer = self._open.get(path.absolute)
             if buffer is not None and buffer.client == client:
-                del self._open[path]
+                del self._open[path.absolute]
 
     def forget(self, client: str) -> None:
         """An editor has gone."""
@@ -157,20 +161,22 @@ class Buffers:
         A buffer whose lines all end in LF stays so, whatever the file has.
         """
         with self._lock:
-            buffer = self._open.get(written.path)
+            buffer = self._open.get(written.path.absolute)
             if buffer is None:
                 return
             try:
                 text = written.text
             except BinaryFileError:
                 # No editor can show it as text any more.
-                del self._open[written.path]
+                del self._open[written.path.absolute]
                 return
             if "\r" not in buffer.text and "\n" in buffer.text:
                 text = text.replace("\r\n", "\n")
             edits = EditList.between(buffer.text, text)
             version = buffer.version + bool(edits)
-            self._open[written.path] = replace(buffer, text=text, version=version, base=written)
+            self._open[written.path.absolute] = replace(
+                buffer, text=text, version=version, base=written
+            )
             if edits:
                 self._deliveries.setdefault(buffer.client, []).append(
                     Delivery(written.path, buffer.client, buffer.version, edits, text)
@@ -182,7 +188,7 @@ class Buffers:
             return tuple(self._deliveries.pop(client, ()))
 
     def _owned(self, path: WorkspacePath, client: str) -> Buffer:
-        buffer = self._open.get(path)
+        buffer = self._open.get(path.absolute)
         if buffer is None or buffer.client != client:
             raise InvalidParamsError(
                 f"{path.path}: is not open in this editor",

@@ -60,6 +60,7 @@ class Workspace:
         state: The state folder, for locks and rescued texts.
         mode: Whether allowed changes are done or wait.
         encodings: What is said about files' encodings; None asks only ``.editorconfig``.
+        buffers: Of editors that other workspaces serve too; None makes new ones.
     """
 
     def __init__(
@@ -70,13 +71,14 @@ class Workspace:
         *,
         mode: Mode = "auto",
         encodings: Encodings | None = None,
+        buffers: Buffers | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
         self._store = store
         self._state = state
         self._seen = Seen()
-        self._buffers = Buffers()
+        self._buffers = Buffers() if buffers is None else buffers
         self._documents = Documents(
             Encodings(guard) if encodings is None else encodings, self._buffers
         )
