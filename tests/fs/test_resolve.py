@@ -10,7 +10,8 @@ import pytest
 
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.fs import resolve
-from filepact.fs.form import check_form, check_new_name
+from filepact.fs.border import Border
+from filepact.fs.form import check_form, check_new_name, this_system
 from filepact.fs.kernel import openat2, renameat2
 from filepact.fs.resolve import ComponentWalk, Openat2, choose_resolver
 from filepact.fs.root import Root
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize(
     "path",
     [
-        "\0", "README.md\0.txt", "a\nb", "a\x1b[2Jb", "a\x9bb", "a\x7fb", "\ud800", "a/\udcff",
+        "\0", "README.md\0.txt", "\ud800", "a/\udcff", "\\??\\C:\\x",
         "file:///etc/passwd", "FILE:///etc/passwd", "file:/etc/passwd", "File:/etc/passwd",
         "http://127.0.0.1/x", "vscode-remote://x/y", "C:\\x", "c:/x", "C:", "\\\\server\\share",
-        "\\\\?\\C:\\x", "\\\\.\\pipe\\x", "//?/C:/x", "//./x", "a" * 4_097, "a/" * 2_049,
+        "\\\\?\\C:\\x", "\\\\.\\pipe\\x", "//?/C:/x", "//./x", "a" * 4_097, "a/" * 2_048,
         "n" * 256, "a/" + "é" * 128 + "/b",
     ],
 )  # fmt: skip
@@ -44,18 +45,85 @@ def test_a_path_that_hides_what_it_is_is_refused_by_its_form(path: str) -> None:
         "", ".", "src/main.py", "-rf", "a b.txt", "a'b\".txt", "cafe\u0301.txt", "a;b&c|d.txt",
         "#x.txt", "100%.txt", "..a", "a..b", "...", "~/x", "$HOME/x", "%2e%2e/x", "*.md", "`id`",
         " README.md", "n" * 255, "é" * 127, "👩\u200d💻.txt", "\u2025/x", "a:b", "12:30.log",
+        "a\nb", "a\x1b[2Jb", "..\\x", "NUL", "COM1.txt", "a.", "a ", "PROGRA~1", ".vol/1",
+        "/.vol/1/2", "f/..namedfork/rsrc", "a/" * 2_047,
     ],
 )  # fmt: skip
 def test_a_plain_path_is_let_pass_as_it_came(path: str) -> None:
-    assert check_form(path) == path
+    assert check_form(path, "linux") == path
+
+
+WINDOWS_REFUSED = [
+    "..\\x", "..\\/x", "src\\..\\..\\x", "../x", ".. \\x", "C:x", "C:", "\\Windows\\win.ini", "/x",
+    "\\\\server\\share\\x", "//server/share/x", "\\\\?\\C:\\x", "\\\\.\\PhysicalDrive0", "\\??\\C:\\x",
+    "\\\\localhost\\C$\\x", "//?/C:/x", "f:stream", "f::$DATA", "src::$INDEX_ALLOCATION\\f", "C:\\f:x",
+    "NUL", "nul", "src\\NUL", "src/nul/x", "nul .txt", "AUX.c", "COM1", "com9.tar.gz", "LPT\u00b3.log",
+    "COM\u00b9", "CONIN$", "CONOUT$", "conout$.x", "a.", "a ", "a./b", "a \\b", "...", "SETTIN~1.JSO",
+    "PROGRA~1/x", "a<b", "a>b", 'a"b', "a|b", "a?b", "a*b", "a\tb", "a\0", "n" * 256, "\ud800",
+    "file:///x", "http://x/y", "a\\" * 2_049,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", WINDOWS_REFUSED)
+def test_what_windows_would_take_for_something_else_is_refused_there(path: str) -> None:
+    with pytest.raises(PathBlockedError) as caught:
+        check_form(path, "windows")
+    assert path == "\0" or "\0" not in caught.value.message
 
 
 @pytest.mark.parametrize(
-    "name", ["READ\u200bME.md", "\U000e0061\U000e0062", "a\u202eb", "a\u2028b", "\ue000"]
-)
-def test_a_new_name_with_characters_that_cannot_be_seen_is_refused(name: str) -> None:
+    "path",
+    [
+        "", ".", "src/main.py", "src\\main.py", "SRC\\MAIN.PY", "a\\..\\b", "C:\\work\\x", "c:/work/x",
+        "CONSOLE.txt", "COM0", "COM10", "LPT", "nulls", "a.con", "a b.txt", "..a", "a~b", "~x",
+        "long-name~1.txt", "n" * 255, "é" * 255, "cafe\u0301.txt", "-rf", "100%.txt", "a;b&c",
+    ],
+)  # fmt: skip
+def test_ordinary_names_of_windows_are_let_pass_there(path: str) -> None:
+    assert check_form(path, "windows") == path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.vol/16777220/2", "//.VOL/1/2", "/.nofollow/etc/passwd", "/.resolve/1/etc/passwd", "/.vol",
+        "README.md/..namedfork/rsrc", "a/..NamedFork", "..namedfork/data", "C:\\x", "file:///x",
+    ],
+)  # fmt: skip
+def test_what_macos_would_take_for_something_else_is_refused_there(path: str) -> None:
     with pytest.raises(PathBlockedError):
+        check_form(path, "macos")
+
+
+@pytest.mark.parametrize(
+    "path", ["src/main.py", ".volume", "a/.vol/b", "x..namedfork", "..namedforks", "NUL", "a:b"]
+)
+def test_ordinary_names_of_macos_are_let_pass_there(path: str) -> None:
+    assert check_form(path, "macos") == path
+
+
+@pytest.mark.parametrize(
+    ("platform", "system"), [("linux", "linux"), ("darwin", "macos"), ("win32", "windows")]
+)
+def test_the_rules_are_those_of_the_system_that_runs(
+    monkeypatch: pytest.MonkeyPatch, platform: str, system: str
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    assert this_system() == system
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "READ\u200bME.md", "\U000e0061\U000e0062", "a\u202eb", "a\u2028b", "a\u2029b", "\ue000",
+        "a\nb", "a\rb", "a\x1b[2Jb", "a\x9bb", "a\x7fb", "a\tb", "a\0b", "a\udcffb", "👩\u200d💻.txt",
+    ],
+)  # fmt: skip
+def test_a_new_name_with_characters_that_cannot_be_seen_is_refused(name: str) -> None:
+    with pytest.raises(PathBlockedError) as caught:
         check_new_name(f"src/{name}")
+    assert caught.value.message.isascii()
+    assert caught.value.message.isprintable()
 
 
 @pytest.mark.parametrize("name", ["main.py", "é.txt", "cafe\u0301", "日本語.md", "😀.txt"])
@@ -192,12 +260,48 @@ def test_a_link_that_leads_out_or_nowhere_is_refused_without_its_target(
     assert grounds.untouched()
 
 
-def test_an_absolute_link_is_refused_also_when_it_leads_back_inside(
-    grounds: Grounds, root: Root
+@pytest.mark.parametrize(
+    ("target", "path", "true"),
+    [
+        ("README.md", "l", "README.md"),
+        ("", "l/src/main.py", "src/main.py"),
+        ("/", "l/src/main.py", "src/main.py"),
+        ("src", "l/main.py", "src/main.py"),
+        ("src/../docs", "l/guide.md", "docs/guide.md"),
+        ("src/new.py", "l", "src/new.py"),
+    ],
+)
+def test_an_absolute_link_that_leads_back_inside_is_followed(
+    grounds: Grounds, root: Root, target: str, path: str, true: str
 ) -> None:
-    (grounds.root / "l").symlink_to(grounds.root / "README.md")
+    (grounds.root / "l").symlink_to(f"{grounds.root}/{target}".removesuffix("/" * (not target)))
+    assert root.place(path).path == true
+    (grounds.root / "src/far").symlink_to("../l")
+    assert root.place(f"src/far{path.removeprefix('l')}").path == true
+
+
+@pytest.mark.parametrize(
+    "target", ["/..", "/../outside", "-evil", "-evil/secret.txt", "/src/../.."]
+)
+def test_an_absolute_link_that_begins_like_the_root_and_leads_out_is_refused(
+    grounds: Grounds, root: Root, target: str
+) -> None:
+    (grounds.root / "l").symlink_to(f"{grounds.root}{target}")
     with pytest.raises(PathBlockedError):
         root.place("l")
+    with pytest.raises(PathBlockedError):
+        root.place("l/secret.txt")
+
+
+def test_an_absolute_link_is_followed_beneath_the_root_that_is_held(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grounds.root / "l").symlink_to(grounds.root / "README.md")
+    monkeypatch.setattr(root, "alive", lambda: True)  # It was, a moment ago.
+    grounds.root.rename(grounds.outer / "moved")
+    grounds.root.mkdir()
+    (grounds.root / "README.md").write_text("SECRET of a folder that took its place")
+    assert root.read("l", limit=99).data == b"readme"
 
 
 @pytest.mark.parametrize(("links", "reached"), [(40, True), (41, False), (50, False)])
@@ -245,8 +349,8 @@ def test_a_link_whose_expansion_is_longer_than_any_path_does_not_lead_out(
 def test_no_folder_is_opened_by_a_path_that_is_not_canonical(
     grounds: Grounds, resolver: str, path: str
 ) -> None:
-    chosen = choose_resolver(str(grounds.root), resolver)
     fd = os.open(grounds.root, os.O_RDONLY)
+    chosen = choose_resolver(str(grounds.root), resolver, Border.around(fd))
     try:
         with pytest.raises(OSError):
             chosen.open_folder(fd, path)
@@ -256,8 +360,8 @@ def test_no_folder_is_opened_by_a_path_that_is_not_canonical(
 
 def test_no_link_is_followed_by_a_canonical_path(grounds: Grounds, resolver: str) -> None:
     (grounds.root / "l").symlink_to("src")
-    chosen = choose_resolver(str(grounds.root), resolver)
     fd = os.open(grounds.root, os.O_RDONLY)
+    chosen = choose_resolver(str(grounds.root), resolver, Border.around(fd))
     try:
         with pytest.raises(OSError):
             chosen.open_folder(fd, "l")
@@ -315,9 +419,9 @@ def test_a_rename_that_races_a_step_upwards_is_asked_again(
 
     fd = os.open(grounds.root, os.O_RDONLY)
     monkeypatch.setattr(resolve, "openat2", sometimes)
-    found = Openat2(str(grounds.root)).find(fd, "src/main.py")
+    found = Openat2(str(grounds.root), Border.around(fd)).find(fd, "src/main.py")
     os.close(fd)
-    os.close(found.parent)
+    found.close()
     assert found.path == "src/main.py"
     assert next(answers, None) is None
 
@@ -337,7 +441,7 @@ def test_names_are_put_together_where_the_system_does_not_tell_them(
     with Root.open(grounds.root) as root:
         assert root.place("l/main.py").path == "src/main.py"
     with Root.open(grounds.root) as root:
-        root._resolver = Openat2("/somewhere/else")
+        root._resolver = Openat2("/somewhere/else", root.border)
         monkeypatch.setattr(os, "readlink", real)
         assert root.place("l/main.py").path == "src/main.py"
 

@@ -90,7 +90,12 @@ def test_a_place_tells_what_is_there(grounds: Grounds, root: Root) -> None:
     (grounds.root / "README.md").chmod(0o640)
     place = root.place("README.md")
     assert (place.kind, place.mode, place.size, place.links) == ("file", 0o640, 6, 2)
+    status = (grounds.root / "README.md").stat()
+    assert (place.device, place.inode) == (status.st_dev, status.st_ino)
+    read = root.read("again.md", limit=9)
+    assert (read.device, read.inode, read.links) == (place.device, place.inode, 2)
     gone = root.place("gone")
+    assert (gone.device, gone.inode) == (0, 0)
     assert (gone.kind, gone.mode, gone.size, gone.links) == ("missing", 0, 0, 0)
 
 
@@ -166,57 +171,97 @@ def test_devices_answer_at_once(
     fails("PATH_BLOCKED", lambda: root.read("dev", limit=1 << 20))
 
 
-def test_a_pipe_that_takes_a_files_place_is_not_opened(
-    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(params=["held", "without proc", "by name"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How a file is opened that was found: the ways of three kinds of systems."""
+    if request.param == "without proc":
+        real = os.open
+
+        def without_proc(path, flags, *args, **more):
+            if str(path).startswith("/proc/"):
+                raise FileNotFoundError(2, "no proc")
+            return real(path, flags, *args, **more)
+
+        monkeypatch.setattr(os, "open", without_proc)
+    elif request.param == "by name":
+        for module in ("steps", "resolve", "reading"):
+            monkeypatch.setattr(f"filepact.fs.{module}.HOLD", 0)
+    return request.param
+
+
+@pytest.mark.parametrize("becomes", ["link", "nothing", "pipe", "folder", "another"])
+def test_what_takes_a_files_place_on_the_way_is_not_read(
+    grounds: Grounds, way: str, monkeypatch: pytest.MonkeyPatch, becomes: str
 ) -> None:
-    opened: list[str] = []
-    real_open, real_find = os.open, root._resolver.find
+    with Root.open(grounds.root, resolver="walk") as root:
+        real = root._resolver.find
 
-    def find(folder: int, path: str):
-        found = real_find(folder, path)
-        (grounds.root / "README.md").unlink()
-        os.mkfifo(grounds.root / "README.md")
-        return found
+        def find(folder: int, path: str):
+            found = real(folder, path)
+            target = grounds.root / "README.md"
+            target.rename(grounds.root / "old.md")
+            if becomes == "link":
+                target.symlink_to("../outside/secret.txt")
+            elif becomes == "pipe":
+                os.mkfifo(target)
+            elif becomes == "folder":
+                target.mkdir()
+            elif becomes == "another":
+                target.write_text("newer")
+            return found
 
-    def watched(path, flags, *args, **more):
-        if not flags & os.O_PATH and str(path).endswith("README.md"):
-            opened.append(path)
-        return real_open(path, flags, *args, **more)
+        monkeypatch.setattr(root._resolver, "find", find)
+        if way == "held":
+            # What was looked at is what is read, whatever its name leads to by now.
+            assert root.read("README.md", limit=9).data == b"readme"
+        elif becomes == "another":
+            assert root.read("README.md", limit=9).data == b"newer"
+        else:
+            codes = {"nothing": "NOT_FOUND", "folder": "NOT_A_FILE"}
+            fails(codes.get(becomes, "PATH_BLOCKED"), lambda: root.read("README.md", limit=9))
 
-    monkeypatch.setattr(root._resolver, "find", find)
-    monkeypatch.setattr(os, "open", watched)
-    fails("PATH_BLOCKED", lambda: root.read("README.md", limit=9))
-    assert opened == []
+
+def test_every_verb_works_in_every_way_of_opening(grounds: Grounds, way: str) -> None:
+    (grounds.root / "l").symlink_to("src")
+    os.mkfifo(grounds.root / "pipe")
+    with Root.open(grounds.root, resolver="walk") as root:
+        assert root.read("l/main.py", limit=9).data == b"main"
+        assert root.read("src/main.py", limit=9, follow=False).data == b"main"
+        assert root.place("pipe").kind == "other"
+        assert root.place(".").kind == root.place("src").kind == "directory"
+        for path in ("src", "."):
+            for follow in (True, False):
+                os.close(root.open_directory(path, follow=follow))
+        fails("PATH_BLOCKED", lambda: root.read("pipe", limit=9))
+        fails("PATH_BLOCKED", lambda: root.read("pipe", limit=9, follow=False))
+        fails("PATH_BLOCKED", lambda: root.place("../outside"))
+        fails("STALE_FILE", lambda: root.read("l", limit=9, follow=False))
+        expected = Expected(content_id(b"main"), 0o644)
+        root.replace("src/main.py", b"new", mode=0o644, expected=expected, token=MARK)
+    assert (grounds.root / "src/main.py").read_bytes() == b"new"
 
 
-@pytest.mark.parametrize("becomes", ["link", "nothing"])
-@pytest.mark.parametrize("proc", [True, False])
-def test_a_file_that_becomes_something_else_on_the_way_is_not_read(
-    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, becomes: str, proc: bool
+@pytest.mark.parametrize("path", ["l", "l/main.py", "f"])
+def test_a_canonical_path_is_read_without_following_what_became_a_link(
+    grounds: Grounds, root: Root, path: str
 ) -> None:
-    real = root._resolver.find
+    (grounds.root / "l").symlink_to("src")
+    (grounds.root / "f").symlink_to("README.md")
 
-    def find(folder: int, path: str):
-        found = real(folder, path)
-        (grounds.root / "README.md").unlink()
-        if becomes == "link":
-            (grounds.root / "README.md").symlink_to("../outside/secret.txt")
-        return found
+    def streamed() -> None:
+        with root.stream(path, follow=False):
+            pass
 
-    monkeypatch.setattr(root._resolver, "find", find)
-    if not proc:
-        monkeypatch.setattr(os.path, "exists", lambda _: False)
-    fails(
-        "PATH_BLOCKED" if becomes == "link" else "NOT_FOUND",
-        lambda: root.read("README.md", limit=9),
-    )
-
-
-def test_files_are_read_where_the_system_has_no_proc(
-    root: Root, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os.path, "exists", lambda _: False)
-    assert root.read("src/main.py", limit=9).data == b"main"
+    for act in (
+        lambda: root.read(path, limit=9, follow=False),
+        streamed,
+        lambda: root.open_directory(path, follow=False),
+    ):
+        fails("STALE_FILE", act)
+    fails("NOT_FOUND", lambda: root.read("gone", limit=9, follow=False))
+    fails("STALE_FILE", lambda: root.read("src/../README.md", limit=9, follow=False))
+    fails("NOT_A_FILE", lambda: root.read("src", limit=9, follow=False))
+    assert root.read("README.md", limit=9, follow=False).data == b"readme"
 
 
 def test_a_sparse_file_of_a_terabyte_is_refused_and_can_be_streamed(

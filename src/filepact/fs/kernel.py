@@ -1,7 +1,7 @@
-"""Two Linux system calls that the standard library does not have: openat2 and renameat2.
+"""Linux system calls that the standard library does not have.
 
-Both are tried once and reported as missing (``ENOSYS``) where the kernel, the file system or a
-container's filter does not offer them; callers have a slower way for that.
+openat2 and renameat2 are reported as missing (``ENOSYS``) where the kernel, the file system or a
+container's filter does not offer them, statx and fstatfs by None; callers have another way then.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ __all__ = [
     "NOREPLACE",
     "NO_LINKS",
     "NO_MAGIC_LINKS",
+    "NO_MOUNTS",
+    "file_system",
+    "mount_of",
     "openat2",
     "renameat2",
 ]
 
+NO_MOUNTS = 0x01
 NO_MAGIC_LINKS = 0x02
 NO_LINKS = 0x04
 BENEATH = 0x08
@@ -32,6 +36,12 @@ EXCHANGE = 2
 # The number is the same on every architecture: the call is younger than the unified table.
 _OPENAT2 = 437
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+
+# Of <linux/stat.h>, the same on every architecture.
+_EMPTY_PATH = 0x1000
+_MOUNT_ID = 0x1000
+_MOUNT_ID_AT = 144
+_STATX_SIZE = 256
 
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
@@ -101,3 +111,31 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
         if number in _UNSUPPORTED:
             number = errno.ENOSYS
         raise OSError(number, os.strerror(number))
+
+
+def mount_of(descriptor: int) -> int | None:
+    """The number of the mount that an open file or folder was reached through.
+
+    Two names of one file system have different ones, so a folder that is bound to a second place
+    is told from itself.  None where the system does not number mounts.
+    """
+    call = getattr(_libc, "statx", None) if sys.platform == "linux" else None
+    if call is None:
+        return None
+    buffer = (ctypes.c_char * _STATX_SIZE)()
+    asked = ctypes.c_uint(_MOUNT_ID)
+    if call(ctypes.c_int(descriptor), b"", ctypes.c_int(_EMPTY_PATH), asked, buffer) != 0:
+        return None
+    told = ctypes.c_uint32.from_buffer(buffer).value
+    return ctypes.c_uint64.from_buffer(buffer, _MOUNT_ID_AT).value if told & _MOUNT_ID else None
+
+
+def file_system(descriptor: int) -> int | None:
+    """The kernel's number for the kind of file system of an open file; None when it is not told."""
+    call = getattr(_libc, "fstatfs", None) if sys.platform == "linux" else None
+    if call is None:
+        return None
+    buffer = (ctypes.c_char * _STATX_SIZE)()
+    if call(ctypes.c_int(descriptor), buffer) != 0:
+        return None
+    return ctypes.c_long.from_buffer(buffer).value & 0xFFFF_FFFF

@@ -46,6 +46,8 @@ class Place:
         mode: Permission bits, 0 when missing.
         size: Bytes, 0 when missing.
         links: Names the file has (hard links), 0 when missing.
+        device: With the inode, the file itself, whatever names it has; 0 when missing.
+        inode: See there.
     """
 
     path: str
@@ -54,14 +56,25 @@ class Place:
     mode: int = 0
     size: int = 0
     links: int = 0
+    device: int = 0
+    inode: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a file held at one moment."""
+    """What a file held at one moment.
+
+    Attributes:
+        device: With the inode, the file that was read, whatever its name led to before or since.
+        inode: See there.
+        links: Names the file has (hard links).
+    """
 
     data: bytes
     mode: int
+    device: int = 0
+    inode: int = 0
+    links: int = 1
 
 
 def kind_of(mode: int) -> Literal["file", "directory", "other"]:

@@ -2,23 +2,27 @@
 
 Two resolvers with one meaning.  `Openat2` lets the kernel resolve a path in one step that cannot
 leave the directory.  `ComponentWalk` opens one part after the other and follows links itself; it
-is for kernels without that call, and it finds out how far a name exists that leads to nothing.
-Both refuse absolute links and every step above the directory, also a link's.
+is for kernels without that call, and it finds out how far a name exists that leads to nothing,
+and why one was refused.  Both refuse every step above the directory, also a link's, absolute links
+that do not begin with the directory's own path, and other file systems than the directory's.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import tempfile
-from collections import deque
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from errno import E2BIG, EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV
+from typing import TYPE_CHECKING, Literal
 
-from filepact.errors import NotFoundError, PathBlockedError, ReadFailedError
+from filepact.errors import PathBlockedError
 from filepact.fs.form import check_form, check_new_name
+from filepact.fs.found import HOLD, Found, Resolver, check_canonical, refused
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
+from filepact.fs.steps import FOLDER, ComponentWalk
+
+if TYPE_CHECKING:
+    from filepact.fs.border import Border
 
 __all__ = [
     "ComponentWalk",
@@ -28,169 +32,14 @@ __all__ = [
     "check_form",
     "check_new_name",
     "choose_resolver",
+    "find_exactly",
 ]
 
-_LINKS = 40
 _TRIES = 16
 
-# O_PATH gives a handle without opening the file, so no driver sees it; elsewhere a folder has to
-# be opened for reading to be used as a starting point.
-_HANDLE = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_CLOEXEC", 0)
-_FOLDER_HANDLE = _HANDLE | getattr(os, "O_DIRECTORY", 0)
-_FOLDER = _FOLDER_HANDLE | getattr(os, "O_NOFOLLOW", 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Where a name leads.
-
-    Attributes:
-        parent: Descriptor of the deepest folder that exists above it; the caller closes it.
-        rest: Names of missing folders between that one and the name.
-        name: The last part; ``.`` for the starting folder itself.
-        path: The whole canonical name, relative to the starting folder; ``.`` for itself.
-        status: What is there, links resolved; None when nothing is.
-    """
-
-    parent: int
-    rest: tuple[str, ...]
-    name: str
-    path: str
-    status: os.stat_result | None
-
-
-class Resolver(Protocol):
-    """Follows names beneath a folder."""
-
-    name: str
-
-    def find(self, folder: int, path: str) -> Found:
-        """Follow a relative path from a folder's descriptor.
-
-        Raises:
-            PathBlockedError: It leads out of the folder, or in a circle.
-            NotFoundError: A part of it that is used as a folder is none.
-        """
-
-    def open_folder(self, folder: int, path: str) -> int:
-        """A handle of a folder by its canonical path, without following any link.
-
-        Raises:
-            OSError: ``EXDEV`` for a path that is not canonical; else the system's.
-        """
-
-
-class ComponentWalk:
-    """Opens part after part and follows links itself."""
-
-    name = "walk"
-
-    def find(self, folder: int, path: str) -> Found:
-        if path.startswith("/"):
-            raise _outside(path)
-        for _ in range(_TRIES):
-            try:
-                return _Walk(folder).run(path)
-            except OSError as error:
-                # A part changed its kind between looking at it and opening it.
-                if error.errno not in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
-                    raise _refused(error, path) from None
-        raise PathBlockedError(
-            f"{path}: folders on the way are being exchanged",
-            hint="Try again when the tree is at rest.",
-            path=path,
-        )
-
-    def open_folder(self, folder: int, path: str) -> int:
-        _check_canonical(path)
-        here = os.dup(folder)
-        try:
-            for part in path.split("/"):
-                if part != ".":
-                    below = os.open(part, _FOLDER, dir_fd=here)
-                    os.close(here)
-                    here = below
-        except BaseException:
-            os.close(here)
-            raise
-        return here
-
-
-class _Walk:
-    """The state of one component walk."""
-
-    def __init__(self, folder: int) -> None:
-        self.start = folder
-        self.open: list[tuple[int, str]] = []
-        self.missing: list[str] = []
-        self.leaf: tuple[str, os.stat_result] | None = None
-
-    def run(self, path: str) -> Found:
-        pending = deque(path.split("/"))
-        links = 0
-        try:
-            while pending:
-                part = pending.popleft()
-                # Also the empty part after a last slash: only a folder's name may end in one.
-                if self.leaf is not None:
-                    raise _no_folder(path)
-                if part in ("", "."):
-                    continue
-                if part == "..":
-                    self._up(path)
-                elif self.missing:
-                    self.missing.append(part)
-                elif (target := self._down(part)) is not None:
-                    links += 1
-                    if links > _LINKS:
-                        raise _circle(path)
-                    if target.startswith("/"):
-                        raise _outside(path)
-                    pending.extendleft(reversed(target.split("/")))
-            return self._found()
-        finally:
-            for descriptor, _ in self.open:
-                os.close(descriptor)
-
-    def _here(self) -> int:
-        return self.open[-1][0] if self.open else self.start
-
-    def _up(self, path: str) -> None:
-        if self.missing:
-            raise _no_folder(path)
-        if not self.open:
-            raise _outside(path)
-        os.close(self.open.pop()[0])
-
-    def _down(self, part: str) -> str | None:
-        """Take one step; the target when the part is a link."""
-        try:
-            status = os.stat(part, dir_fd=self._here(), follow_symlinks=False)
-        except FileNotFoundError:
-            self.missing.append(part)
-            return None
-        if stat.S_ISLNK(status.st_mode):
-            return os.readlink(part, dir_fd=self._here())
-        if stat.S_ISDIR(status.st_mode):
-            self.open.append((os.open(part, _FOLDER, dir_fd=self._here()), part))
-        else:
-            self.leaf = (part, status)
-        return None
-
-    def _found(self) -> Found:
-        names = [name for _, name in self.open]
-        if self.missing:
-            *rest, name = self.missing
-            path = "/".join([*names, *self.missing])
-            return Found(os.dup(self._here()), tuple(rest), name, path, None)
-        if self.leaf is not None:
-            name, status = self.leaf
-            return Found(os.dup(self._here()), (), name, "/".join([*names, name]), status)
-        status = os.fstat(self._here())
-        if not self.open:
-            return Found(os.dup(self.start), (), ".", ".", status)
-        parent = self.open[-2][0] if len(self.open) > 1 else self.start
-        return Found(os.dup(parent), (), names[-1], "/".join(names), status)
+# What the walk can say more about: how far a name exists, whether an absolute link leads back
+# inside, what is mounted where; it also copes with a tree in motion and with any length.
+_WALK_KNOWS = frozenset({EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV})
 
 
 class Openat2:
@@ -199,35 +48,40 @@ class Openat2:
     Args:
         true_path: The starting folder's true absolute path, by which the kernel names what is
             beneath it.
+        border: Where the folder ends.
     """
 
     name = "openat2"
 
-    def __init__(self, true_path: str) -> None:
+    def __init__(self, true_path: str, border: Border) -> None:
         self._prefix = f"{true_path.rstrip('/')}/"
         self._true_path = true_path
-        self._walk = ComponentWalk()
+        self._border = border
+        self._how = BENEATH | NO_MAGIC_LINKS | border.resolve
+        self._walk = ComponentWalk(true_path, border)
 
     def find(self, folder: int, path: str) -> Found:
         above, _, name = path.rpartition("/")
         if path.startswith("/") or name in ("", ".", ".."):
             return self._walk.find(folder, path)
         try:
-            parent = _beneath(folder, above or ".", _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS)
+            parent = _beneath(folder, above or ".", _FOLDER_HANDLE, self._how)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EAGAIN):
-                # The walk knows how far the name exists, and copes with a tree in motion.
+            if error.errno in _WALK_KNOWS:
                 return self._walk.find(folder, path)
-            raise _refused(error, path) from None
+            raise refused(error, path) from None
+        found = None
         try:
-            return self._last(parent, name) or self._walk.find(folder, path)
+            found = self._last(parent, name, path)
         except OSError:
-            # No /proc here, or the folder's whole name is longer than it tells.
-            return self._walk.find(folder, path)
+            # No /proc here, or the folder's whole name is longer than it tells, or a mount.
+            pass
         finally:
-            os.close(parent)
+            if found is None:
+                os.close(parent)
+        return found or self._walk.find(folder, path)
 
-    def _last(self, parent: int, name: str) -> Found | None:
+    def _last(self, parent: int, name: str, asked: str) -> Found | None:
         """The last part in its folder; None where the walk has to put the name together.
 
         A file is never named by what its descriptor is called: a save that exchanges files at
@@ -242,24 +96,82 @@ class Openat2:
             # The root was moved, or is mounted elsewhere too.
             return None
         try:
-            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            handle = openat2(parent, name, HOLD, self._how)
         except FileNotFoundError:
-            return Found(os.dup(parent), (), name, path, None)
-        except OSError:
-            return None
-        if stat.S_ISLNK(status.st_mode):
-            return None
-        return Found(os.dup(parent), (), name, path, status)
+            return Found(parent, (), name, path, None)
+        kept = False
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISLNK(status.st_mode):
+                return None
+            if self._border.mounts:
+                self._border.check(handle, status, asked)
+            kept = True
+        finally:
+            if not kept:
+                os.close(handle)
+        return Found(parent, (), name, path, status, handle)
 
     def open_folder(self, folder: int, path: str) -> int:
-        _check_canonical(path)
-        return _beneath(folder, path, _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS | NO_LINKS)
+        check_canonical(path)
+        try:
+            found = _beneath(folder, path, _FOLDER_HANDLE, self._how | NO_LINKS)
+        except OSError as error:
+            if error.errno in (ENAMETOOLONG, E2BIG):
+                return self._walk.open_folder(folder, path)
+            raise
+        if self._border.mounts and not self._border.encloses(found, os.fstat(found)):
+            os.close(found)
+            raise OSError(EXDEV, "a file system that the kernel makes up")
+        return found
 
 
-def _check_canonical(path: str) -> None:
-    """Refuse ``..`` where no resolver would look at it; opened as it is, it leads outside."""
-    if path != "." and any(part in ("", ".", "..") for part in path.split("/")):
-        raise OSError(errno.EXDEV, "not a canonical path")
+# Links before the last part are followed: that is what the kernel is asked for.
+_FOLDER_HANDLE = FOLDER & ~os.O_NOFOLLOW
+
+
+def find_exactly(resolver: Resolver, border: Border, folder: int, path: str) -> Found:
+    """What a canonical path leads to when no link is followed, not even at its end.
+
+    Raises:
+        OSError: ``ELOOP`` where the last part is a link; else as `Resolver.open_folder`.
+        PathBlockedError: It is another file system's.
+    """
+    if path == ".":
+        return resolver.find(folder, path)
+    above, _, name = path.rpartition("/")
+    check_canonical(path)
+    parent = resolver.open_folder(folder, above or ".")
+    handle = -1
+    try:
+        handle, status = _hold(parent, name)
+        border.check(handle, status, path)
+    except FileNotFoundError:
+        return Found(parent, (), name, path, None)
+    except BaseException:
+        os.close(parent)
+        if handle >= 0:
+            os.close(handle)
+        raise
+    return Found(parent, (), name, path, status, handle)
+
+
+def _hold(parent: int, name: str) -> tuple[int, os.stat_result]:
+    """Hold what a name leads to, -1 where that cannot be done; ``ELOOP`` for a link."""
+    if not HOLD:
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISDIR(status.st_mode):
+            handle = os.open(name, FOLDER, dir_fd=parent)
+            return handle, os.fstat(handle)
+        handle = -1
+    else:
+        handle = os.open(name, HOLD, dir_fd=parent)
+        status = os.fstat(handle)
+    if stat.S_ISLNK(status.st_mode):
+        if handle >= 0:
+            os.close(handle)
+        raise OSError(ELOOP, "a link")
+    return handle, status
 
 
 def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
@@ -272,17 +184,24 @@ def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
     return openat2(folder, path, flags, resolve)
 
 
-def choose_resolver(true_path: str, wanted: Literal["auto", "openat2", "walk"]) -> Resolver:
+def choose_resolver(
+    true_path: str, wanted: Literal["auto", "openat2", "walk"], border: Border
+) -> Resolver:
     """The resolver for a root: the kernel's where it proves itself, else the walk.
+
+    Args:
+        true_path: The root's true absolute path.
+        wanted: ``auto``, or one of them.
+        border: Where the root ends.
 
     Raises:
         PathBlockedError: The kernel's was demanded and does not work here.
     """
     if wanted != "walk" and _openat2_works():
-        return Openat2(true_path)
+        return Openat2(true_path, border)
     if wanted == "openat2":
         raise PathBlockedError("this system has no openat2", hint="Use the resolver walk.")
-    return ComponentWalk()
+    return ComponentWalk(true_path, border)
 
 
 def _openat2_works() -> bool:
@@ -295,50 +214,14 @@ def _openat2_works() -> bool:
             inner = os.path.join(outer, "in")
             os.mkdir(inner)
             os.symlink("..", os.path.join(inner, "out"))
-            folder = os.open(inner, _FOLDER)
+            folder = os.open(inner, FOLDER)
             try:
-                os.close(openat2(folder, ".", _HANDLE, BENEATH | NO_MAGIC_LINKS))
-                os.close(openat2(folder, "out", _HANDLE, BENEATH | NO_MAGIC_LINKS))
+                for name in (".", "out"):
+                    os.close(openat2(folder, name, _FOLDER_HANDLE, BENEATH | NO_MAGIC_LINKS))
             except OSError as error:
-                return error.errno == errno.EXDEV
+                return error.errno == EXDEV
             finally:
                 os.close(folder)
     except OSError:
         return False
     return False
-
-
-def _refused(error: OSError, path: str) -> Exception:
-    if error.errno == errno.EXDEV:
-        return _outside(path)
-    if error.errno == errno.ELOOP:
-        return _circle(path)
-    if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return _no_folder(path)
-    if error.errno == errno.ENAMETOOLONG:
-        return PathBlockedError(f"{path[:100]}: is too long for this system", path=path[:100])
-    return ReadFailedError(f"{path}: {os.strerror(error.errno or 0)}", path=path)
-
-
-def _outside(path: str) -> PathBlockedError:
-    return PathBlockedError(
-        f"{path}: leads out of the root",
-        hint="Use a path inside the root; links may only lead to places inside it.",
-        path=path,
-    )
-
-
-def _circle(path: str) -> PathBlockedError:
-    return PathBlockedError(
-        f"{path}: its links lead in a circle or are too many",
-        hint="Use the file's own path.",
-        path=path,
-    )
-
-
-def _no_folder(path: str) -> NotFoundError:
-    return NotFoundError(
-        f"{path}: a part of the path that is used as a folder is none",
-        hint="directory_tree shows what is there.",
-        path=path,
-    )

@@ -1,250 +1,51 @@
 """A directory as a capability: what can be done beneath it, and nothing above.
 
-Every verb takes a relative path, resolves it once without leaving the directory, and then works
-on descriptors.  The path of a verb that changes something is a canonical one, from `Root.place`;
-a link that appeared in it since is refused.
+The path of a verb that changes something is a canonical one, from `Root.place`; a link that
+appeared in it since is refused.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
-import sys
-import unicodedata
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING
 
-from filepact.domain.document import RootId
-from filepact.errors import (
-    FilepactError,
-    NotAFileError,
-    NotFoundError,
-    PathBlockedError,
-    StaleFileError,
-    WriteFailedError,
-)
+from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.atomic import Displaced, Expected, Written
-from filepact.fs.place import (
-    Contents,
-    Place,
-    check_regular,
-    kind_of,
-    read_umask,
-    unreadable,
-    write_failed,
-)
-from filepact.fs.reading import open_regular, read_whole
-from filepact.fs.resolve import check_new_name, choose_resolver
+from filepact.fs.place import Contents, Place, read_umask, write_failed
+from filepact.fs.view import FOLDER, MOVED, View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from io import BufferedReader
-    from types import TracebackType
+    from typing import Literal
 
-    from filepact.fs.resolve import Found
+    from filepact.domain.document import RootId
+    from filepact.fs.border import Border
 
 __all__ = ["Contents", "Displaced", "Expected", "Place", "Root", "Written"]
 
 
-class Root:
-    """A directory that is held open.
+class Root(View):
+    """A directory that is held open, and may be changed.
 
     Attributes:
-        path: Its true absolute path, for people and programs; never used to open anything.
-        resolver: Which resolver is in use, ``openat2`` or ``walk``.
         new_mode: Permission bits of a new file.
     """
 
     def __init__(
-        self, path: RootId, descriptor: int, resolver: Literal["auto", "openat2", "walk"]
-    ) -> None:
-        self.path = path
-        self.new_mode = 0o666 & ~read_umask()
-        self._new_folder_mode = 0o777 & ~read_umask()
-        self._descriptor = descriptor
-        self._resolver = choose_resolver(path, resolver)
-        self.resolver = self._resolver.name
-        status = os.fstat(descriptor)
-        self._identity = (status.st_dev, status.st_ino)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        resolver: Literal["auto", "openat2", "walk"] = "auto",
-    ) -> Root:
-        """Hold a directory.
-
-        Raises:
-            NotFoundError: There is no such directory.
-            NotAFileError: It is not a directory.
-        """
-        if sys.platform == "win32":
-            raise PathBlockedError(
-                "Windows is not supported yet",
-                hint="Run filepact on Linux or macOS, or in WSL.",
-            )
-        if not os.fspath(path):
-            # The system would take the working folder, which nobody has named.
-            raise NotFoundError("no folder is named as the root", hint="Name a folder.")
-        try:
-            true = os.path.realpath(path, strict=True)
-            descriptor = os.open(true, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        except NotADirectoryError:
-            raise NotAFileError(
-                f"{path}: is not a folder", hint="Name a folder as the root."
-            ) from None
-        except OSError as error:
-            raise NotFoundError(
-                f"{path}: cannot be used as a root ({os.strerror(error.errno or 0)})",
-                hint="Name a folder that exists and may be read.",
-            ) from None
-        return cls(RootId(true), descriptor, resolver)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
         self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        path: RootId,
+        descriptor: int,
+        resolver: Literal["auto", "openat2", "walk"],
+        border: Border,
     ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the directory; may be called twice."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def fileno(self) -> int:
-        """Its descriptor, for system calls that take a folder; it stays the root's to close."""
-        return self._descriptor
-
-    def alive(self) -> bool:
-        """Whether the root's path still leads to this directory."""
-        try:
-            status = os.stat(self.path, follow_symlinks=False)
-        except OSError:
-            return False
-        return (status.st_dev, status.st_ino) == self._identity
-
-    # -- looking --------------------------------------------------------------------------
-
-    def place(self, path: str) -> Place:
-        """Follow a relative path, which need not lead to anything yet.
-
-        Raises:
-            PathBlockedError: It leads out of the root, or the root is no longer there.
-        """
-        with self._found(path) as found:
-            parent = os.fstat(found.parent)
-            rest = unicodedata.normalize("NFC", "/".join([*found.rest, found.name])).casefold()
-            lock_key = f"{parent.st_dev}:{parent.st_ino}:{rest}"
-            status = found.status
-            if status is None:
-                check_new_name("/".join([*found.rest, found.name]))
-                return Place(found.path, "missing", lock_key)
-            return Place(
-                found.path,
-                kind_of(status.st_mode),
-                lock_key,
-                stat.S_IMODE(status.st_mode),
-                status.st_size,
-                status.st_nlink,
-            )
-
-    def glance(self, path: str) -> tuple[int, ...] | None:
-        """A stamp that is another one once a file has changed; None where nothing is.
-
-        Links on the way are not kept from leading out, so nothing but this may be made of it:
-        whether to look again.  What is a link itself has the empty stamp.
-        """
-        try:
-            status = os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
-        except OSError:
-            return None
-        if stat.S_ISLNK(status.st_mode):
-            return ()
-        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-    def read(self, path: str, *, limit: int) -> Contents:
-        """Read a regular file whole, in one state.
-
-        Args:
-            path: The file.
-            limit: Most bytes to read.
-
-        Raises:
-            TooLargeError: It has more bytes; nothing was read.
-            ReadFailedError: The system refused, or a program keeps writing to the file.
-        """
-        with self._regular(path) as descriptor:
-            return read_whole(descriptor, limit, path)
-
-    @contextmanager
-    def stream(self, path: str) -> Iterator[tuple[BufferedReader, int]]:
-        """A regular file as an open stream with its size in bytes, for reading a part of it."""
-        with self._regular(path) as descriptor, open(descriptor, "rb", closefd=False) as stream:
-            yield stream, os.fstat(descriptor).st_size
-
-    def open_directory(self, path: str) -> int:
-        """A descriptor of a folder, to walk it; the caller closes it."""
-        with self._found(path) as found:
-            if found.status is None:
-                raise NotFoundError(f"{path}: no such folder", path=path)
-            if not stat.S_ISDIR(found.status.st_mode):
-                raise NotAFileError(f"{path}: is not a folder", path=path)
-            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            try:
-                return os.open(found.name, flags, dir_fd=found.parent)
-            except OSError as error:
-                raise unreadable(error, path) from None
-
-    @contextmanager
-    def _found(self, path: str) -> Iterator[Found]:
-        if not self.alive():
-            raise PathBlockedError(
-                "the root is no longer there, or another folder has taken its place",
-                hint="Ask the person to start filepact again for the folder that is meant.",
-            )
-        found = self._resolver.find(self._descriptor, path or ".")
-        try:
-            yield found
-        finally:
-            os.close(found.parent)
-
-    @contextmanager
-    def _regular(self, path: str) -> Iterator[int]:
-        """A descriptor of a regular file; nothing else is ever opened for reading."""
-        with self._found(path) as found:
-            if found.status is None:
-                raise NotFoundError(f"{path}: no such file", path=path)
-            check_regular(found.status.st_mode, path)
-            try:
-                descriptor = open_regular(found, path)
-            except FileNotFoundError:
-                raise NotFoundError(f"{path}: was removed just now", path=path) from None
-            except OSError as error:
-                if error.errno == errno.ELOOP:
-                    raise PathBlockedError(
-                        f"{path}: a link took the file's place just now",
-                        hint="Try again when the tree is at rest.",
-                        path=path,
-                    ) from None
-                raise unreadable(error, path) from None
-        try:
-            check_regular(os.fstat(descriptor).st_mode, path)
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    # -- changing -------------------------------------------------------------------------
+        super().__init__(path, descriptor, resolver, border)
+        mask = read_umask()
+        self.new_mode = 0o666 & ~mask
+        self._new_folder_mode = 0o777 & ~mask
 
     def replace(
         self, path: str, data: bytes, *, mode: int, expected: Expected | None, token: str
@@ -307,7 +108,6 @@ class Root:
 
     def _make_one(self, parent: int, name: str, path: str) -> tuple[int, bool]:
         """Make a folder in another; its descriptor takes the other's place; whether it is new."""
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         made = True
         try:
             try:
@@ -315,7 +115,7 @@ class Root:
             except FileExistsError:
                 made = False  # Somebody else made it just now, which is as good, but theirs.
             atomic.sync(parent)
-            below = os.open(name, flags, dir_fd=parent)
+            below = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=parent)
         except OSError as error:
             raise WriteFailedError(
                 f"{path}: the folder {name} cannot be made ({os.strerror(error.errno or 0)})",
@@ -359,12 +159,11 @@ class Root:
         above, _, name = path.rpartition("/")
         if any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(f"not a canonical path: {path!r}")
-        if not self.alive():
-            raise PathBlockedError("the root is no longer there")
+        self._check_alive()
         try:
             parent = self._resolver.open_folder(self._descriptor, above or ".")
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV):
+            if error.errno in MOVED:
                 raise StaleFileError(
                     f"{path}: a folder on the way was moved or replaced meanwhile",
                     hint="Nothing was changed. Look at the tree again.",
