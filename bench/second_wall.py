@@ -7,6 +7,7 @@ median of the differences of the pairs, with their quartiles.
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def served(wall: str, base: Path) -> StdioServer:
     )
 
 
+def spent() -> float:
+    """Seconds of a processor that ended children took."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
+
+
 def turns(rounds: int, act: Callable[[str], float]) -> tuple[list[float], list[float]]:
     """Both sides by turns, who begins alternating."""
     times: dict[str, list[float]] = {"off": [], "required": []}
@@ -120,11 +127,17 @@ def main(rounds: int) -> None:
         for process in sides.values():
             process.communicate()
 
-        def begin(wall: str) -> float:
-            with served(wall, base) as server:
-                return server.started
+        used: dict[str, list[float]] = {"off": [], "required": []}
 
-        print(row("start to first answer, ms", *turns(rounds // 4, begin), 1e-3))
+        def begin(wall: str) -> float:
+            before = spent()
+            with served(wall, base) as server:
+                started = server.started
+            used[wall].append(spent() - before)
+            return started
+
+        print(row("start to first answer, ms", *turns(rounds, begin), 1e-3))
+        print(row("start and end, ms of a processor", used["off"], used["required"], 1e-3))
         with served("off", base) as off, served("required", base) as on:
             servers = {"off": off, "required": on}
 
