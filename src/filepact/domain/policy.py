@@ -18,6 +18,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.names import is_plain, key
+from filepact.domain.short_names import ShortNames, is_short
 from filepact.text.patterns import PatternSet
 from filepact.text.wildcard import literal_length
 
@@ -168,7 +169,8 @@ class Policy:
         suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
 
         def suspicious(part: str) -> bool:
-            return suspects(part.lower() if is_plain(part) else key(part))
+            name = part.lower() if is_plain(part) else key(part)
+            return suspects(name) or is_short(name)
 
         return suspicious
 
@@ -184,7 +186,8 @@ class _Table:
             (
                 None if root is None else _parts(root),
                 group,
-                PatternSet([_keyed(rule.paths) for rule in group]),
+                PatternSet(keyed := [_keyed(rule.paths) for rule in group]),
+                ShortNames(keyed),
                 frozenset(sign for rule in group for sign in rule.signs),
             )
             for root, group in grouped.items()
@@ -193,13 +196,17 @@ class _Table:
     def covering(self, request: Request) -> list[Rule]:
         parts = _parts(request.path)
         found: list[Rule] = []
-        for base, rules, patterns, signs in self._groups:
+        for base, rules, patterns, short, signs in self._groups:
             names: tuple[str, ...] | None = parts
             if base is not None:
                 names = _below(_parts(request.root) + parts, base)
             if names is None:
                 continue
             numbers = patterns.matching(names)
+            if any("~" in name for name in names):
+                possible = short.covering(names, patterns)
+                # What a name only may stand for allows nothing.
+                numbers |= {number for number in possible if rules[number].verdict != "allow"}
             if not numbers and signs.isdisjoint(request.signs):
                 continue
             found += [

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from filepact.text.wildcard import WildcardError, literal_length, translate
@@ -48,13 +49,13 @@ class _Pattern:
         number: The list.
         order: Its place in the list.
         negated: Whether it takes back.
-        path: Compares the whole path; None when the name alone decides.
+        path: The expression for the whole path; None when the name alone decides.
     """
 
     number: int
     order: int
     negated: bool
-    path: re.Pattern[str] | None
+    path: str | None
 
 
 class PatternSet:
@@ -92,7 +93,7 @@ class PatternSet:
             return
         *above, name = parts
         on_name = above == ["**"]
-        path = None if on_name else re.compile(translate("/".join(parts)), re.DOTALL)
+        path = None if on_name else translate("/".join(parts))
         found = _Pattern(number, order, negated, path)
         plain = _plain(name)
         if plain is not None:
@@ -166,10 +167,16 @@ def _deciding(found: tuple[_Pattern, ...], parts: Sequence[str]) -> frozenset[in
     for pattern in found:
         if pattern.path is not None:
             path = path or "/".join(parts)
-            if not pattern.path.fullmatch(path):
+            if not _compiled(pattern.path).fullmatch(path):
                 continue
         verdicts[pattern.number] = not pattern.negated
     return frozenset(number for number, covers in verdicts.items() if covers)
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(source: str) -> re.Pattern[str]:
+    """Compiled when a name is met for the first time that needs it, for few ever are."""
+    return re.compile(source, re.DOTALL)
 
 
 def _plain(name: str) -> str | None:
