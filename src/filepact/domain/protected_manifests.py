@@ -92,7 +92,12 @@ MANIFESTS: Final[tuple[str, ...]] = (
     ".pytest.toml",
     # make and its kin
     "makefile",
-    "makefile.*",
+    "makefile.am",
+    "makefile.in",
+    "makefile.inc",
+    "makefile.mak",
+    "makefile.unix",
+    "makefile.win",
     "gnumakefile",
     "*.mk",
     "*.mak",

@@ -263,6 +263,7 @@ SHELLS: Final[tuple[str, ...]] = (
 SYSTEM: Final[tuple[str, ...]] = (
     "*.service",
     "*.desktop",
+    "!java.desktop",
     "**/systemd/*.timer",
     "**/systemd/*/*.timer",
     "**/systemd/*.socket",
