@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
+from filepact.fs.home import HomeSecrets
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
@@ -52,6 +55,7 @@ def open_workspace(
     resolver: Literal["auto", "openat2", "walk"] = "auto",
     landlock: WallMode = "off",
     buffers: Buffers | None = None,
+    home: str | None = None,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
@@ -66,6 +70,7 @@ def open_workspace(
             Python needs: ``auto`` where the system can do that and no other thread runs yet,
             ``required`` or else not at all.
         buffers: Of editors that other workspaces serve too; None makes new ones.
+        home: The person's home folder: hard links to the secrets in it are known as such.
 
     Raises:
         InvalidParamsError: No root was named, or the system lacks what is required.
@@ -74,9 +79,10 @@ def open_workspace(
         # "No root" must never come to mean "everything".
         raise InvalidParamsError("no folder was named", hint="Name at least one folder.")
     opened: list[Root] = []
+    secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
-            root = Root.open(path, resolver=resolver)
+            root = Root.open(path, resolver=resolver, secrets=secrets)
             if any(root.path == other.path for other in opened):
                 root.close()
                 continue
@@ -85,6 +91,8 @@ def open_workspace(
         for root in opened:
             state.guard_against(root.path)
         if landlock != "off":
+            if secrets is not None:
+                secrets.learn()
             # Before the journal and the roots are looked into.
             from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
 
@@ -110,3 +118,12 @@ def try_wall(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
     from filepact.fs.wall import try_wall as look  # noqa: PLC0415
 
     return abi(), look(workspace.guard.roots, state_dir)
+
+
+def _secrets_in(home: str) -> HomeSecrets:
+    policy = Policy(BUILT_IN_RULES)
+
+    def is_secret(path: str) -> bool:
+        return decide(Request(home, path, "read"), policy).verdict == "deny"
+
+    return HomeSecrets(home, is_secret)

@@ -162,7 +162,6 @@ def test_patterns_are_compared_in_the_form_of_names() -> None:
     ("sign", "says"),
     [
         ("private key", "deny"),
-        ("secret link", "deny"),
         ("hidden characters", "ask"),
         ("look-alike name", "ask"),
         ("executable", "ask"),

@@ -343,10 +343,11 @@ def test_a_folder_without_permission_is_noted(top):
     root.close()
 
 
-def test_a_file_without_a_true_size_is_read_to_its_end():
+def test_a_file_without_a_true_size_is_read_to_its_end(tmp_path):
     folder = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        entry = Entry("status", "status", "file", 1, folder)
+        with Root.open(tmp_path) as root:
+            entry = Entry("status", "status", "file", 1, folder, root)
         assert b"Name:" in entry.read(limit=100_000)
         with pytest.raises(TooLargeError):
             entry.read(limit=10)

@@ -18,14 +18,6 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
         signs=frozenset({"private key"}),
     ),
     Rule(
-        name="links to secrets",
-        verdict="deny",
-        actions=READS | WRITES,
-        why="it is another name of a file in which keys, passwords or tokens are kept",
-        paths=(),
-        signs=frozenset({"secret link"}),
-    ),
-    Rule(
         name="hidden characters",
         verdict="ask",
         actions=WRITES,

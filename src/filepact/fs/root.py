@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.fs.border import Border
+    from filepact.fs.home import HomeSecrets
 
 __all__ = ["Contents", "Displaced", "Expected", "Place", "Root", "Written"]
 
@@ -41,8 +42,9 @@ class Root(View):
         descriptor: int,
         resolver: Literal["auto", "openat2", "walk"],
         border: Border,
+        secrets: HomeSecrets | None = None,
     ) -> None:
-        super().__init__(path, descriptor, resolver, border)
+        super().__init__(path, descriptor, resolver, border, secrets)
         mask = read_umask()
         self.new_mode = 0o666 & ~mask
         self._new_folder_mode = 0o777 & ~mask

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from filepact.fs.found import Found
+    from filepact.fs.home import HomeSecrets
 
 __all__ = ["FOLDER", "MOVED", "View"]
 
@@ -52,9 +53,11 @@ class View:
         descriptor: int,
         resolver: Literal["auto", "openat2", "walk"],
         border: Border,
+        secrets: HomeSecrets | None = None,
     ) -> None:
         self.path = path
         self.border = border
+        self._secrets = secrets
         self._descriptor = descriptor
         self._resolver = choose_resolver(path, resolver, border)
         self.resolver = self._resolver.name
@@ -68,6 +71,7 @@ class View:
         *,
         resolver: Literal["auto", "openat2", "walk"] = "auto",
         mounts: bool = False,
+        secrets: HomeSecrets | None = None,
     ) -> Self:
         """Hold a directory.
 
@@ -75,6 +79,7 @@ class View:
             path: It, links allowed.
             resolver: How names are resolved beneath it.
             mounts: Whether other file systems that are mounted beneath it belong to it.
+            secrets: Files elsewhere that are not read here either, under another name.
 
         Raises:
             NotFoundError: There is no such directory.
@@ -103,7 +108,8 @@ class View:
             ) from None
         try:
             _check_files(descriptor, path)
-            return cls(RootId(true), descriptor, resolver, Border.around(descriptor, mounts=mounts))
+            border = Border.around(descriptor, mounts=mounts)
+            return cls(RootId(true), descriptor, resolver, border, secrets)
         except BaseException:
             os.close(descriptor)
             raise
@@ -274,9 +280,33 @@ class View:
                     ) from None
                 raise unreadable(error, path) from None
         try:
+            self.check_name(path, os.fstat(descriptor))
             yield descriptor
         finally:
             os.close(descriptor)
+
+    def check_name(self, path: str, status: os.stat_result) -> None:
+        """Refuse a file that is another name (a hard link) of a secret elsewhere.
+
+        Args:
+            path: How it is called in the message.
+            status: What the system says of the open file.
+
+        Raises:
+            PathBlockedError: It is one.
+        """
+        if (
+            status.st_nlink > 1
+            and self._secrets is not None
+            and self._secrets.holds(status.st_dev, status.st_ino)
+        ):
+            raise PathBlockedError(
+                f"{path}: is another name (a hard link) of a file in which keys, passwords or "
+                "tokens of the person are kept",
+                hint="Work without this file.",
+                path=path,
+                rule="links to secrets",
+            )
 
 
 def _check_files(folder: int, path: str | os.PathLike[str]) -> None:

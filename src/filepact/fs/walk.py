@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
@@ -49,6 +50,7 @@ class Entry(NamedTuple):
         path: Relative to the root.
         depth: 1 for what lies directly in the base.
         folder: Descriptor of the folder it lies in, open until the walk is asked for the next.
+        root: Where the walk began.
     """
 
     path: str
@@ -56,6 +58,7 @@ class Entry(NamedTuple):
     kind: Kind
     depth: int
     folder: int
+    root: Root
 
     def read(self, *, limit: int) -> bytes:
         """The bytes of a file.
@@ -66,9 +69,10 @@ class Entry(NamedTuple):
         Raises:
             TooLargeError: It is longer.
             ReadFailedError: It is gone, no regular file any more, or the system refused.
+            PathBlockedError: It is another name of a secret.
         """
         try:
-            data = _read(self.folder, self.name, limit)
+            data = _read(self.folder, self.name, limit, partial(self.root.check_name, self.path))
         except OSError as error:
             raise ReadFailedError(
                 f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}", path=self.path
@@ -147,7 +151,7 @@ class Walk:
         stack = self._inherited() if self._ignore else None
         frames: list[_Frame] = []
         try:
-            descriptor = self._root.open_directory(self._base)
+            descriptor = self._root.open_directory(self._base, follow=False)
             frame = self._list(descriptor, self._base, stack, 1)
             if frame is None:
                 return
@@ -163,9 +167,9 @@ class Walk:
                         continue
                     if not is_dir:
                         kind = odd.get(name, "file") if odd else "file"
-                        yield Entry(path, name, kind, depth, descriptor)
+                        yield Entry(path, name, kind, depth, descriptor, self._root)
                         continue
-                    yield Entry(path, name, "folder", depth, descriptor)
+                    yield Entry(path, name, "folder", depth, descriptor, self._root)
                     inside = self._enter(descriptor, name, path, stack, depth)
                     if inside is not None:
                         frames.append(inside)
@@ -302,8 +306,13 @@ def _exclude_file(folder: int) -> str | None:
         os.close(descriptor)
 
 
-def _read(folder: int, name: str, limit: int) -> bytes | None:
-    """All bytes of a regular file, or None when there are more than the limit.
+def _read(
+    folder: int,
+    name: str,
+    limit: int,
+    check: Callable[[os.stat_result], None] = lambda _status: None,
+) -> bytes | None:
+    """All bytes of a regular file that passes a check, or None when there are more than the limit.
 
     Raises:
         OSError: The system refused, or it is no regular file.
@@ -313,6 +322,7 @@ def _read(folder: int, name: str, limit: int) -> bytes | None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
+        check(status)
         if status.st_size > limit:
             return None
         data = os.read(descriptor, status.st_size + 1)

@@ -165,7 +165,7 @@ def grep(
 
 
 def _stream(root: Root, path: str) -> bytes:
-    with root.stream(path) as (stream, size):
+    with root.stream(path, follow=False) as (stream, size):
         data = b"" if size > FILE_LIMIT else stream.read(FILE_LIMIT + 1)
     if max(size, len(data)) > FILE_LIMIT:
         raise TooLargeError(f"{path}: over {FILE_LIMIT:,} bytes", path=path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Place", "find_place", "here", "opened", "person", "state_folder"]
+__all__ = ["Place", "find_place", "here", "home_folder", "opened", "person", "state_folder"]
 
 Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
 
@@ -75,7 +75,7 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 
     for folder in folders:
         try:
-            workspace = open_workspace((str(folder),), state_dir=state)
+            workspace = open_workspace((str(folder),), state_dir=state, home=home_folder())
         except FilepactError:
             # A folder that holds the state folder cannot be a root; so never was.
             continue
@@ -91,9 +91,16 @@ def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspa
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
 
     place = place or find_place(arguments)
-    workspace = open_workspace(place.roots, state_dir=place.state)
+    workspace = open_workspace(place.roots, state_dir=place.state, home=home_folder())
     with closing(workspace):
         yield workspace
+
+
+def home_folder() -> str | None:
+    """The person's home folder, whose secrets are known by their inodes too."""
+    with suppress(RuntimeError):
+        return str(Path.home())
+    return None
 
 
 def person() -> Session:

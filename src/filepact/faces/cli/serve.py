@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
-from filepact.faces.cli.place import state_folder
+from filepact.faces.cli.place import home_folder, state_folder
 from filepact.faces.cli.screen import remark
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     workspace = open_workspace(
-        arguments.roots, state_dir=state_folder(arguments), mode=arguments.mode, landlock="auto"
+        arguments.roots,
+        state_dir=state_folder(arguments),
+        mode=arguments.mode,
+        landlock="auto",
+        home=home_folder(),
     )
     with closing(workspace):
         if sys.stdin.isatty():

@@ -1,0 +1,100 @@
+"""A hard link to a secret of the person's home folder is known for what it is."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError, PathBlockedError
+from filepact.fs.home import HomeSecrets
+from filepact.text.match import Query
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AGENT = Session("s", Actor("agent", "tester"))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh" / "id_ed25519").write_text("SECRET\n")
+    (home / ".config" / "gh").mkdir(parents=True)
+    (home / ".config" / "gh" / "hosts.yml").write_text("SECRET\n")
+    (home / "notes.txt").write_text("plain\n")
+    return home
+
+
+@pytest.mark.parametrize("secret", [".ssh/id_ed25519", ".config/gh/hosts.yml"])
+@pytest.mark.parametrize("resolver", ["auto", "walk"])
+def test_another_name_of_a_secret_is_refused(
+    home: Path, tmp_path: Path, secret: str, resolver: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    os.link(home / secret, root / "innocent.txt")
+    os.link(home / "notes.txt", root / "notes.txt")
+    state = str(tmp_path / "state")
+    workspace = open_workspace([str(root)], state_dir=state, home=str(home), resolver=resolver)
+    with closing(workspace):
+        reader = workspace.reader(AGENT)
+        assert reader.document("notes.txt").text == "plain\n", "an honest hard link"
+        with pytest.raises(PathBlockedError) as caught:
+            reader.document("innocent.txt")
+        assert caught.value.details["rule"] == "links to secrets"
+        with workspace.draft(AGENT, "write_file") as draft, pytest.raises(PathBlockedError):
+            draft.open("innocent.txt")
+        for path in (".", "innocent.txt"):
+            query = Query.compile("SECRET")
+            found = reader.grep(
+                path, query, glob="**", limit=9, offset=0, context=0, mode="content"
+            )
+            assert found.matches == 0
+            assert found.unreadable == ("innocent.txt",)
+
+
+def test_a_home_is_looked_through_once_and_not_without_end(home: Path) -> None:
+    looked: list[str] = []
+
+    def is_secret(path: str) -> bool:
+        looked.append(path)
+        return path.endswith("id_ed25519")
+
+    (home / ".cache" / "deep").mkdir(parents=True)
+    (home / ".cache" / "deep" / "id_ed25519").write_text("x")
+    (home / "src" / ".ssh").mkdir(parents=True)
+    (home / "src" / ".ssh" / "id_ed25519").write_text("x")
+    (home / ".a" / "b" / "c").mkdir(parents=True)
+    (home / ".a" / "b" / "c" / "id_ed25519").write_text("x")
+    secrets = HomeSecrets(str(home), is_secret)
+    secrets.learn()
+    status = (home / ".ssh" / "id_ed25519").stat()
+    assert secrets.holds(status.st_dev, status.st_ino)
+    assert sorted(looked) == [".config/gh/hosts.yml", ".ssh/id_ed25519", "notes.txt"]
+    assert not HomeSecrets(None, is_secret).holds(status.st_dev, status.st_ino)
+    assert not HomeSecrets(str(home / "missing"), is_secret).holds(1, 1)
+
+
+def test_a_home_with_very_many_files_is_left_early(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("filepact.fs.home._MOST", 1)
+    looked: list[str] = []
+    HomeSecrets(str(home), lambda path: bool(looked.append(path))).learn()
+    assert len(looked) <= 1
+
+
+def test_an_error_about_such_a_link_names_no_place_outside(home: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    os.link(home / ".ssh" / "id_ed25519", root / "a")
+    workspace = open_workspace([str(root)], state_dir=str(tmp_path / "state"), home=str(home))
+    with closing(workspace), pytest.raises(FilepactError) as caught:
+        workspace.reader(AGENT).document("a")
+    assert str(home) not in caught.value.report()
