@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShortNames", "is_short"]
 
-_SHORT: Final = re.compile(r"([^.~]{1,6})~(\d{1,6})(?:\.([^.~]{1,3}))?")
+_SHORT: Final = re.compile(r"([^.]{1,6})~(\d{1,6})(?:\.([^.~]{1,3}))?")
 _LONGEST: Final = 8
 _STEM: Final = 6
 _DIGEST: Final = re.compile(r"..[0-9a-f]{4}")
@@ -47,7 +47,7 @@ class ShortNames:
 
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
         self._lists = tuple(lists)
-        self._names: tuple[str, ...] | None = None
+        self._by_ending: dict[str | None, list[str]] | None = None
 
     def covering(self, parts: Sequence[str], patterns: PatternSet) -> frozenset[int]:
         """The numbers of the lists that cover a path for which short names in another may stand.
@@ -66,42 +66,57 @@ class ShortNames:
         """Names that the patterns cover and that a name may stand for, when it is a short one."""
         if not is_short(name):
             return frozenset()
-        if self._names is None:
-            self._names = tuple({part for each in self._lists for part in _parts(each)})
-        stem, _, rest = name.partition("~")
+        if self._by_ending is None:
+            self._by_ending = _sorted_by_ending(self._lists)
+        stem, _, rest = name.rpartition("~")
         number, _, ending = rest.partition(".")
         kept = min(_STEM, _LONGEST - 1 - len(number))
-        found = {_long_name(part, stem, kept, ending) for part in self._names}
+        found = {
+            _long_name(part, stem, kept, ending)
+            for part in (*self._by_ending.get(ending, ()), *self._by_ending.get(None, ()))
+        }
         return frozenset(long for long in found if long is not None)
 
 
-def _parts(patterns: Iterable[str]) -> set[str]:
-    split = (split_pattern(pattern) for pattern in patterns)
-    return {part for negated, parts in split if not negated for part in parts if part != "**"}
+def _sorted_by_ending(lists: Iterable[Iterable[str]]) -> dict[str | None, list[str]]:
+    """The parts of all patterns by the ending in a short name; None for those of any ending."""
+    split = (split_pattern(pattern) for patterns in lists for pattern in patterns)
+    parts = {part for negated, parts in split if not negated for part in parts if part != "**"}
+    found: dict[str | None, list[str]] = {}
+    for part in parts:
+        if literal_length(part) == len(part):
+            found.setdefault(_split(part)[1][:3], []).append(part)
+        elif _one_ending(part):
+            found.setdefault(part[2:5], []).append(part)
+        elif literal_length(part) == len(part) - 1 and part.endswith("*"):
+            found.setdefault(None, []).append(part)
+    return found
+
+
+def _one_ending(part: str) -> bool:
+    return (
+        part.startswith("*.") and part.count(".") == 1 and literal_length(part[1:]) == len(part) - 1
+    )
 
 
 def _long_name(part: str, stem: str, kept: int, ending: str) -> str | None:
     """A name that a part of a pattern covers and that a short name may stand for.
 
     Args:
-        part: The part of the pattern.
+        part: The part of the pattern, which has the same ending or any.
         stem: The short name in front of its ``~``.
         kept: How many characters of a longer name it would have there.
         ending: What stands behind its dot.
     """
-    plain = literal_length(part)
-    if plain == len(part):
-        base, its_ending = _split(part)
-        fits = base[:kept] == stem or _is_digest(stem, base)
-        return part if fits and its_ending[:3] == ending else None
-    if part[plain:] == "*":
+    if part.endswith("*"):
         base = part[:-1].lstrip(".").translate(_CHANGED)
-        if not base or not (stem.startswith(base[:kept]) or _is_digest(stem, base)):
+        if not (stem.startswith(base[:kept]) or _is_digest(stem, base)):
             return None
         return f"{part[:-1]}{stem[len(base) :]}" + (f".{ending}" if ending else "")
-    if part.startswith("*.") and part.count(".") == 1 and literal_length(part[1:]) == len(part) - 1:
-        return f"{stem}{part[1:]}" if part[2:5] == ending else None
-    return None
+    if part.startswith("*"):
+        return f"{stem}{part[1:]}"
+    base = _split(part)[0]
+    return part if base[:kept] == stem or _is_digest(stem, base) else None
 
 
 def _is_digest(stem: str, base: str) -> bool:
