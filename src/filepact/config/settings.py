@@ -7,15 +7,23 @@ nothing.  Every refusal names the file, the line and the key.
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from filepact.config.places import refusal
+from filepact.config.problems import Problems, refuse
+from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
 from filepact.errors import InvalidParamsError, SearchFailedError
 from filepact.text.charsets import find_charset
 from filepact.text.glob import Glob
 
-__all__ = ["Settings", "parse_settings"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["OTHER_KEYS", "Settings", "parse_settings", "read_others"]
+
+OTHER_KEYS = ("encodings",)
+"""What a person's file may hold besides rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +33,20 @@ class Settings:
     Attributes:
         encodings: Globs with the encoding of the files that match, by Python's name, in the order
             of the file; of several that match the last one counts.
+        rules: Rules about files.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
+    rules: Rules = field(default_factory=Rules)
 
 
-def parse_settings(text: str, *, name: str) -> Settings:
+def parse_settings(text: str, *, name: str, source: Source | None = None) -> Settings:
     """Read the text of a settings file.
 
     Args:
         text: What the file holds.
         name: How the file is called in messages.
+        source: What its rules need to know: the home folder, and what goes before them.
 
     Raises:
         InvalidParamsError: It is not TOML, or a key or a value in it is not one that is known.
@@ -46,13 +57,22 @@ def parse_settings(text: str, *, name: str) -> Settings:
         raise InvalidParamsError(
             f"{name}: is not TOML: {error}", hint="Correct the file, or name another with --config."
         ) from None
+    settings = read_others(found, text, name)
+    problems = Problems(text, name)
+    rules = read_rules(found, source or Source("person", name), problems)
+    refuse(problems.found)
+    return replace(settings, rules=rules)
+
+
+def read_others(found: Mapping[str, Any], text: str, name: str) -> Settings:
+    """The settings but for the rules; arguments and errors as `parse_settings`."""
     encodings: tuple[tuple[Glob, str], ...] = ()
     for key, value in found.items():
-        match key:
-            case "encodings":
-                encodings = _encodings(value, text, name)
-            case _:
-                raise refusal(text, name, (key,), "there is no such setting; known is [encodings]")
+        if key == "encodings":
+            encodings = _encodings(value, text, name)
+        elif key not in RULE_KEYS["person"]:
+            known = ", ".join((*OTHER_KEYS, *RULE_KEYS["person"]))
+            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     return Settings(encodings)
 
 

@@ -1,0 +1,92 @@
+"""Whole files of rules: an administrator's, a person's, a project's; and all of them in force."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from filepact.config.problems import Problem, Problems, refuse
+from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
+from filepact.config.settings import OTHER_KEYS, read_others
+from filepact.errors import InvalidParamsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["find_problems", "read_project", "read_source"]
+
+_WHERE = re.compile(r"at line (\d+)")
+
+
+def read_source(text: str, source: Source) -> Rules:
+    """The rules of one file.
+
+    Raises:
+        InvalidParamsError: Anything is wrong with it.
+    """
+    rules, problems = _read(text, source)
+    refuse(problems)
+    return rules
+
+
+def read_project(text: str, root: str, name: str) -> Rules:
+    """The rules of a project's own file, which count below its root and only narrow.
+
+    Args:
+        text: What the file holds.
+        root: The absolute folder that it stands in.
+        name: How the file is called in messages.
+
+    Raises:
+        InvalidParamsError: Anything is wrong with it.
+    """
+    return read_source(text, Source("project", name, root))
+
+
+def find_problems(text: str, source: Source) -> tuple[Problem, ...]:
+    """All that is wrong with one file, by line."""
+    _rules, problems = _read(text, source)
+    return tuple(sorted(problems, key=lambda problem: problem.line))
+
+
+def _read(text: str, source: Source) -> tuple[Rules, list[Problem]]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _WHERE.search(str(error))
+        line = int(found[1]) if found else 1 + text.count("\n")
+        return Rules(), [Problem(source.name, line, "", f"is not TOML: {error}")]
+    problems = Problems(text, source.name)
+    _check_keys(tables, source, problems)
+    rules = read_rules(tables, source, problems)
+    if source.layer == "person":
+        problems.found += _other_problems(text, tables, source.name)
+    return rules, problems.found
+
+
+def _check_keys(tables: Iterable[str], source: Source, problems: Problems) -> None:
+    known = RULE_KEYS[source.layer]
+    others = OTHER_KEYS if source.layer == "person" else ()
+    for key in tables:
+        if key in known or key in others:
+            continue
+        said = f"is not known here; known are {', '.join((*known, *others))}"
+        if source.layer == "project" and (key in OTHER_KEYS or key in RULE_KEYS["administrator"]):
+            said = (
+                f"has no place in a project's file, which can only narrow with {', '.join(known)}"
+            )
+        elif key in RULE_KEYS["administrator"]:
+            said = "has a place only in the administrator's file"
+        problems.add((key,), said)
+
+
+def _other_problems(text: str, tables: dict[str, Any], name: str) -> list[Problem]:
+    """What is wrong with settings that are no rules; of those the first is told."""
+    try:
+        read_others({key: tables[key] for key in OTHER_KEYS if key in tables}, text, name)
+    except InvalidParamsError as error:
+        line, key = int(str(error.details["line"])), str(error.details["key"])
+        said = error.message.removeprefix(f"{name}, line {line}, {key}: ")
+        return [Problem(name, line, key, said)]
+    return []

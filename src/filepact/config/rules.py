@@ -1,0 +1,342 @@
+"""Rules of people: from the tables of a settings file to values, with everything that is wrong.
+
+A person's file and an administrator's say what they like; a project's may only narrow, so it holds
+neither ``allow`` nor anything that sets a built-in rule aside.  A rule that cannot be understood,
+or that could never decide, is a problem and not left out: who wrote it relies on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from filepact.config.fields import Fields
+from filepact.config.patterns import NOWHERE, Folders, grouped, named_path
+from filepact.domain.lint import Expectation, idle_lifts, unmet, useless
+from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Policy, Rule, Verdict
+from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.signs import SIGN_RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.config.lines import Key
+    from filepact.config.problems import Problems
+
+__all__ = [
+    "BUILT_IN",
+    "NEVER_LIFTED",
+    "RULE_KEYS",
+    "Rules",
+    "Source",
+    "check_together",
+    "read_rules",
+]
+
+BUILT_IN: Final = (*BUILT_IN_RULES, *SIGN_RULES)
+"""The rules that are in force everywhere."""
+
+NEVER_LIFTED: Final = frozenset({"own files", "temporary files of filepact"})
+"""Built-in rules that hold the guard itself together."""
+
+RULE_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
+    "administrator": ("deny", "ask", "allow", "default", "expect", "keep"),
+    "person": ("deny", "ask", "allow", "default", "expect"),
+    "project": ("deny", "ask", "default", "expect"),
+}
+"""The keys about rules that a file of each layer may hold."""
+
+_VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+_GROUPS: Final[dict[str, frozenset[Action]]] = {
+    **{action: frozenset({action}) for action in get_args(Action)},
+    "change": WRITES,
+}
+_FIELDS: Final = ("paths", "actions", "agents", "why", "name", "lifts")
+_EXPECTED_FIELDS: Final = ("paths", "action", "agent", "verdict", "rule")
+_MOST_RULES = 500
+_OWNERS: Final[dict[Layer, str]] = {
+    "administrator": "the administrator's settings say so",
+    "person": "the person's settings say so",
+    "project": "the project's settings say so",
+}
+# A folder that no rule names, for expectations about "a root" whichever it is.
+_SOME_ROOT = "/\ue000"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one or several settings files say.
+
+    Attributes:
+        rules: The rules, in the order of the file.
+        fallbacks: What is said where no rule covers.
+        expectations: What the files expect of them.
+        keep: Built-in rules that no file may set aside, each with the file that says so.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    fallbacks: tuple[Rule, ...] = ()
+    expectations: tuple[Expectation, ...] = ()
+    keep: tuple[tuple[str, str], ...] = ()
+
+    def __add__(self, other: Rules) -> Rules:
+        return Rules(
+            self.rules + other.rules,
+            self.fallbacks + other.fallbacks,
+            self.expectations + other.expectations,
+            self.keep + other.keep,
+        )
+
+    @property
+    def policy(self) -> Policy:
+        """These and the built-in rules, in force."""
+        return Policy((*self.rules, *BUILT_IN), self.fallbacks)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Whose file it is.
+
+    Attributes:
+        layer: Who wrote it.
+        name: How the file is called in messages; its last part names rules without a name.
+        root: The folder that a project's file stands in.
+        folders: What absolute patterns start at.
+        above: What goes before: for a person's file the administrator's rules.
+    """
+
+    layer: Layer
+    name: str
+    root: str | None = None
+    folders: Folders = NOWHERE
+    above: Rules = Rules()
+
+
+def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) -> Rules:
+    """Read the keys about rules; what is wrong is added to the problems.
+
+    Args:
+        tables: All of a file, as the TOML reader gives it; other keys are left to others.
+        source: Whose it is.
+        problems: Of that file.
+    """
+    reading = _Reading(source, problems)
+    known = {key: value for key, value in tables.items() if key in RULE_KEYS[source.layer]}
+    keep = reading.keep(known["keep"]) if "keep" in known else ()
+    above = replace(source.above, keep=source.above.keep + keep)
+    rules: list[Rule] = []
+    for verdict in _VERDICTS:
+        rules += reading.rules(verdict, known.get(verdict, []), dict(above.keep))
+    found = Rules(
+        tuple(sorted(rules, key=lambda rule: rule.line)),
+        reading.fallbacks(known.get("default", {})),
+        reading.expectations(known.get("expect", [])),
+        keep,
+    )
+    if not problems.found:
+        reading.check_use(found)
+    return found
+
+
+def check_together(rules: Rules, source: Source) -> list[tuple[Expectation, str]]:
+    """The expectations of a file that are not met, together with what goes before it."""
+    policy = (source.above + rules).policy
+    return [
+        (expectation, said)
+        for expectation in rules.expectations
+        for said in unmet(expectation, policy, source.root or _SOME_ROOT)
+    ]
+
+
+class _Reading:
+    """One file on its way to rules."""
+
+    def __init__(self, source: Source, problems: Problems) -> None:
+        self._source = source
+        self._problems = problems
+        self._fields = Fields(problems)
+        self._parts: dict[Key, list[Rule]] = {}
+        self._built_in = {rule.name for rule in BUILT_IN}
+
+    # -- rules ----------------------------------------------------------------------------
+
+    def rules(self, verdict: Verdict, tables: object, kept: Mapping[str, str]) -> list[Rule]:
+        found: list[Rule] = []
+        for number, table in enumerate(self._tables(verdict, tables)):
+            key = (verdict, number)
+            self._fields.known(key, table, _FIELDS)
+            paths = self._fields.texts(key, table, "paths", needed=True)
+            groups = grouped(paths, (*key, "paths"), self._source.folders, self._problems)
+            if self._source.layer == "project" and any(base for base, _patterns in groups):
+                # Such a rule could say nothing about any other folder anyway.
+                self._problems.add(
+                    (*key, "paths"),
+                    "a project's rules count from its own folder; leave out ~ and //",
+                )
+            line = self._problems.line(key)
+            rule = Rule(
+                name=self._name(key, table, line),
+                verdict=verdict,
+                paths=(),
+                why=self._fields.text(key, table, "why", _OWNERS[self._source.layer]),
+                actions=self._actions(key, table),
+                agents=self._fields.texts(key, table, "agents", default=("*",)),
+                lifts=self._lifts(key, table, kept),
+                layer=self._source.layer,
+                file=self._source.name,
+                line=line,
+            )
+            self._parts[key] = [
+                replace(rule, paths=patterns, root=base or self._source.root)
+                for base, patterns in groups
+            ]
+            found += self._parts[key]
+        return found
+
+    def _tables(self, name: str, tables: object) -> list[dict[str, Any]]:
+        if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
+            self._problems.add((name,), f"has to be tables that begin with [[{name}]]")
+            return []
+        if len(tables) > _MOST_RULES:
+            self._problems.add((name,), f"are more than {_MOST_RULES} tables")
+            return []
+        return tables
+
+    def _name(self, key: Key, table: Mapping[str, Any], line: int) -> str:
+        default = f"{self._source.name.rpartition('/')[2]}:{line}"
+        name = self._fields.text(key, table, "name", default, most=60)
+        if name in self._built_in or name == "default":
+            self._problems.add((*key, "name"), f"{name!r} is the name of a built-in rule")
+        return name
+
+    def _actions(self, key: Key, table: Mapping[str, Any]) -> frozenset[Action]:
+        chosen: frozenset[Action] = frozenset()
+        words = self._fields.texts(key, table, "actions", default=tuple(sorted(ACTIONS)))
+        for number, word in enumerate(words):
+            chosen |= self._action((*key, "actions", number), word)
+        return chosen
+
+    def _action(self, key: Key, word: str) -> frozenset[Action]:
+        if word not in _GROUPS:
+            self._problems.add(key, f"{word!r} is no action; there are {', '.join(_GROUPS)}")
+        return _GROUPS.get(word, frozenset())
+
+    def _lifts(self, key: Key, table: Mapping[str, Any], kept: Mapping[str, str]) -> frozenset[str]:
+        if "lifts" not in table:
+            return frozenset()
+        if key[0] != "allow":
+            self._problems.add((*key, "lifts"), "only [[allow]] can set built-in rules aside")
+            return frozenset()
+        names = self._fields.texts(key, table, "lifts")
+        for number, name in enumerate(names):
+            here = (*key, "lifts", number)
+            if self._is_built_in(here, name) and name in kept:
+                self._problems.add(here, f"{name!r} may not be set aside, says {kept[name]}")
+        return frozenset(names)
+
+    def _is_built_in(self, key: Key, name: str) -> bool:
+        """Whether a name is that of a built-in rule that can be set aside at all."""
+        if name in NEVER_LIFTED:
+            self._problems.add(key, f"{name!r} can be set aside by nobody")
+        elif name not in self._built_in:
+            known = ", ".join(sorted(self._built_in - NEVER_LIFTED))
+            self._problems.add(key, f"there is no built-in rule {name!r}; there are: {known}")
+        else:
+            return True
+        return False
+
+    # -- the rest -------------------------------------------------------------------------
+
+    def keep(self, names: object) -> tuple[tuple[str, str], ...]:
+        chosen = self._fields.texts((), {"keep": names}, "keep")
+        for number, name in enumerate(chosen):
+            self._is_built_in(("keep", number), name)
+        return tuple((name, self._source.name) for name in chosen)
+
+    def fallbacks(self, table: object) -> tuple[Rule, ...]:
+        if not isinstance(table, dict):
+            self._problems.add(
+                ("default",), 'has to be a table, such as [default] with write = "ask"'
+            )
+            return ()
+        chosen: dict[Action, Rule] = {}
+        # A word for one action goes before the word for several.
+        for word in sorted(table, key=lambda each: each != "change"):
+            key = ("default", word)
+            actions = self._action(key, word)
+            verdict = self._verdict(key, table[word])
+            if verdict is None:
+                continue
+            if verdict == "allow" and self._source.layer == "project":
+                self._problems.add(key, 'a project can only narrow: "ask" or "deny"')
+                continue
+            rule = Rule(
+                "default",
+                verdict,
+                ("**",),
+                f"where no rule covers, {_OWNERS[self._source.layer]}",
+                root=self._source.root,
+                layer=self._source.layer,
+                file=self._source.name,
+                line=self._problems.line(key),
+            )
+            chosen |= {each: replace(rule, actions=frozenset({each})) for each in actions}
+        return tuple(chosen[action] for action in sorted(chosen))
+
+    def expectations(self, tables: object) -> tuple[Expectation, ...]:
+        found: list[Expectation] = []
+        for number, table in enumerate(self._tables("expect", tables)):
+            key = ("expect", number)
+            self._fields.known(key, table, _EXPECTED_FIELDS)
+            paths = self._fields.texts(key, table, "paths", needed=True)
+            action = self._fields.text(key, table, "action", needed=True)
+            verdict = self._verdict((*key, "verdict"), table.get("verdict"))
+            actions = self._action((*key, "action"), action) if action else frozenset()
+            if verdict is None:
+                continue
+            found.append(
+                Expectation(
+                    tuple(
+                        named_path(path, (*key, "paths", at), self._source.folders, self._problems)
+                        for at, path in enumerate(paths)
+                    ),
+                    tuple(sorted(actions)),
+                    verdict,
+                    self._fields.text(key, table, "agent"),
+                    self._fields.text(key, table, "rule"),
+                    self._source.name,
+                    self._problems.line(key),
+                )
+            )
+        return tuple(found)
+
+    def _verdict(self, key: Key, value: object) -> Verdict | None:
+        for verdict in _VERDICTS:
+            if value == verdict:
+                return verdict
+        self._problems.add(key, 'has to be "allow", "ask" or "deny"')
+        return None
+
+    # -- use ------------------------------------------------------------------------------
+
+    def check_use(self, found: Rules) -> None:
+        """Take down rules that never make a difference and expectations that are not met."""
+        source = self._source
+        # A project's file is the same for everybody, so what others set aside does not count.
+        standing = () if source.layer == "project" else BUILT_IN
+        strict = frozenset(
+            action
+            for rule in (*source.above.fallbacks, *found.fallbacks)
+            for action in rule.actions
+        )
+        idle = dict(useless(found.rules, standing, strict=strict))
+        for key, parts in self._parts.items():
+            if all(rule in idle for rule in parts):
+                self._problems.add((*key, "paths"), idle[parts[0]])
+            about = [dict(idle_lifts(rule, BUILT_IN)) for rule in parts]
+            for name in sorted(parts[0].lifts):
+                if all(name in each for each in about):
+                    self._problems.add((*key, "lifts"), about[0][name])
+        for expectation, said in check_together(found, source):
+            key = ("expect", found.expectations.index(expectation))
+            self._problems.add(key, f"is not met: {said}")
