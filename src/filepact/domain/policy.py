@@ -141,6 +141,7 @@ class Policy:
         self.fallbacks = tuple(fallbacks)
         self._main = _Table(self.rules)
         self._rest = _Table(self.fallbacks)
+        self._suspicious: dict[Action, Callable[[str], bool]] = {}
 
     def decide(self, request: Request) -> Decision:
         """The decision, with the rule that made it."""
@@ -160,6 +161,9 @@ class Policy:
         Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond;
         only for the others the rules have to be asked.
         """
+        known = self._suspicious.get(action)
+        if known is not None:
+            return known
         strict = [
             rule
             for rule in (*self.rules, *self.fallbacks)
@@ -172,6 +176,7 @@ class Policy:
             name = part.lower() if is_plain(part) else key(part)
             return suspects(name) or is_short(name)
 
+        self._suspicious[action] = suspicious
         return suspicious
 
 

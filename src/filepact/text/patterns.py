@@ -49,13 +49,24 @@ class _Pattern:
         number: The list.
         order: Its place in the list.
         negated: Whether it takes back.
-        path: The expression for the whole path; None when the name alone decides.
+        parts: Those of the pattern.
+        plain: Whether those above the name are plain, but for a first ``**``.
     """
 
     number: int
     order: int
     negated: bool
-    path: str | None
+    parts: tuple[str, ...]
+    plain: bool
+
+    def covers(self, parts: Sequence[str]) -> bool:
+        """Whether a path fits whose last part does."""
+        if not self.plain:
+            return _expression("/".join(self.parts)).fullmatch("/".join(parts)) is not None
+        loose = self.parts[0] == "**"
+        wanted = self.parts[loose:-1]
+        start = len(parts) - 1 - len(wanted)
+        return (start >= 0 if loose else start == 0) and tuple(parts[start:-1]) == wanted
 
 
 class PatternSet:
@@ -91,13 +102,14 @@ class PatternSet:
             if not negated:
                 self._everything |= {number}
             return
-        *above, name = parts
-        on_name = above == ["**"]
-        path = None if on_name else translate("/".join(parts))
-        found = _Pattern(number, order, negated, path)
-        plain = _plain(name)
-        if plain is not None:
-            self._literal.setdefault(plain, []).append(found)
+        name = parts[-1]
+        plain = all(_plain(part) is not None for part in parts[parts[0] == "**" : -1])
+        if not plain:
+            translate("/".join(parts))  # Compiled when it is needed; what is wrong is said now.
+        found = _Pattern(number, order, negated, parts, plain)
+        whole = _plain(name)
+        if whole is not None:
+            self._literal.setdefault(whole, []).append(found)
         elif name[0] == "*" and (ending := _plain(name[1:])):
             self._ends.setdefault(ending, []).append(found)
         elif name[-1] == "*" and (start := _plain(name[:-1])):
@@ -163,20 +175,16 @@ class PatternSet:
 def _deciding(found: tuple[_Pattern, ...], parts: Sequence[str]) -> frozenset[int]:
     """Of patterns that fit the last name, sorted by list: the lists whose last one covers."""
     verdicts: dict[int, bool] = {}
-    path = ""
     for pattern in found:
-        if pattern.path is not None:
-            path = path or "/".join(parts)
-            if not _compiled(pattern.path).fullmatch(path):
-                continue
-        verdicts[pattern.number] = not pattern.negated
+        if pattern.covers(parts):
+            verdicts[pattern.number] = not pattern.negated
     return frozenset(number for number, covers in verdicts.items() if covers)
 
 
 @lru_cache(maxsize=4_096)
-def _compiled(source: str) -> re.Pattern[str]:
+def _expression(pattern: str) -> re.Pattern[str]:
     """Compiled when a name is met for the first time that needs it, for few ever are."""
-    return re.compile(source, re.DOTALL)
+    return re.compile(translate(pattern), re.DOTALL)
 
 
 def _plain(name: str) -> str | None:
