@@ -79,9 +79,19 @@ def test_a_line_that_also_stands_elsewhere_does_not_hinder(other: str) -> None:
 
 
 def test_lines_that_repeat_too_often_to_tell_are_refused() -> None:
-    text = "only here\n" + "}\n" * 30_000
+    text = "}\n" * 15_000 + "only here\n" + "}\n" * 15_000
     with pytest.raises(AmbiguousMatchError):
-        place(text, " only here\n" + "}\n" * 10, "now here\n")
+        place(text, "}\n" * 5 + " only here\n" + "}\n" * 5, "now here\n")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_long_block_has_its_twin_too(end: str) -> None:
+    lines = [f"    value_{number} = make({number})" for number in range(40)]
+    there = text_of([*lines[:20], "    value = None", *lines[21:]])
+    twin = text_of([line[2:] for line in lines])
+    text = ("def one():\n" + there + "def two():\n" + twin).replace("\n", end)
+    with pytest.raises(AmbiguousMatchError):
+        place(text, text_of(lines), text_of(lines[1:]))
 
 
 def _deeper(lines: list[str], _chance: random.Random) -> list[str]:

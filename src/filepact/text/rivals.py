@@ -15,17 +15,22 @@ from typing import TYPE_CHECKING
 from filepact.text.ladder import body_of
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
     from filepact.text.alike import Alike
 
 __all__ = ["rival_of"]
 
 _MOST_PAIRS = 200_000
+_FEW = 30
 
 
 def rival_of(text: str, place: Alike, sent: list[str], separator: str) -> int | None:
     """The line of another place that the lines may have been sent for.
 
-    It is one where the first and the last line stand exactly as they were sent, as X
+    Of the lines that were sent, as they were sent, there stand at such a place either the first
+    and the last, as far apart or with more than half of them in between; or at least half, in
+    their distances, and more than at the place that was found.
 
     Args:
         text: The file's text.
@@ -44,32 +49,99 @@ def rival_of(text: str, place: Alike, sent: list[str], separator: str) -> int | 
     inked = sum(map(len, wanted.values()))
     if inked < 2:
         return None
-    standing = _elsewhere(text, place, wanted, separator)
+    least = max(_kept(text, place, sent) + 1, (inked + 1) // 2, 2)
+    standing = _elsewhere(text, place, wanted, separator, least)
     if not standing:
         return None
     if sum(len(wanted[line]) for _, line in standing) > _MOST_PAIRS:
         return standing[0][0] + 1
     found = _between_edges(standing, wanted)
     if found is None:
-        found = _by_distance(
-            standing, wanted, max(_kept(text, place, sent) + 1, (inked + 1) // 2, 2)
-        )
+        found = _by_distance(standing, wanted, least)
     return None if found is None else found + 1
 
 
 def _elsewhere(
-    text: str, place: Alike, wanted: dict[str, list[int]], separator: str
+    text: str, place: Alike, wanted: dict[str, list[int]], separator: str, least: int
 ) -> list[tuple[int, str]]:
-    """The 0-based numbers of lines outside the place that stand as they were sent."""
-    first = text.count(separator, 0, place.start)
-    after = text.count(separator, 0, place.after) + (place.after == len(text))
-    if separator == "\n" and "\r" in text:
-        text = text.replace("\r\n", "\n")
-    return [
-        (number, line)
-        for number, line in enumerate(text.split(separator))
-        if line in wanted and not first <= number < after
-    ]
+    """The 0-based numbers of lines outside the place that stand as they were sent, in order.
+
+    None are told where too few stand there to make a rival.
+    """
+    if len(wanted) <= _FEW:
+        found = _starts_by_search(text, place, wanted, separator, least)
+    else:
+        found = _starts_by_lines(text, place, wanted, separator)
+    standing: list[tuple[int, str]] = []
+    number = past = 0
+    for at, line in found:
+        number += text.count(separator, past, at)
+        past = at
+        standing.append((number, line))
+    return standing
+
+
+def _starts_by_search(
+    text: str, place: Alike, wanted: dict[str, list[int]], separator: str, least: int
+) -> list[tuple[int, str]]:
+    """Where the lines stand outside the place; each line costs a search, so few are made."""
+    first, last = _edges(wanted)
+    found: list[tuple[int, str]] = []
+    edges = {first, last}
+    missing = 0
+    spare = sum(map(len, wanted.values())) - least
+    for line in dict.fromkeys((first, last, *wanted)):
+        places = list(_places(text, place, line, separator))
+        found += [(at, line) for at in places]
+        if not places:
+            edges.discard(line)
+            missing += len(wanted[line])
+            if missing > spare and not {first, last} <= edges:
+                return []
+    return sorted(found)
+
+
+def _places(text: str, place: Alike, line: str, separator: str) -> Iterator[int]:
+    """Every offset outside the place at which a line stands."""
+    size = len(line)
+    if place.start > 0 and text.startswith(line) and _ends_at(text, size, separator):
+        yield 0
+    needle = separator + line
+    at = text.find(needle)
+    while at != -1:
+        inside = place.start <= at + 1 < place.after
+        if not inside and _ends_at(text, at + 1 + size, separator):
+            yield at + 1
+        at = text.find(needle, at + 1)
+
+
+def _starts_by_lines(
+    text: str, place: Alike, wanted: Container[str], separator: str
+) -> list[tuple[int, str]]:
+    """The same for many lines: every line of the text costs a little."""
+    found: list[tuple[int, str]] = []
+    at = 0
+    for line in text.split(separator):
+        bare = line.removesuffix("\r") if separator == "\n" else line
+        if bare in wanted and not place.start <= at < place.after:
+            found.append((at, bare))
+        at += len(line) + 1
+    return found
+
+
+def _ends_at(text: str, offset: int, separator: str) -> bool:
+    """Whether a line ends at an offset."""
+    return (
+        offset == len(text)
+        or text.startswith(separator, offset)
+        or (separator == "\n" and text.startswith("\r\n", offset))
+    )
+
+
+def _edges(wanted: dict[str, list[int]]) -> tuple[str, str]:
+    """The first and the last of the lines."""
+    first = min(wanted, key=lambda line: wanted[line][0])
+    return first, max(wanted, key=lambda line: wanted[line][-1])
 
 
 def _between_edges(standing: list[tuple[int, str]], wanted: dict[str, list[int]]) -> int | None:
@@ -77,10 +149,8 @@ def _between_edges(standing: list[tuple[int, str]], wanted: dict[str, list[int]]
 
     In another distance than was sent it takes more than half of all lines, from the one to the other.
     """
-    top = min(indexes[0] for indexes in wanted.values())
-    end = max(indexes[-1] for indexes in wanted.values())
-    first = next(line for line, indexes in wanted.items() if indexes[0] == top)
-    last = next(line for line, indexes in wanted.items() if indexes[-1] == end)
+    first, last = _edges(wanted)
+    top, end = wanted[first][0], wanted[last][-1]
     inked = sum(map(len, wanted.values()))
     lasts = [at for at, (_, line) in enumerate(standing) if line == last]
     for at, (number, line) in enumerate(standing):
