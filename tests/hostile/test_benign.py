@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .benign import (
+from tests.hostile.benign import (
     CONTROL,
     ENOUGH,
     MANIFESTS,

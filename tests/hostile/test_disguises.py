@@ -6,8 +6,7 @@ import pytest
 
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
-
-from .disguises import (
+from tests.hostile.disguises import (
     SHORT_NAMES,
     SPELLINGS,
     example,

@@ -210,6 +210,7 @@ MANIFESTS: Final[tuple[str, ...]] = (
     # containers, deployments, infrastructure
     "dockerfile",
     "dockerfile.*",
+    "!dockerfile.md",
     "*.dockerfile",
     "containerfile",
     "docker-compose.*",

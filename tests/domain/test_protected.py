@@ -1,0 +1,197 @@
+"""Which names the built-in rules protect, and that they are written as names are compared."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+
+from filepact.domain.names import key
+from filepact.domain.policy import ACTIONS, Action, Policy, Request, Verdict, decide
+from filepact.domain.protected import BUILT_IN_RULES
+from filepact.text.wildcard import literal_length
+from tests.domain.protected_page import GROUPS, PAGE, written
+
+POLICY = Policy(BUILT_IN_RULES)
+
+
+def verdict(path: str, action: Action) -> Verdict:
+    return decide(Request("/work", path, action), POLICY).verdict
+
+
+KEY_STORES = """
+.ssh .ssh/config .ssh/authorized_keys id_rsa keys/id_ed25519 id_ecdsa_sk id_rsa.old id_rsa_work
+deploy_rsa github_ed25519 putty.ppk .gnupg/secring.gpg server.key tls/private.pem key.p12 a.pfx
+app.jks release.keystore upload.jceks AuthKey_ABC.p8 krb5.keytab etc/ssh/ssh_host_rsa_key
+vault.kdbx old.kdb login.keychain-db .password-store/a.gpg wallet.dat .bitcoin/wallet
+key4.db logins.json Cookies cookies.sqlite cookies.txt Default/Network/Cookies
+.aws/credentials .aws/config .azure/msal.json .config/gcloud/x.db credentials.json
+application_default_credentials.json service-account.json my-service_account-prod.json
+gcp-key.json gcp-prod-key.json app-firebase-adminsdk-x1.json client_secret_123.json
+.vault-token .gem/credentials .cargo/credentials.toml .config/gh/hosts.yml .config/rclone/a
+.terraform.d/credentials.tfrc.json kaggle.json .databrickscfg .cache/huggingface/token
+.codex/auth.json .claude/.credentials.json .claude.json .gemini/oauth_creds.json
+.pi/agent/auth.json .local/share/opencode/auth.json .aider/oauth-keys.env
+.bash_history .zsh_history .python_history .psql_history .node_repl_history .irb-history
+fish_history ConsoleHost_history.txt .pgpass .git-credentials .htpasswd .authinfo
+.config/git/credentials .mylogin.cnf .smbcredentials passwords.txt image/etc/shadow
+"""
+
+PROJECT_SECRETS = """
+.env app/.env .env.local .env.production .env.prod.local .env-prod .env~ .env.bak .env.vault
+production.env docker/web.env .envrc .flaskenv .dev.vars .envs/.local/.django
+secrets.yaml secrets.yml secrets.json secrets.toml secrets.prod.yaml .secrets .secrets.toml
+.streamlit/secrets.toml k8s/secret.yaml terraform.tfvars prod.auto.tfvars.json
+terraform.tfstate terraform.tfstate.backup terraform.tfstate.1712.backup plan.tfplan
+wp-config.php wp-config.php.bak LocalSettings.php database.yml config/database.yml
+local.settings.json appsettings.Production.json config/credentials.yml.enc .npmrc .pypirc
+.netrc _netrc .my.cnf .boto .s3cfg .kube/config kubeconfig.yaml .docker/config.json auth.json
+.m2/settings.xml .gradle/gradle.properties .nuget/NuGet.Config .terraformrc office.ovpn pc.rdp
+sftp-config.json .vscode/sftp.json wg0.conf
+"""
+
+VERSION_CONTROL = """
+.git .git/hooks/pre-commit .git/config .git/objects/00/x .git/modules/a/config sub/.git
+.hg/hgrc .svn/entries .bzr/README .jj/repo/store .sl/config _darcs/prefs
+"""
+
+CONTROL = """
+.vscode/settings.json .vscode .vscode/tasks.json app.code-workspace .idea/workspace.xml x.iml
+.zed/tasks.json .devcontainer/devcontainer.json .dir-locals.el .exrc .nvim.lua
+.cursor/mcp.json .cursor/hooks.json .cursorrules sub/.cursorignore .claude/hooks/x.sh
+.claude/settings.json CLAUDE.md CLAUDE.local.md AGENTS.md agents.md AGENTS.override.md
+.mcp.json mcp.json .codex/config.toml .agents/skills/x/SKILL.md skills/y/SKILL.md .gemini/GEMINI.md
+GEMINI.md QWEN.md CRUSH.md SOUL.md .github/copilot-instructions.md .github/instructions/a.md
+.github/prompts/x.prompt.md .github/agents/x.md .roo/mcp.json .roomodes .clinerules
+.clinerules/a.md .continue/config.yaml opencode.json opencode.jsonc .kiro/steering/a.md
+.windsurfrules .windsurf/rules/a.md .junie/mcp/mcp.json .aider.conf.yml .augment/rules
+.goosehints .kilocode/mcp.json .trae/rules .qoder/x .warp/x .aiignore .geminiignore .rooignore
+.github/workflows/ci.yml .gitlab-ci.yml .circleci/config.yml Jenkinsfile azure-pipelines.yml
+.travis.yml bitbucket-pipelines.yml .drone.yml .woodpecker.yml .woodpecker/a.yml
+.husky/pre-commit .pre-commit-config.yaml lefthook.yml .gitattributes .gitmodules .gitconfig
+.githooks/pre-push hooks/post-checkout mise.toml .mise.toml .tool-versions .bashrc .zshrc
+.profile .bash_profile .zshenv profile.ps1 Microsoft.PowerShell_profile.ps1 .gdbinit .psqlrc
+evil.pth python311._pth sitecustomize.py usercustomize.py conftest.py tests/conftest.py
+.cargo/config.toml build.rs rust-toolchain.toml .yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs
+node_modules/.bin/tsc .venv/bin/python pip.conf crontab etc/cron.d/x a.service b.desktop
+Library/LaunchAgents/x.plist .config/autostart/x .htaccess autorun.inf link.lnk
+"""
+
+MANIFESTS = """
+package.json package-lock.json yarn.lock pnpm-lock.yaml npm-shrinkwrap.json setup.py setup.cfg
+pyproject.toml uv.lock requirements.txt requirements-dev.txt requirements/test.txt tox.ini
+noxfile.py Cargo.toml Cargo.lock go.mod go.sum Makefile src/rules.mk CMakeLists.txt build.gradle
+app/build.gradle.kts gradle.properties gradlew pom.xml App.csproj Directory.Build.props x.targets
+web.config server.xml nuget.config Dockerfile api.Dockerfile docker-compose.yml
+docker-compose.override.yml compose.yaml Gemfile Rakefile x.gemspec composer.json mix.exs
+.editorconfig ruby_lsp.gemspec flake.lock .eslintrc.js eslint.config.mjs deno.json binding.gyp
+"""
+
+FREE = """
+.env.example .env.sample .env.template .env.dist .env.schema .env.local.example .env-example
+example.env app.example.env env.py environment.py .envoy.yaml .environment
+id_rsa.pub .config/known_hosts_test.go server.pub public.pem server-public.pem cacert.pem
+certifi/cacert.pem ca-bundle.pem etc/ssl/certs/Root.pem server.crt
+monkey.py keyboard.ts tokenizer.json token.go tokens.json password_reset.html passwords.py
+credentials_test.go credentials.py src/credentials/index.ts secrets.py secrets_test.py
+docs/secrets.md secretary.txt .secrets.baseline chart/templates/secret.yaml settings.py
+appsettings.json wp-config-sample.php lib/cookies/index.js kubeconfig.go cmd/kubeconfig/x.go
+history.py history.txt docker/config.json kube/config aws/credentials.ts
+README.md .gitignore .gitkeep .dockerignore .npmignore .prettierignore .gitted
+.github/ISSUE_TEMPLATE/bug.md .github/FUNDING.yml .github/pull_request_template.md
+agents.py claude.py mcp.py mcp.go skill.py cursor.ts vscode/settings.json idea/a.xml
+settings.json config.toml hooks/useThing.ts hooks/index.js service.py desktop.py
+legal/java.desktop/LICENSE main.rs rebuild.rs src/setup.ts test_conftest.py packages.json
+compose.py makefile.py docs/dockerfile.md requirements.md project.py locksmith.txt lock.py
+LETTER~1.DOT notes~1 paper~2.txt
+"""
+
+
+def by_word(text: str) -> list[str]:
+    return text.split()
+
+
+@pytest.mark.parametrize("path", by_word(KEY_STORES))
+def test_key_stores_are_neither_read_nor_changed(path: str) -> None:
+    assert {verdict(path, action) for action in ACTIONS - {"list"}} == {"deny"}
+
+
+@pytest.mark.parametrize("path", by_word(PROJECT_SECRETS))
+def test_project_secrets_are_written_only_by_a_person_s_word(path: str) -> None:
+    assert verdict(path, "read") == verdict(path, "delete") == "deny"
+    assert verdict(path, "write") == verdict(path, "create") == "ask"
+
+
+@pytest.mark.parametrize("path", by_word(VERSION_CONTROL))
+def test_version_control_is_not_changed(path: str) -> None:
+    assert {verdict(path, action) for action in ("write", "create", "delete")} == {"deny"}
+    assert verdict(path, "read") != "deny"
+
+
+@pytest.mark.parametrize("path", by_word(CONTROL + MANIFESTS))
+def test_what_runs_or_steers_is_changed_only_by_a_person_s_word(path: str) -> None:
+    assert {verdict(path, action) for action in ("write", "create", "delete")} <= {"ask", "deny"}
+    assert verdict(path, "write") == verdict(path, "create") == "ask"
+    assert verdict(path, "read") == "allow"
+
+
+@pytest.mark.parametrize("path", by_word(FREE))
+def test_other_names_are_free(path: str) -> None:
+    assert {verdict(path, action) for action in ACTIONS} == {"allow"}
+
+
+def test_every_name_may_be_listed() -> None:
+    names = by_word(KEY_STORES + PROJECT_SECRETS + VERSION_CONTROL + CONTROL + MANIFESTS)
+    assert {verdict(path, "list") for path in names} == {"allow"}
+
+
+def test_the_settings_of_version_control_are_read_only_by_a_person_s_word() -> None:
+    asked = [".git/config", "sub/.git/config", ".git/modules/a/b/config", "bare.git/config"]
+    assert {verdict(path, "read") for path in asked} == {"ask"}
+    free = [".git/HEAD", ".git/hooks/pre-commit", ".git/modules/a/HEAD"]
+    assert {verdict(path, "read") for path in free} == {"allow"}
+
+
+@pytest.mark.parametrize("path", [".filepact.toml", ".guardignore", "a/.FILEPACT.toml"])
+def test_what_says_what_agents_may_do_is_changed_by_nobody_but_a_person(path: str) -> None:
+    assert {verdict(path, action) for action in ("write", "create", "delete")} == {"deny"}
+    assert verdict(path, "read") == "allow"
+
+
+def test_temporary_files_are_nobody_s() -> None:
+    assert {verdict("a/.filepact-1f2e3d", action) for action in ACTIONS - {"list"}} == {"deny"}
+
+
+def test_patterns_are_written_as_names_are_compared() -> None:
+    """Otherwise a pattern would never meet a name."""
+    parts = {
+        part
+        for rule in BUILT_IN_RULES
+        for pattern in rule.paths
+        for part in pattern.removeprefix("!").removeprefix("/").split("/")
+    }
+    assert {part for part in parts if part != part.casefold() or not part} == set()
+    plain = {part for part in parts if literal_length(part) == len(part)}
+    assert {part for part in plain if key(part) != part} == set()
+
+
+def test_no_pattern_stands_twice_in_a_rule() -> None:
+    for rule in BUILT_IN_RULES:
+        assert sorted(rule.paths) == sorted(set(rule.paths)), rule.name
+
+
+def test_a_rule_has_a_short_name_and_says_why() -> None:
+    for rule in BUILT_IN_RULES:
+        assert rule.name == rule.name.lower()
+        assert rule.why[0].islower()
+        assert rule.why[-1] != "."
+        assert rule.layer == "built-in"
+
+
+def test_the_page_says_what_the_rules_say() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert written(text) == text, "run python -m tests.domain.protected_page"
+    for rule in BUILT_IN_RULES:
+        assert f"<!-- names: {rule.name} -->" in text
+        if rule.name in GROUPS:
+            assert tuple(chain.from_iterable(GROUPS[rule.name].values())) == rule.paths
