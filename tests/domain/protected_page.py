@@ -13,6 +13,7 @@ from filepact.domain import (
     protected_accounts,
     protected_agents,
     protected_keys,
+    protected_manifests,
     protected_settings,
     protected_startup,
 )
@@ -41,7 +42,7 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "Version control and its hooks": protected_startup.HOOKS,
         "Shells and interactive programs": protected_startup.SHELLS,
         "The machine": protected_startup.SYSTEM,
-        "Interpreters, installers, builds": protected_startup.PACKAGES,
+        "Interpreters, installers, builds": protected_manifests.PACKAGES,
     },
 }
 """The lists that a rule is put together from, in their order, by their titles."""

@@ -103,7 +103,7 @@ agents.py claude.py mcp.py mcp.go skill.py cursor.ts vscode/settings.json idea/a
 settings.json config.toml hooks/useThing.ts hooks/index.js service.py desktop.py
 legal/java.desktop/LICENSE main.rs rebuild.rs src/setup.ts test_conftest.py packages.json
 compose.py makefile.py docs/dockerfile.md requirements.md project.py locksmith.txt lock.py
-LETTER~1.DOT notes~1 paper~2.txt
+id_rsa_test.go LETTER~1.DOT notes~1 paper~2.txt
 """
 
 

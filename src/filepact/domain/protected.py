@@ -13,9 +13,9 @@ from filepact.domain.policy import READS, WRITES, Rule
 from filepact.domain.protected_accounts import AGENT_TOKENS, CLOUDS, PASSWORDS
 from filepact.domain.protected_agents import AGENTS, EDITORS
 from filepact.domain.protected_keys import BROWSERS_AND_MAIL, PASSWORD_STORES, PRIVATE_KEYS
-from filepact.domain.protected_manifests import MANIFESTS
+from filepact.domain.protected_manifests import MANIFESTS, PACKAGES
 from filepact.domain.protected_settings import ENVIRONMENTS, PROJECT_FILES, SPARED
-from filepact.domain.protected_startup import CI, HOOKS, PACKAGES, SHELLS, SYSTEM
+from filepact.domain.protected_startup import CI, HOOKS, SHELLS, SYSTEM
 
 __all__ = ["BUILT_IN_RULES"]
 

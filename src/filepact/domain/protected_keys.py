@@ -94,6 +94,17 @@ PRIVATE_KEYS: Final[tuple[str, ...]] = (
     "!rds-combined-ca-bundle.pem",
     "!roots.pem",
     "!tls-ca-bundle.pem",
+    # tests of code that handles such keys
+    "!*_test.cc",
+    "!*_test.cpp",
+    "!*_test.dart",
+    "!*_test.exs",
+    "!*_test.go",
+    "!*_test.js",
+    "!*_test.py",
+    "!*_test.rb",
+    "!*_test.rs",
+    "!*_test.ts",
 )
 """Keys and certificate stores; public halves and well-known bundles of certificates are spared."""
 

@@ -1,4 +1,4 @@
-"""Names of manifests: they say what is installed, built and run, and how; data only.
+"""Names of manifests, and of what interpreters and builds load unasked; data only.
 
 Every entry is a gitignore pattern in lower case, compared with keyed names.  A word that is also
 an everyday name of a folder stands here with the folder it belongs to.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MANIFESTS"]
+__all__ = ["MANIFESTS", "PACKAGES"]
 
 MANIFESTS: Final[tuple[str, ...]] = (
     # any lock file
@@ -38,6 +38,7 @@ MANIFESTS: Final[tuple[str, ...]] = (
     "bunfig.toml",
     "deno.json",
     "deno.jsonc",
+    "import_map.json",
     "jsr.json",
     "gulpfile.*",
     "gruntfile.*",
@@ -112,6 +113,11 @@ MANIFESTS: Final[tuple[str, ...]] = (
     "sconstruct",
     "sconscript",
     "wscript",
+    "jamfile",
+    "premake5.lua",
+    "xmake.lua",
+    "pants.toml",
+    "makefile.toml",
     "meson.build",
     "meson_options.txt",
     "configure.ac",
@@ -140,10 +146,18 @@ MANIFESTS: Final[tuple[str, ...]] = (
     "*.xcconfig",
     "pubspec.yaml",
     "v.mod",
+    "dub.json",
+    "dub.sdl",
+    "elm.json",
+    "spago.dhall",
+    "spago.yaml",
+    "wally.toml",
+    "cross.toml",
     # Java and its neighbours
     "*.gradle",
     "*.gradle.kts",
     "gradle.properties",
+    "*.versions.toml",
     "gradlew",
     "gradlew.bat",
     "gradle-wrapper.jar",
@@ -188,6 +202,14 @@ MANIFESTS: Final[tuple[str, ...]] = (
     "gemfile",
     "*.gemspec",
     "rakefile",
+    "rakefile.rb",
+    "brewfile",
+    "guardfile",
+    "capfile",
+    "fastfile",
+    "dangerfile",
+    "berksfile",
+    "thorfile",
     "*.rake",
     ".rspec",
     ".rubocop.yml",
@@ -236,6 +258,8 @@ MANIFESTS: Final[tuple[str, ...]] = (
     "procfile",
     "vagrantfile",
     "skaffold.yaml",
+    "helmfile.yaml",
+    "chart.yaml",
     "serverless.yaml",
     "serverless.yml",
     "cdk.json",
@@ -258,3 +282,76 @@ MANIFESTS: Final[tuple[str, ...]] = (
     ".editorconfig",
 )
 """Manifests, lock files and the files of builds."""
+
+PACKAGES: Final[tuple[str, ...]] = (
+    # Python: what the interpreter and its tests load by themselves
+    "*.pth",
+    "*._pth",
+    "*.egg-link",
+    "conftest.py",
+    "sitecustomize.py",
+    "usercustomize.py",
+    "pyvenv.cfg",
+    ".pythonrc",
+    ".pythonrc.py",
+    ".pythonstartup",
+    "ipython_config.py",
+    "ipython_kernel_config.py",
+    "**/.ipython/*/startup",
+    "jupyter_config.py",
+    "jupyter_lab_config.py",
+    "jupyter_notebook_config.py",
+    "jupyter_server_config.py",
+    "jupyter_config.json",
+    "jupyter_lab_config.json",
+    "jupyter_notebook_config.json",
+    "jupyter_server_config.json",
+    "**/.jupyter/custom",
+    "pip.conf",
+    "pip.ini",
+    ".pydistutils.cfg",
+    "pydistutils.cfg",
+    "**/.venv/bin",
+    "**/venv/bin",
+    "**/bin/activate",
+    # JavaScript
+    "**/node_modules/.bin",
+    ".pnp.cjs",
+    ".pnp.js",
+    ".pnp.loader.mjs",
+    ".pnpmfile.cjs",
+    ".pnpmfile.js",
+    ".pnpmfile.mjs",
+    "pnpmfile.js",
+    ".yarn",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".yarnrc.yaml",
+    # Rust, Go, Java, Bazel
+    "build.rs",
+    "**/.cargo/config",
+    "**/.cargo/config.toml",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    ".mvn",
+    ".jvmopts",
+    ".sbtopts",
+    "**/.gradle/init.gradle",
+    "**/.gradle/init.d",
+    "**/.gradle/init.gradle.kts",
+    ".bazelrc",
+    ".bazeliskrc",
+    ".bazelversion",
+    ".buckconfig",
+    ".buckconfig.d",
+    # Ruby, PHP, Nix, others
+    ".bundle",
+    ".gemrc",
+    "**/ruby_lsp/*/addon",
+    "**/ruby_lsp/*/addon.rb",
+    "**/.config/nix",
+    "nix.conf",
+    ".luarocks",
+    ".opamrc",
+)
+"""What interpreters, installers and builds load unasked."""

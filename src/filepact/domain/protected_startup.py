@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["CI", "HOOKS", "PACKAGES", "SHELLS", "SYSTEM"]
+__all__ = ["CI", "HOOKS", "SHELLS", "SYSTEM"]
 
 CI: Final[tuple[str, ...]] = (
     "**/.github/actions",
@@ -224,6 +224,9 @@ SHELLS: Final[tuple[str, ...]] = (
     "**/mise/config.toml",
     ".rtx.toml",
     ".tool-versions",
+    ".direnvrc",
+    "**/direnv/direnvrc",
+    ".sdkmanrc",
     ".asdfrc",
     "devbox.json",
     "devenv.nix",
@@ -320,76 +323,3 @@ SYSTEM: Final[tuple[str, ...]] = (
     ".ansible.cfg",
 )
 """What the machine starts by itself."""
-
-PACKAGES: Final[tuple[str, ...]] = (
-    # Python: what the interpreter and its tests load by themselves
-    "*.pth",
-    "*._pth",
-    "*.egg-link",
-    "conftest.py",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "pyvenv.cfg",
-    ".pythonrc",
-    ".pythonrc.py",
-    ".pythonstartup",
-    "ipython_config.py",
-    "ipython_kernel_config.py",
-    "**/.ipython/*/startup",
-    "jupyter_config.py",
-    "jupyter_lab_config.py",
-    "jupyter_notebook_config.py",
-    "jupyter_server_config.py",
-    "jupyter_config.json",
-    "jupyter_lab_config.json",
-    "jupyter_notebook_config.json",
-    "jupyter_server_config.json",
-    "**/.jupyter/custom",
-    "pip.conf",
-    "pip.ini",
-    ".pydistutils.cfg",
-    "pydistutils.cfg",
-    "**/.venv/bin",
-    "**/venv/bin",
-    "**/bin/activate",
-    # JavaScript
-    "**/node_modules/.bin",
-    ".pnp.cjs",
-    ".pnp.js",
-    ".pnp.loader.mjs",
-    ".pnpmfile.cjs",
-    ".pnpmfile.js",
-    ".pnpmfile.mjs",
-    "pnpmfile.js",
-    ".yarn",
-    ".yarnrc",
-    ".yarnrc.yml",
-    ".yarnrc.yaml",
-    # Rust, Go, Java, Bazel
-    "build.rs",
-    "**/.cargo/config",
-    "**/.cargo/config.toml",
-    "rust-toolchain",
-    "rust-toolchain.toml",
-    ".mvn",
-    ".jvmopts",
-    ".sbtopts",
-    "**/.gradle/init.gradle",
-    "**/.gradle/init.d",
-    "**/.gradle/init.gradle.kts",
-    ".bazelrc",
-    ".bazeliskrc",
-    ".bazelversion",
-    ".buckconfig",
-    ".buckconfig.d",
-    # Ruby, PHP, Nix, others
-    ".bundle",
-    ".gemrc",
-    "**/ruby_lsp/*/addon",
-    "**/ruby_lsp/*/addon.rb",
-    "**/.config/nix",
-    "nix.conf",
-    ".luarocks",
-    ".opamrc",
-)
-"""What interpreters, installers and builds load unasked."""
