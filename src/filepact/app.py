@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from filepact.config.files import read_project
+from filepact.config.rules import Rules
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
@@ -13,6 +15,7 @@ from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.encodings import Encodings
 from filepact.workspace.guard import Guard
+from filepact.workspace.project import PROJECT_FILE, read_project_file
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
 
-__all__ = ["open_toolbox", "open_workspace", "try_wall"]
+__all__ = ["open_toolbox", "open_workspace", "project_files", "try_wall"]
 
 
 def open_toolbox(
@@ -56,6 +59,7 @@ def open_workspace(
     landlock: WallMode = "off",
     buffers: Buffers | None = None,
     home: str | None = None,
+    rules: Rules | None = None,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
@@ -71,9 +75,12 @@ def open_workspace(
             ``required`` or else not at all.
         buffers: Of editors that other workspaces serve too; None makes new ones.
         home: The person's home folder: hard links to the secrets in it are known as such.
+        rules: The person's and the administrator's; the built-in ones and those of each root's
+            own ``.filepact.toml`` count as well.
 
     Raises:
-        InvalidParamsError: No root was named, or the system lacks what is required.
+        InvalidParamsError: No root was named, the system lacks what is required, or a root's own
+            file of rules is wrong.
     """
     if not roots:
         # "No root" must never come to mean "everything".
@@ -97,7 +104,9 @@ def open_workspace(
             from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
 
             raise_wall(landlock, opened, state.path)
-        guard = Guard(opened, given=[str(path) for path in roots])
+        in_force = sum(map(_project_rules, opened), rules or Rules())
+        policy = in_force.about([root.path for root in opened]).policy
+        guard = Guard(opened, given=[str(path) for path in roots], policy=policy)
         return Workspace(
             guard,
             SqliteStore(state.database),
@@ -112,12 +121,30 @@ def open_workspace(
         raise
 
 
+def project_files(roots: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The roots that have a file of rules of their own, each with its text, right or wrong."""
+    found: list[tuple[str, str]] = []
+    for path in roots:
+        with Root.open(path) as root:
+            text = read_project_file(root)
+            if text is not None:
+                found.append((root.path, text))
+    return tuple(dict(found).items())
+
+
 def try_wall(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
     """What Landlock can do here, and whether it really keeps a confined child process inside."""
     from filepact.fs.landlock import abi  # noqa: PLC0415 - only the doctor needs it
     from filepact.fs.wall import try_wall as look  # noqa: PLC0415
 
     return abi(), look(workspace.guard.roots, state_dir)
+
+
+def _project_rules(root: Root) -> Rules:
+    text = read_project_file(root)
+    if text is None:
+        return Rules()
+    return read_project(text, root.path, f"{root.path.rstrip('/')}/{PROJECT_FILE}")
 
 
 def _secrets_in(home: str) -> HomeSecrets:

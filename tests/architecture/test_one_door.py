@@ -79,6 +79,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the present folder and those above it; names only",
         "platformdirs.": "where the person's state folder is",
     },
+    "faces.cli.settings": {
+        "pathlib.": "the settings files of the person and the system, before any root is opened",
+        "platformdirs.": "where they are",
+    },
     "faces.cli.tour": {
         "pathlib.": OWN_FOLDER,
         "shutil.rmtree": OWN_FOLDER,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from typing import TYPE_CHECKING, Any
 
-from filepact.config.problems import Problem, Problems, refuse
+from filepact.config.problems import Problem, Problems, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
 from filepact.config.settings import OTHER_KEYS, read_others
 from filepact.errors import InvalidParamsError
@@ -14,9 +13,7 @@ from filepact.errors import InvalidParamsError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["find_problems", "read_project", "read_source"]
-
-_WHERE = re.compile(r"at line (\d+)")
+__all__ = ["find_problems", "read_expecting", "read_project", "read_source"]
 
 
 def read_source(text: str, source: Source) -> Rules:
@@ -44,6 +41,17 @@ def read_project(text: str, root: str, name: str) -> Rules:
     return read_source(text, Source("project", name, root))
 
 
+def read_expecting(text: str, source: Source) -> Rules:
+    """The rules of one file, whether or not its expectations are met.
+
+    Raises:
+        InvalidParamsError: Anything else is wrong with it.
+    """
+    rules, problems = _read(text, source)
+    refuse([problem for problem in problems if not problem.unmet])
+    return rules
+
+
 def find_problems(text: str, source: Source) -> tuple[Problem, ...]:
     """All that is wrong with one file, by line."""
     _rules, problems = _read(text, source)
@@ -54,9 +62,7 @@ def _read(text: str, source: Source) -> tuple[Rules, list[Problem]]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _WHERE.search(str(error))
-        line = int(found[1]) if found else 1 + text.count("\n")
-        return Rules(), [Problem(source.name, line, "", f"is not TOML: {error}")]
+        return Rules(), [no_toml(text, source.name, error)]
     problems = Problems(text, source.name)
     _check_keys(tables, source, problems)
     rules = read_rules(tables, source, problems)

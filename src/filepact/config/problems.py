@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from filepact.config.lines import Key
 
-__all__ = ["Problem", "Problems", "refuse", "written"]
+__all__ = ["Problem", "Problems", "no_toml", "refuse", "written"]
+
+_WHERE = re.compile(r"at line (\d+)")
 
 _HINT = "Correct the file; `filepact policy lint` lists everything that is wrong in it."
 
@@ -28,12 +30,14 @@ class Problem:
         line: 1-based.
         key: The key, from the outermost table inwards; tables of a list are counted from 1.
         said: What is wrong.
+        unmet: Whether it is only that something else is expected.
     """
 
     file: str
     line: int
     key: str
     said: str
+    unmet: bool = False
 
     def __str__(self) -> str:
         key = f", {self.key}" if self.key else ""
@@ -57,9 +61,9 @@ class Problems:
         """The line on which a key stands."""
         return self._lines.of(key)
 
-    def add(self, key: Key, said: str) -> None:
+    def add(self, key: Key, said: str, *, unmet: bool = False) -> None:
         """Take one down."""
-        self.found.append(Problem(self.name, self.line(key), written(key), said))
+        self.found.append(Problem(self.name, self.line(key), written(key), said, unmet))
 
 
 def refuse(problems: Sequence[Problem]) -> None:
@@ -79,6 +83,13 @@ def refuse(problems: Sequence[Problem]) -> None:
         line=first.line,
         key=first.key,
     )
+
+
+def no_toml(text: str, name: str, error: ValueError) -> Problem:
+    """What the TOML reader says about a text that is none."""
+    found = _WHERE.search(str(error))
+    line = int(found[1]) if found else 1 + text.count("\n")
+    return Problem(name, line, "", f"is not TOML: {error}")
 
 
 def written(key: Key) -> str:

@@ -18,7 +18,7 @@ from filepact.domain.protected import BUILT_IN_RULES
 from filepact.domain.signs import SIGN_RULES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from filepact.config.lines import Key
     from filepact.config.problems import Problems
@@ -87,6 +87,18 @@ class Rules:
             self.keep + other.keep,
         )
 
+    def about(self, roots: Sequence[str]) -> Rules:
+        """These without the rules that can say nothing about any of some folders."""
+
+        def kept(rule: Rule) -> bool:
+            return rule.root is None or any(_related(rule.root, root) for root in roots)
+
+        return replace(
+            self,
+            rules=tuple(filter(kept, self.rules)),
+            fallbacks=tuple(filter(kept, self.fallbacks)),
+        )
+
     @property
     def policy(self) -> Policy:
         """These and the built-in rules, in force."""
@@ -146,6 +158,12 @@ def check_together(rules: Rules, source: Source) -> list[tuple[Expectation, str]
         for expectation in rules.expectations
         for said in unmet(expectation, policy, source.root or _SOME_ROOT)
     ]
+
+
+def _related(one: str, other: str) -> bool:
+    """Whether one of two folders holds the other, letter case aside."""
+    shorter, longer = sorted((f"{each.casefold().rstrip('/')}/" for each in (one, other)), key=len)
+    return longer.startswith(shorter)
 
 
 class _Reading:
@@ -339,4 +357,4 @@ class _Reading:
                     self._problems.add((*key, "lifts"), about[0][name])
         for expectation, said in check_together(found, source):
             key = ("expect", found.expectations.index(expectation))
-            self._problems.add(key, f"is not met: {said}")
+            self._problems.add(key, f"is not met: {said}", unmet=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from filepact.config.places import refusal
-from filepact.config.problems import Problems, refuse
+from filepact.config.problems import Problems, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
-from filepact.errors import InvalidParamsError, SearchFailedError
+from filepact.errors import SearchFailedError
 from filepact.text.charsets import find_charset
 from filepact.text.glob import Glob
 
@@ -51,12 +51,11 @@ def parse_settings(text: str, *, name: str, source: Source | None = None) -> Set
     Raises:
         InvalidParamsError: It is not TOML, or a key or a value in it is not one that is known.
     """
+    found: dict[str, Any] = {}
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidParamsError(
-            f"{name}: is not TOML: {error}", hint="Correct the file, or name another with --config."
-        ) from None
+        refuse([no_toml(text, name, error)])
     settings = read_others(found, text, name)
     problems = Problems(text, name)
     rules = read_rules(found, source or Source("person", name), problems)

@@ -18,6 +18,7 @@ def add_commands(group: Group) -> None:
     _add_looking(group)
     _add_going_back(group)
     _add_reviewing(group)
+    _add_rules(group)
 
 
 def _add_serving(group: Group) -> None:
@@ -190,3 +191,60 @@ def _add_reviewing(group: Group) -> None:
     )
     add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
     add("--reason", metavar="TEXT", default="", help="why; the agent can read it")
+
+
+def _add_rules(group: Group) -> None:
+    add = group.add(
+        "explain",
+        "policy:explain",
+        "say what may be done to a file, which rule decides, and how to change that",
+        "filepact explain src/.env --action write --agent claude-code",
+        "Nothing is opened or changed, and the exit code is 0 whatever the verdict.",
+    )
+    add("path", metavar="PATH", help="the file, there or not")
+    add(
+        "--action",
+        choices=("read", "list", "write", "create", "delete"),
+        default="write",
+        help="what is to be done to it (default: write)",
+    )
+    add(
+        "--agent",
+        metavar="NAME",
+        default="",
+        help="the name that the agent gives itself (default: none, as for a person)",
+    )
+    below = group.nested(
+        "policy",
+        "look at the rules, and check them",
+        "Rules stand in filepact.toml, an administrator's and your own, and in a project's "
+        ".filepact.toml, which can only narrow. `filepact policy show` says where the files are.",
+    )
+    add = below.add(
+        "show",
+        "policy:show",
+        "list every rule in force here, strictest file first, with the place where it stands",
+        "filepact policy show --built-in",
+    )
+    add("--built-in", action="store_true", help="the rules that come with filepact as well")
+    add = below.add(
+        "lint",
+        "policy:lint",
+        "tell everything that is wrong in the files of rules, at once",
+        "filepact policy lint .filepact.toml",
+        "The exit code is 1 if anything is. Nothing else starts while a file in force is wrong.",
+    )
+    add(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="only this one: a .filepact.toml as a project's, any other as a person's "
+        "(default: every file in force here)",
+    )
+    below.add(
+        "test",
+        "policy:test",
+        "run what the files expect of their rules, the [[expect]] tables, and report each",
+        "filepact policy test",
+        "The exit code is 1 if one is not met, 3 if there is none.",
+    )

@@ -65,6 +65,27 @@ class Group:
         parser.set_defaults(does=does)
         return parser.add_argument
 
+    def nested(self, name: str, short: str, more: str) -> Group:
+        """Add a word that further commands stand below; they are added to the answer.
+
+        Args:
+            name: What people type first.
+            short: What the commands are about, one line for the list of commands.
+            more: Further sentences for its own help.
+        """
+        about = f"{short[:1].upper()}{short[1:]}."
+        parser = self.commands.add_parser(
+            name,
+            help=short,
+            description=f"{about} {more}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        below = parser.add_subparsers(
+            dest="below", metavar="COMMAND", title="commands", required=True, parser_class=Parser
+        )
+        return Group(below, self.common)
+
 
 def add_dry_run(add: Callable[..., Any], *, revision: bool = False) -> None:
     """Add what every command takes that changes files."""

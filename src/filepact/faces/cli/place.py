@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, InvalidParamsError
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -76,6 +76,9 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
     for folder in folders:
         try:
             workspace = open_workspace((str(folder),), state_dir=state, home=home_folder())
+        except InvalidParamsError:
+            # Its own file of rules is wrong; going on above would be going on without it.
+            return str(folder)
         except FilepactError:
             # A folder that holds the state folder cannot be a root; so never was.
             continue
@@ -89,9 +92,17 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspace]:
     """The workspace of a command, open while it is used."""
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
 
     place = place or find_place(arguments)
-    workspace = open_workspace(place.roots, state_dir=place.state, home=home_folder())
+    settings = read_settings()
+    workspace = open_workspace(
+        place.roots,
+        state_dir=place.state,
+        encodings=settings.encodings,
+        home=home_folder(),
+        rules=settings.rules,
+    )
     with closing(workspace):
         yield workspace
 

@@ -25,14 +25,18 @@ __all__ = ["instructions", "mcp"]
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import open_toolbox, open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
+    settings = read_settings()
     workspace = open_workspace(
         arguments.roots,
         state_dir=state_folder(arguments),
         mode=arguments.mode,
+        encodings=settings.encodings,
         landlock="auto",
         home=home_folder(),
+        rules=settings.rules,
     )
     with closing(workspace):
         if sys.stdin.isatty():

@@ -1,0 +1,311 @@
+"""The commands about rules: what is in force, what is wrong in the files, why something is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from filepact.app import project_files
+from filepact.config.explain import explain as explain_request
+from filepact.config.files import find_problems, read_expecting
+from filepact.config.patterns import exactly
+from filepact.config.rules import BUILT_IN, NEVER_LIFTED, Source, check_together
+from filepact.domain.policy import ACTIONS, WRITES
+from filepact.faces.cli.place import find_place, here, opened
+from filepact.faces.cli.record import count
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
+from filepact.faces.cli.settings import named_file, read_settings, rule_files, settings_file
+from filepact.workspace.project import PROJECT_FILE
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from filepact.config.explain import Explanation
+    from filepact.config.problems import Problem
+    from filepact.domain.policy import Action, Rule, Verdict
+    from filepact.faces.cli.screen import Screen, Style
+
+__all__ = ["explain", "lint", "show", "test"]
+
+_STYLES: dict[Verdict, Style] = {"deny": "bad", "ask": "warn", "allow": "good"}
+_SAID: dict[Verdict, str] = {
+    "deny": "denied",
+    "ask": "asked about: a person has to approve it",
+    "allow": "allowed",
+}
+_ORDER: tuple[Action, ...] = ("read", "list", "write", "create", "delete")
+
+
+# -- show -----------------------------------------------------------------------------------
+
+
+def show(arguments: Namespace, _screen: Screen) -> Answer:
+    """Every rule in force here."""
+    read = [(source, read_expecting(text, source)) for source, text in _files(arguments)]
+    shown = [(source.layer, source.name, (*r.rules, *r.fallbacks)) for source, r in read]
+    if arguments.built_in:
+        shown.append(("built-in", "in force everywhere", BUILT_IN))
+    spans: list[Span] = []
+    for layer, name, rules in shown:
+        spans += [Span(f"{layer}", "title"), Span(f"  {name}\n", "dim")]
+        spans += _table(rules)
+        spans.append(Span("\n"))
+    for source, found in read:
+        for name, _by in found.keep:
+            spans.append(Span(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
+    if not read:
+        spans.append(Span("No file of rules is here; only the built-in rules are in force.\n"))
+        spans.append(Span(f"Yours would be {settings_file('person')}\n", "dim"))
+    if not arguments.built_in:
+        spans.append(
+            Span(f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim")
+        )
+    return Answer(
+        tuple(spans),
+        {
+            "files": [{"layer": source.layer, "file": source.name} for source, _rules in read],
+            "rules": [rule_facts(rule) for _layer, _name, rules in shown for rule in rules],
+            "keep": [name for _source, found in read for name, _by in found.keep],
+        },
+    )
+
+
+def _table(rules: Sequence[Rule]) -> Iterator[Span]:
+    """Rules one a line, in columns."""
+    width = max((len(rule.name) for rule in rules), default=0)
+    rows = [(rule, _actions(rule.actions)) for rule in rules]
+    actions = max((len(words) for _rule, words in rows), default=0)
+    for rule, words in rows:
+        yield Span(f"  {rule.verdict:<6}", _STYLES[rule.verdict])
+        yield Span(f"{rule.name:<{width}}  {words:<{actions}}  ")
+        yield Span(_paths(rule))
+        for word, values in (("agents", rule.agents), ("lifts", sorted(rule.lifts))):
+            if values and values != ("*",):
+                yield Span(f"  {word}: {', '.join(values)}")
+        if rule.line:
+            yield Span(f"  line {rule.line}", "dim")
+        yield Span("\n")
+
+
+def _paths(rule: Rule, most: int = 6) -> str:
+    if rule.signs:
+        return f"(whatever shows: {', '.join(sorted(rule.signs))})"
+    shown = ", ".join(rule.paths[:most])
+    more = len(rule.paths) - most
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _actions(actions: frozenset[Action]) -> str:
+    if actions == ACTIONS:
+        return "all"
+    words: list[str] = [action for action in _ORDER if action in actions]
+    if actions >= WRITES:
+        words = [*(word for word in words if word not in WRITES), "change"]
+    return ", ".join(words)
+
+
+def rule_facts(rule: Rule) -> dict[str, object]:
+    """A rule for programs."""
+    return {
+        "layer": rule.layer,
+        "name": rule.name,
+        "verdict": rule.verdict,
+        "paths": list(rule.paths),
+        "root": rule.root,
+        "actions": [action for action in _ORDER if action in rule.actions],
+        "agents": list(rule.agents),
+        "signs": sorted(rule.signs),
+        "lifts": sorted(rule.lifts),
+        "why": rule.why,
+        "file": rule.file or None,
+        "line": rule.line or None,
+    }
+
+
+# -- lint and test --------------------------------------------------------------------------
+
+
+def lint(arguments: Namespace, _screen: Screen) -> Answer:
+    """Everything that is wrong in the files."""
+    files = [named_file(arguments.file)] if arguments.file else list(_files(arguments))
+    problems: list[Problem] = [
+        problem for source, text in files for problem in find_problems(text, source)
+    ]
+    spans: list[Span] = []
+    for one in problems:
+        spans += [
+            Span(f"{one.file}:{one.line}: ", "title"),
+            Span(f"{one.key}: " if one.key else ""),
+        ]
+        spans.append(Span(f"{one.said}\n"))
+    checked = count(len(files), "file")
+    if problems:
+        spans.append(Span(f"\n{count(len(problems), 'problem')} in {checked}.\n", "bad"))
+    else:
+        spans += [Span(f"{source.name}\n") for source, _text in files]
+        spans.append(Span(f"{checked}, nothing wrong.\n", "good"))
+    return Answer(
+        tuple(spans),
+        {
+            "files": [source.name for source, _text in files],
+            "problems": [
+                {"file": one.file, "line": one.line, "key": one.key, "said": one.said}
+                for one in problems
+            ],
+        },
+        FAILED if problems else DONE,
+    )
+
+
+def test(arguments: Namespace, _screen: Screen) -> Answer:
+    """What the files expect of their rules, and whether it is so."""
+    spans: list[Span] = []
+    known: list[dict[str, object]] = []
+    for source, text in _files(arguments):
+        rules = read_expecting(text, source)
+        wrong = check_together(rules, source)
+        for expectation in rules.expectations:
+            said = [each for about, each in wrong if about == expectation]
+            asked = f"{', '.join(expectation.paths)}: {_listed(expectation.actions)}"
+            asked += f" by {expectation.agent}" if expectation.agent else ""
+            spans.append(Span("FAIL  " if said else "ok    ", "bad" if said else "good"))
+            spans.append(Span(f"{asked}: {expectation.verdict}"))
+            spans.append(Span(f"  {source.name}:{expectation.line}\n", "dim"))
+            spans += [Span(f"      {each}\n") for each in said]
+            known.append(
+                {
+                    "file": source.name,
+                    "line": expectation.line,
+                    "paths": list(expectation.paths),
+                    "actions": list(expectation.actions),
+                    "agent": expectation.agent,
+                    "verdict": expectation.verdict,
+                    "rule": expectation.rule or None,
+                    "met": not said,
+                    "said": said,
+                }
+            )
+    failed = sum(not one["met"] for one in known)
+    if not known:
+        spans.append(Span("No file here holds an [[expect]].\n"))
+    else:
+        spans.append(Span(f"\n{count(len(known), 'expectation')}, {failed} not met.\n"))
+    code = FAILED if failed else DONE if known else NOTHING
+    return Answer(tuple(spans), {"expectations": known}, code)
+
+
+def _files(arguments: Namespace) -> Iterator[tuple[Source, str]]:
+    """Every file of rules that is in force here, with its text, right or wrong."""
+    yield from rule_files()
+    for root, text in project_files(find_place(arguments).roots):
+        yield Source("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(word for word in _ORDER if word in tuple(words))
+
+
+# -- explain --------------------------------------------------------------------------------
+
+
+def explain(arguments: Namespace, _screen: Screen) -> Answer:
+    """Which rule decides about a file, and how that can be changed."""
+    with opened(arguments) as workspace:
+        found = explain_request(
+            workspace.guard,
+            here(workspace, arguments.path),
+            arguments.action,
+            agent=arguments.agent,
+        )
+    advice = _advice(found)
+    who = f" by {found.agent}" if found.agent else ""
+    spans = [
+        Span(f"{found.path}: to {found.action}{who} is "),
+        Span(f"{_SAID[found.verdict]}\n", _STYLES[found.verdict]),
+    ]
+    for name, value in _reasons(found):
+        spans += [Span(f"  {name:<12}", "dim"), Span(f"{value}\n")]
+    spans += [Span(f"\n{advice}\n", "dim")] if advice else []
+    return Answer(
+        tuple(spans),
+        {
+            "path": found.path,
+            "root": found.root or None,
+            "action": found.action,
+            "agent": found.agent,
+            "verdict": found.verdict,
+            "rule": None if found.rule is None else rule_facts(found.rule),
+            "refusal": found.refusal or None,
+            "resolved": found.resolved or None,
+            "compared": found.compared or None,
+            "missing": found.missing,
+            "others": [
+                rule_facts(voice.rule)
+                | {"lifted_by": voice.lifted_by.name if voice.lifted_by else None}
+                for voice in found.others
+            ],
+            "advice": advice,
+        },
+    )
+
+
+def _reasons(found: Explanation) -> Iterator[tuple[str, str]]:
+    if found.rule is None:
+        yield "because", found.refusal
+        return
+    yield "rule", f"\u201c{found.rule.name}\u201d ({found.rule.layer})"
+    yield "why", found.rule.why
+    if found.rule.file:
+        yield "stands in", found.rule.place
+    if found.compared:
+        yield "read as", found.compared
+    if found.resolved:
+        yield "leads to", found.resolved
+    if found.missing and found.action in ("read", "write", "delete"):
+        yield "note", "there is no such file yet; making it is the action create"
+    for voice in found.others:
+        said = f"{voice.rule.verdict} \u201c{voice.rule.name}\u201d ({voice.rule.place})"
+        if voice.lifted_by is not None:
+            said += f", set aside by \u201c{voice.lifted_by.name}\u201d ({voice.lifted_by.place})"
+        yield "covers too", said
+
+
+def _advice(found: Explanation) -> str:
+    """How a person can change the verdict."""
+    rule = found.rule
+    if rule is None:
+        return "This is no matter of rules: only what is inside the roots can be used."
+    mine = settings_file("person")
+    pattern = exactly(found.resolved or found.path)
+    if rule.name == "default":
+        if rule.layer == "built-in":
+            return f"To change that, add to {mine}:\n{_snippet('deny', pattern, found)}"
+        return f"To free it, add to {mine}:\n{_snippet('allow', pattern, found)}"
+    if rule.layer == "built-in":
+        kept = dict(read_settings().rules.keep)
+        if rule.name in kept:
+            return f"Only who may change {kept[rule.name]} can free it, which keeps that rule."
+        if rule.name in NEVER_LIFTED:
+            return "Nobody can free this for agents; change the file yourself, in an editor."
+        return (
+            f"To free it, add to {mine}:\n{_snippet('allow', pattern, found)}\n"
+            f"lifts = [{_quoted(rule.name)}]"
+        )
+    if rule.layer == "administrator":
+        return f"Only who may change {rule.file} can change that."
+    if rule.verdict == "allow":
+        return f"To change that, change the rule in {rule.place}."
+    return (
+        f"To free it, change the rule in {rule.place}, "
+        f'or spare this file there: add "!{_quoted(pattern)[1:]} to its paths.'
+    )
+
+
+def _snippet(verdict: Verdict, pattern: str, found: Explanation) -> str:
+    return f"\n[[{verdict}]]\npaths = [{_quoted(pattern)}]\nactions = [{_quoted(found.action)}]"
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML has it, which for texts of one line is as JSON has it."""
+    return json.dumps(text, ensure_ascii=False)
