@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.config.files import read_project
-from filepact.config.rules import Rules
+from filepact.config.layers import Rules
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
@@ -104,7 +104,9 @@ def open_workspace(
             from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
 
             raise_wall(landlock, opened, state.path)
-        in_force = sum(map(_project_rules, opened), rules or Rules())
+        in_force = rules or Rules()
+        for root in opened:
+            in_force = in_force.narrowed(_project_rules(root))
         policy = in_force.about([root.path for root in opened]).policy
         guard = Guard(opened, given=[str(path) for path in roots], policy=policy)
         return Workspace(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from filepact.config.files import find_problems, read_project, read_source
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Rules, Source
 from filepact.config.patterns import Folders
-from filepact.config.rules import BUILT_IN, NEVER_LIFTED, Rules, Source
 from filepact.config.settings import parse_settings
 from filepact.domain.policy import ACTIONS, WRITES, Request, decide
 from filepact.errors import InvalidParamsError
@@ -275,6 +275,28 @@ def test_a_project_may_repeat_what_is_built_in() -> None:
     # Others may have set that aside; then it is the project's word that counts.
     found = read('[[ask]]\npaths = ["*.pem"]\nactions = ["read"]\n', "project")
     assert verdict(found, "a.pem") == "deny"
+
+
+def test_a_project_that_asks_gives_nothing_that_a_default_denies() -> None:
+    mine = read('[default]\nchange = "deny"\n[[allow]]\npaths = ["docs"]\nactions = ["change"]\n')
+    asking = '[[ask]]\npaths = ["src", "docs"]\n[[ask]]\npaths = ["x"]\nactions = ["write"]\n'
+    both = mine.narrowed(read(asking, "project"))
+    assert verdict(mine, "src/a", "write") == "deny"
+    for action in sorted(WRITES):
+        assert verdict(both, "src/a", action) == "deny"
+        assert verdict(both, "docs/a", action) == "deny"
+    assert verdict(both, "src/a", "read") == "ask"
+    assert verdict(both, "x", "write") == "deny"
+    assert verdict(Rules().narrowed(read(asking, "project")), "src/a", "write") == "ask"
+
+
+def test_rules_about_other_folders_are_left_out() -> None:
+    found = read('[[deny]]\npaths = ["a", "~/b", "//srv/x"]\n')
+    assert len(found.about(["/work"]).rules) == 2
+    project = read('[[deny]]\npaths = ["a"]\n[default]\nread = "ask"\n', "project")
+    assert project.about(["/other", "/workshop"]) == Rules()
+    for root in ("/work", "/", "/Work/below"):
+        assert len(project.about([root]).rules) == len(project.about([root]).fallbacks) == 1
 
 
 def test_what_an_administrator_keeps_nobody_sets_aside() -> None:

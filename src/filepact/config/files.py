@@ -5,8 +5,9 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from filepact.config.layers import Rules, Source
 from filepact.config.problems import Problem, Problems, no_toml, refuse
-from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
+from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.config.settings import OTHER_KEYS, read_others
 from filepact.errors import InvalidParamsError
 

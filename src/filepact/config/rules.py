@@ -7,37 +7,22 @@ or that could never decide, is a problem and not left out: who wrote it relies o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 from filepact.config.fields import Fields
-from filepact.config.patterns import NOWHERE, Folders, grouped, named_path
-from filepact.domain.lint import Expectation, idle_lifts, unmet, useless
-from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Policy, Rule, Verdict
-from filepact.domain.protected import BUILT_IN_RULES
-from filepact.domain.signs import SIGN_RULES
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Rules, Source, check_together
+from filepact.config.patterns import grouped, named_path
+from filepact.domain.lint import Expectation, idle_lifts, useless
+from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Rule, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from filepact.config.lines import Key
     from filepact.config.problems import Problems
 
-__all__ = [
-    "BUILT_IN",
-    "NEVER_LIFTED",
-    "RULE_KEYS",
-    "Rules",
-    "Source",
-    "check_together",
-    "read_rules",
-]
-
-BUILT_IN: Final = (*BUILT_IN_RULES, *SIGN_RULES)
-"""The rules that are in force everywhere."""
-
-NEVER_LIFTED: Final = frozenset({"own files", "temporary files of filepact"})
-"""Built-in rules that hold the guard itself together."""
+__all__ = ["RULE_KEYS", "read_rules"]
 
 RULE_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": ("deny", "ask", "allow", "default", "expect", "keep"),
@@ -59,69 +44,6 @@ _OWNERS: Final[dict[Layer, str]] = {
     "person": "the person's settings say so",
     "project": "the project's settings say so",
 }
-# A folder that no rule names, for expectations about "a root" whichever it is.
-_SOME_ROOT = "/\ue000"
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What one or several settings files say.
-
-    Attributes:
-        rules: The rules, in the order of the file.
-        fallbacks: What is said where no rule covers.
-        expectations: What the files expect of them.
-        keep: Built-in rules that no file may set aside, each with the file that says so.
-    """
-
-    rules: tuple[Rule, ...] = ()
-    fallbacks: tuple[Rule, ...] = ()
-    expectations: tuple[Expectation, ...] = ()
-    keep: tuple[tuple[str, str], ...] = ()
-
-    def __add__(self, other: Rules) -> Rules:
-        return Rules(
-            self.rules + other.rules,
-            self.fallbacks + other.fallbacks,
-            self.expectations + other.expectations,
-            self.keep + other.keep,
-        )
-
-    def about(self, roots: Sequence[str]) -> Rules:
-        """These without the rules that can say nothing about any of some folders."""
-
-        def kept(rule: Rule) -> bool:
-            return rule.root is None or any(_related(rule.root, root) for root in roots)
-
-        return replace(
-            self,
-            rules=tuple(filter(kept, self.rules)),
-            fallbacks=tuple(filter(kept, self.fallbacks)),
-        )
-
-    @property
-    def policy(self) -> Policy:
-        """These and the built-in rules, in force."""
-        return Policy((*self.rules, *BUILT_IN), self.fallbacks)
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Whose file it is.
-
-    Attributes:
-        layer: Who wrote it.
-        name: How the file is called in messages; its last part names rules without a name.
-        root: The folder that a project's file stands in.
-        folders: What absolute patterns start at.
-        above: What goes before: for a person's file the administrator's rules.
-    """
-
-    layer: Layer
-    name: str
-    root: str | None = None
-    folders: Folders = NOWHERE
-    above: Rules = Rules()
 
 
 def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) -> Rules:
@@ -148,22 +70,6 @@ def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) ->
     if not problems.found:
         reading.check_use(found)
     return found
-
-
-def check_together(rules: Rules, source: Source) -> list[tuple[Expectation, str]]:
-    """The expectations of a file that are not met, together with what goes before it."""
-    policy = (source.above + rules).policy
-    return [
-        (expectation, said)
-        for expectation in rules.expectations
-        for said in unmet(expectation, policy, source.root or _SOME_ROOT)
-    ]
-
-
-def _related(one: str, other: str) -> bool:
-    """Whether one of two folders holds the other, letter case aside."""
-    shorter, longer = sorted((f"{each.casefold().rstrip('/')}/" for each in (one, other)), key=len)
-    return longer.startswith(shorter)
 
 
 class _Reading:

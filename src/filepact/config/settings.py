@@ -10,9 +10,10 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from filepact.config.layers import Rules, Source
 from filepact.config.places import refusal
 from filepact.config.problems import Problems, no_toml, refuse
-from filepact.config.rules import RULE_KEYS, Rules, Source, read_rules
+from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.errors import SearchFailedError
 from filepact.text.charsets import find_charset
 from filepact.text.glob import Glob

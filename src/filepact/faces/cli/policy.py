@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from filepact.app import project_files
 from filepact.config.explain import explain as explain_request
 from filepact.config.files import find_problems, read_expecting
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together
 from filepact.config.patterns import exactly
-from filepact.config.rules import BUILT_IN, NEVER_LIFTED, Source, check_together
 from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.place import find_place, here, opened
 from filepact.faces.cli.record import count

@@ -13,8 +13,8 @@ from stat import S_ISREG
 from typing import TYPE_CHECKING
 
 from filepact.config.files import read_source
+from filepact.config.layers import Rules, Source
 from filepact.config.patterns import Folders, exactly
-from filepact.config.rules import Rules, Source
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.policy import WRITES, Rule
 from filepact.errors import InvalidParamsError
