@@ -127,6 +127,8 @@ class Draft:
             merged = self._documents.merged(spot)
             if merged.note:
                 self.notes.append(merged.note)
+            if merged.shown is not None:
+                self._judge.check_held(spot, merged.shown.data)
             hidden = self._judge.hides(spot)
             seen = None if hidden else self._seen.last(self.session.id, spot.path)
             targets[path] = Target(spot, merged.shown, seen)
@@ -330,6 +332,7 @@ class Draft:
                 hint="Write it in several smaller files.",
                 path=target.spot.shown,
             )
+        self._judge.check_held(target.spot, data)
         document = target.document
         before = document.revision if document is not None else None
         bits = mode if mode is not None else before.mode if before else target.spot.root.new_mode

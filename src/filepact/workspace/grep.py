@@ -11,7 +11,8 @@ from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooL
 from filepact.fs.walk import walk
 from filepact.text.glob import compile_filter
 from filepact.text.match import searchable
-from filepact.text.shown import shown_line
+from filepact.text.secrets import find_secrets, holds_private_key, redact
+from filepact.text.shown import MAX_WIDTH, shown_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +118,7 @@ def grep(
     mode: GrepMode = "content",
     progress: Callable[[int, str], None] = lambda _done, _what: None,
     overlay: Callable[[str], bytes | None] = lambda _path: None,
+    net: bool = True,
     time_limit: float = 20.0,
 ) -> Grepped:
     """Search a file, or the files below a folder, in path order.
@@ -136,6 +138,7 @@ def grep(
         mode: Lines, names of files, or a count for each file.
         progress: Told now and then how many files were searched, and the last of them.
         overlay: Newer bytes of a file than those on disk, if somebody has them.
+        net: Whether files that hold private keys are left out, and tokens are not shown.
         time_limit: Seconds until the search ends with what it has.
 
     Raises:
@@ -143,7 +146,8 @@ def grep(
         PathBlockedError: The base is a file that ``allow`` refuses.
     """
     accepts = compile_filter(glob)
-    run = _Run(query, mode, limit, offset, context, cancelled, time.monotonic() + time_limit)
+    deadline = time.monotonic() + time_limit
+    run = _Run(query, mode, limit, offset, context, net, cancelled, deadline)
     if root.place(base).kind == "file":
         if not allow(base, False):
             raise PathBlockedError(f"{base}: may not be read", path=base)
@@ -181,6 +185,7 @@ class _Run:
     limit: int
     offset: int
     context: int
+    net: bool
     cancelled: Callable[[], bool]
     deadline: float
     files: list[FileMatches] = field(default_factory=list)
@@ -223,6 +228,9 @@ class _Run:
             self.large.append(path)
             return
         except FilepactError:
+            self.unreadable.append(path)
+            return
+        if self.net and holds_private_key(data):
             self.unreadable.append(path)
             return
         text = searchable(data, name=path)
@@ -293,7 +301,9 @@ class _Run:
             self.total += count
             self.matches += count
             if kept:
-                groups = _groups(text, kept, self.context)
+                groups = _groups(
+                    text, kept, self.context, _guarded_line if self.net else shown_line
+                )
                 self.files.append(FileMatches(path, count, groups))
                 self._note_shown(len(kept))
 
@@ -307,18 +317,20 @@ class _Run:
 # -- lines ------------------------------------------------------------------------------------
 
 
-def _groups(text: bytes, hits: list[Hit], context: int) -> tuple[tuple[Line, ...], ...]:
+def _groups(
+    text: bytes, hits: list[Hit], context: int, show: Callable[..., str]
+) -> tuple[tuple[Line, ...], ...]:
     """The lines of some matches with their context, each line once, in runs."""
     lines: dict[int, Line] = {}
     for hit in hits:
-        _add_before(lines, text, hit, context)
-        at = _add_match(lines, text, hit)
+        _add_before(lines, text, hit, context, show)
+        at = _add_match(lines, text, hit, show)
         for number in range(hit.last_line + 1, hit.last_line + 1 + context):
             if at >= len(text):
                 break
             end = _line_end(text, at)
             if number not in lines:
-                lines[number] = Line(number, shown_line(text, at, end), matched=False)
+                lines[number] = Line(number, show(text, at, end), matched=False)
             at = end + 1
     groups: list[list[Line]] = []
     for number in sorted(lines):
@@ -328,17 +340,19 @@ def _groups(text: bytes, hits: list[Hit], context: int) -> tuple[tuple[Line, ...
     return tuple(map(tuple, groups))
 
 
-def _add_before(lines: dict[int, Line], text: bytes, hit: Hit, context: int) -> None:
+def _add_before(
+    lines: dict[int, Line], text: bytes, hit: Hit, context: int, show: Callable[..., str]
+) -> None:
     end = hit.line_start - 1
     for number in range(hit.line - 1, max(0, hit.line - 1 - context), -1):
         if number in lines:
             return
         start = text.rfind(b"\n", 0, end) + 1
-        lines[number] = Line(number, shown_line(text, start, end), matched=False)
+        lines[number] = Line(number, show(text, start, end), matched=False)
         end = start - 1
 
 
-def _add_match(lines: dict[int, Line], text: bytes, hit: Hit) -> int:
+def _add_match(lines: dict[int, Line], text: bytes, hit: Hit, show: Callable[..., str]) -> int:
     """Add the lines of one match; returns the offset behind the last of them."""
     at, focus = hit.line_start, hit.start
     last = min(hit.last_line, hit.line + _MOST_LINES - 1)
@@ -346,7 +360,7 @@ def _add_match(lines: dict[int, Line], text: bytes, hit: Hit) -> int:
         end = _line_end(text, at)
         earlier = lines.get(number)
         begins = int(number == hit.line) + (earlier.hits if earlier else 0)
-        shown = shown_line(text, at, end, focus=focus)
+        shown = show(text, at, end, focus=focus)
         if earlier is not None and earlier.matched:
             shown = earlier.text
         if number == last and last < hit.last_line:
@@ -354,6 +368,16 @@ def _add_match(lines: dict[int, Line], text: bytes, hit: Hit) -> int:
         lines[number] = Line(number, shown, matched=True, hits=begins)
         at = focus = end + 1
     return hit.line_end + 1
+
+
+def _guarded_line(text: bytes, start: int, end: int, *, focus: int | None = None) -> str:
+    """A line as it is shown, without the tokens in it."""
+    shown = shown_line(text, start, end, focus=focus)
+    if end - start > MAX_WIDTH:
+        # A token that the cut goes through would not be known any more.
+        whole = text[start : min(end, start + FILE_LIMIT)].decode("utf-8", errors="replace")
+        return "[a long line with a secret in it, not shown]" if find_secrets(whole) else shown
+    return redact(shown)
 
 
 def _line_end(text: bytes, at: int) -> int:

@@ -16,6 +16,7 @@ from filepact.domain.protected import BUILT_IN_RULES
 from filepact.domain.signs import SIGN_RULES
 from filepact.errors import ApprovalRequiredError, NotAFileError, NotFoundError, PathBlockedError
 from filepact.fs.resolve import check_form
+from filepact.text.secrets import holds_private_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,7 @@ class Guard:
         roots: The folders that may be used, the working folder first.
         given: Other spellings of the same roots, as people typed them, in the same order.
         policy: Every rule in force.
+        net: Whether files are looked through for private keys, and hits of searches for tokens.
     """
 
     def __init__(
@@ -64,9 +66,11 @@ class Guard:
         *,
         given: Sequence[str] = (),
         policy: Policy | None = None,
+        net: bool = True,
     ) -> None:
         self.roots = tuple(roots)
         self.policy = Policy((*BUILT_IN_RULES, *SIGN_RULES)) if policy is None else policy
+        self.net = net
         self._spellings: list[tuple[str, Root]] = [(root.path, root) for root in self.roots]
         self._spellings += [
             (os.path.normpath(spelling), root)
@@ -156,6 +160,15 @@ class Guard:
         self._check_narrowed(self.root_of(path.root), path.path, path.path)
         shown = self.show(path.root, path.path)
         return self._decide(Request(path.root, path.path, action, agent, signs), shown)
+
+    def check_held(self, path: WorkspacePath, action: Action, data: bytes, *, agent: str) -> None:
+        """Ask the rules once more for what a file holds, whatever it is called.
+
+        Raises:
+            PathBlockedError: It holds a private key.
+        """
+        if self.net and holds_private_key(data):
+            self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
 
     def hides(self, path: WorkspacePath, agent: str) -> bool:
         """Whether an agent may not see what a file holds."""

@@ -51,6 +51,14 @@ class Judge:
         """Whether the agent may write the file but not see what it holds."""
         return self._guard.hides(spot.path, self._agent)
 
+    def check_held(self, spot: Spot, data: bytes) -> None:
+        """Refuse a file for what it holds.
+
+        Raises:
+            PathBlockedError: It holds a private key.
+        """
+        self._guard.check_held(spot.path, "write", data, agent=self._agent)
+
     def check_open(self, spot: Spot) -> None:
         """Refuse a change that depends on what a file holds where that may not be seen.
 

@@ -54,7 +54,9 @@ class Reader:
         """
         spot = self._file(path)
         if spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path):
-            return window(spot, None, self._documents, first=first, count=count)
+            part = window(spot, None, self._documents, first=first, count=count)
+            self._check("\n".join(part.lines).encode("utf-8", "replace"), spot)
+            return part
         document = self._load(spot)
         return window(spot, document, self._documents, first=first, count=count)
 
@@ -74,8 +76,12 @@ class Reader:
         document = self._documents.load(spot)
         if document is None:
             raise NotFoundError(f"{spot.shown}: was removed just now", path=spot.shown)
+        self._check(document.data, spot)
         self._seen.note(self._session.id, document)
         return document
+
+    def _check(self, data: bytes, spot: Spot) -> None:
+        self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
 
     def find(self, directory: str, pattern: str, *, limit: int) -> Found:
         """Files whose path matches a glob, in path order."""
@@ -114,6 +120,7 @@ class Reader:
             mode=mode,
             allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             overlay=self._documents.newer(spot.root),
+            net=self._guard.net,
             cancelled=self._cancelled,
             progress=self._progress,
         )

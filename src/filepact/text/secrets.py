@@ -1,0 +1,214 @@
+"""Private keys and tokens in a text, known by the forms that their makers gave them.
+
+Every form begins with letters that nothing else begins with, so ordinary text is not taken for
+one; there is no guessing from how random a word looks.  The work grows with the text only: the
+first letters are looked for, and only where they stand the form is compared, over a bounded
+length.  A match is never put into a message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+__all__ = ["FORMS", "Finding", "Form", "find_secrets", "holds_private_key", "redact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A secret in a text.
+
+    Attributes:
+        name: What it is.
+        start: Offset of its first character.
+        end: Offset behind its last one.
+    """
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What one kind of token looks like.
+
+    Attributes:
+        name: How people call it.
+        begins: Its first letters, one of them.
+        rest: An expression for what follows.
+        before: An expression for what stands before the first letters and belongs to it.
+    """
+
+    name: str
+    begins: tuple[str, ...]
+    rest: str
+    before: str = ""
+
+
+FORMS: Final[tuple[Form, ...]] = (
+    Form("AWS access key", ("AKIA", "ASIA"), r"(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}"),
+    Form("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,255}"),
+    Form("GitHub token", ("github_pat_",), r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}"),
+    Form(
+        "GitLab token",
+        ("glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glsoat-", "glft-", "glagent-"),
+        r"[A-Za-z0-9_-]{20,64}",
+    ),
+    Form(
+        "Slack token",
+        ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
+        r"[0-9A-Za-z][A-Za-z0-9-]{19,250}",
+    ),
+    Form("Slack token", ("xapp-",), r"[0-9]-[A-Z0-9]{5,30}-[0-9]{5,30}-[a-z0-9]{20,100}"),
+    Form("Slack address", ("hooks.slack.com/",), r"(?:services|workflows)/[A-Za-z0-9+/_-]{40,80}"),
+    Form(
+        "Stripe key",
+        ("sk_live_", "rk_live_", "sk_test_", "rk_test_"),
+        r"[A-Za-z0-9]{20,250}",
+    ),
+    Form("Stripe secret", ("whsec_",), r"[A-Za-z0-9]{32,64}"),
+    Form("Google key", ("AIza",), r"[A-Za-z0-9_-]{35}"),
+    Form("Google secret", ("GOCSPX-",), r"[A-Za-z0-9_-]{28}"),
+    Form("Google token", ("ya29.",), r"[A-Za-z0-9_-]{40,300}"),
+    Form("OpenAI key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), r"[A-Za-z0-9_-]{40,250}"),
+    Form("OpenAI key", ("sk-",), r"[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
+    Form("Anthropic key", ("sk-ant-",), r"(?:api|admin|oat|sid)[0-9]{2}-[A-Za-z0-9_-]{40,250}"),
+    Form("OpenRouter key", ("sk-or-v1-",), r"[a-f0-9]{64}"),
+    Form("Hugging Face token", ("hf_",), r"[A-Za-z]{34}"),
+    Form("Groq key", ("gsk_",), r"[A-Za-z0-9]{52}"),
+    Form("xAI key", ("xai-",), r"[A-Za-z0-9]{80}"),
+    Form("Replicate token", ("r8_",), r"[A-Za-z0-9]{37}"),
+    Form("Perplexity key", ("pplx-",), r"[A-Za-z0-9]{48}"),
+    Form("npm token", ("npm_",), r"[A-Za-z0-9]{36}"),
+    Form("PyPI token", ("pypi-AgE",), r"[A-Za-z0-9_-]{50,300}"),
+    Form("RubyGems key", ("rubygems_",), r"[a-f0-9]{48}"),
+    Form("SendGrid key", ("SG.",), r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    Form("Twilio key", ("SK",), r"[0-9a-f]{32}"),
+    Form("Mailgun key", ("key-",), r"[0-9a-f]{32}"),
+    Form("DigitalOcean token", ("doo_v1_", "dop_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
+    Form("Docker token", ("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{27,40}"),
+    Form("Databricks token", ("dapi",), r"[a-f0-9]{32}(?:-[0-9])?"),
+    Form("Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
+    Form("Square token", ("sq0atp-", "sq0csp-", "sq0idp-"), r"[A-Za-z0-9_-]{22,60}"),
+    Form("Telegram token", (":AA",), r"[A-Za-z0-9_-]{33}", before=r"[0-9]{8,10}"),
+    Form(
+        "Discord address",
+        ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
+        r"[0-9]{17,20}/[A-Za-z0-9_-]{60,80}",
+    ),
+    Form("Azure storage key", ("AccountKey=",), r"[A-Za-z0-9+/]{86}=="),
+    Form("age key", ("AGE-SECRET-KEY-1",), r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
+    Form("Vault token", ("hvs.", "hvb.", "hvr."), r"[A-Za-z0-9_-]{24,300}"),
+    Form("Terraform token", (".atlasv1.",), r"[A-Za-z0-9_-]{60,70}", before=r"[A-Za-z0-9]{14}"),
+    Form("Linear key", ("lin_api_",), r"[A-Za-z0-9]{40}"),
+    Form("Notion token", ("ntn_",), r"[A-Za-z0-9]{46}"),
+    Form("Postman key", ("PMAK-",), r"[a-f0-9]{24}-[a-f0-9]{34}"),
+    Form("Grafana token", ("glsa_",), r"[A-Za-z0-9]{32}_[a-f0-9]{8}"),
+    Form("Grafana token", ("glc_",), r"[A-Za-z0-9+/]{32,400}={0,2}"),
+    Form("Sentry token", ("sntrys_", "sntryu_"), r"[A-Za-z0-9+/=_-]{40,400}"),
+    Form("New Relic key", ("NRAK-",), r"[A-Z0-9]{27}"),
+    Form("Atlassian token", ("ATATT3",), r"[A-Za-z0-9_=-]{60,300}"),
+    Form("Doppler token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa."), r"[A-Za-z0-9_.-]{40,80}"),
+    Form("Pulumi token", ("pul-",), r"[a-f0-9]{40}"),
+    Form("Fly.io token", ("FlyV1 fm1_", "FlyV1 fm2_"), r"[A-Za-z0-9+/=_-]{40,700}"),
+    Form("Supabase token", ("sbp_",), r"[a-f0-9]{40}"),
+    Form(
+        "PlanetScale token",
+        ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
+        r"[A-Za-z0-9_.-]{32,64}",
+    ),
+    Form("Figma token", ("figd_",), r"[A-Za-z0-9_-]{40}"),
+)
+"""The forms of tokens that their makers gave fixed first letters."""
+
+# A word that the first letters stand in the middle of is no token.
+_AFTER = r"(?![A-Za-z0-9_])"
+
+_BLOCK_WORDS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
+_WIDE_WORDS = tuple(
+    word.encode(codec)[3:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
+)
+"""The same in wide units, without the ends that tell apart which byte comes first."""
+
+# The label, then what a key's lines are made of: headers, base64, or its end.  Source that only
+# mentions the label goes on with a quote, a backslash or a bracket.
+_BLOCK = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*"
+    r"(?:\r?\n|\r|\\n|\Z)"
+    r"(?:(?:[ \t]*(?:[A-Za-z][A-Za-z-]{2,20}: [^\r\n]{0,200})?(?:\r?\n|\r|\\n)){0,8}"
+    r"[ \t]*[A-Za-z0-9+/=]{24,}|\s{0,8}\Z)"
+    r"|^PuTTY-User-Key-File-[0-9]: [^\r\n]{0,80}\r?$",
+    re.MULTILINE,
+)
+_BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_BLOCK_LONGEST = 40_000
+
+
+@cache
+def _expression(form: Form, first: str) -> re.Pattern[str]:
+    # Nothing stands before plain first letters, so that the search can jump to them.
+    return re.compile(form.before + re.escape(first) + form.rest + _AFTER)
+
+
+def find_secrets(text: str) -> tuple[Finding, ...]:
+    """Every private key and every token in a text, in order."""
+    found = _tokens(text)
+    if any(word in text for word in _BLOCK_WORDS):
+        found += _blocks(text)
+    return tuple(sorted(found, key=lambda finding: finding.start))
+
+
+def redact(text: str) -> str:
+    """The text with a note in place of each secret; how long it was is not to be seen."""
+    found = find_secrets(text)
+    if not found:
+        return text
+    pieces: list[str] = []
+    at = 0
+    for finding in found:
+        if finding.start < at:
+            continue
+        pieces += [text[at : finding.start], f"[{finding.name}, not shown]"]
+        at = finding.end
+    return "".join([*pieces, text[at:]])
+
+
+def holds_private_key(data: bytes) -> bool:
+    """Whether a file holds a private key.
+
+    Args:
+        data: Its bytes, in any encoding that extends ASCII, or in UTF-16 or UTF-32.
+    """
+    if any(word in data for word in _WIDE_WORDS):
+        data = data.replace(b"\0", b"")
+    elif not any(word.encode() in data for word in _BLOCK_WORDS):
+        return False
+    return _BLOCK.search(data.decode("latin-1")) is not None
+
+
+def _tokens(text: str) -> list[Finding]:
+    found: list[Finding] = []
+    for form in FORMS:
+        for first in form.begins:
+            if first not in text:
+                continue
+            for match in _expression(form, first).finditer(text):
+                before = text[match.start() - 1 : match.start()]
+                if not (before.isascii() and before.isalnum()) and before != "_":
+                    found.append(Finding(form.name, *match.span()))
+    return found
+
+
+def _blocks(text: str) -> list[Finding]:
+    """Private keys with all their lines, up to their end or as far as one can reach."""
+    found: list[Finding] = []
+    at = 0
+    while (block := _BLOCK.search(text, at)) is not None:
+        furthest = block.start() + _BLOCK_LONGEST
+        end = _BLOCK_END.search(text, block.start(), furthest)
+        at = end.end() if end is not None else min(furthest, len(text))
+        found.append(Finding("private key", block.start(), at))
+    return found
