@@ -24,7 +24,9 @@ def shown(*spans: Span, terminal: bool = True, colour: bool = False) -> str:
     ("text", "on_a_terminal"),
     [
         ("plain text, tabs\tand lines\n", "plain text, tabs\tand lines\n"),
-        ("\u00e9\u4e2d\U0001f600 \ue0b0", "\u00e9\u4e2d\U0001f600 \ue0b0"),
+        ("\u00e9\u4e2d\U0001f600", "\u00e9\u4e2d\U0001f600"),
+        ("private \ue0b0", "private \\ue0b0"),
+        ("p\u0430ss", "p\\u0430ss"),
         ("\x1b[2J", "\\x1b[2J"),
         ("\x9b2J", "\\x9b2J"),
         ("a\rb", "a\\rb"),

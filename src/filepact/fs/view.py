@@ -16,7 +16,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import RootId
-from filepact.errors import NotAFileError, NotFoundError, PathBlockedError, StaleFileError
+from filepact.errors import (
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+    StaleFileError,
+)
 from filepact.fs.border import Border, is_made_up
 from filepact.fs.place import Contents, Place, check_regular, kind_of, unreadable
 from filepact.fs.reading import open_regular, read_whole
@@ -228,6 +234,17 @@ class View:
                 return os.open(".", FOLDER, dir_fd=found.handle)
             except OSError as error:
                 raise unreadable(error, path) from None
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names of what lies in a folder; none when it is not there."""
+        try:
+            descriptor = self.open_directory(path, follow=False)
+        except FilepactError:
+            return ()
+        try:
+            return tuple(os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
 
     @contextmanager
     def _found(self, path: str, *, follow: bool = True) -> Iterator[Found]:

@@ -273,8 +273,7 @@ class Draft:
         data = document.data
         if make is not None:
             data = rewrite(document.source, make(document.text), name=source.spot.shown)
-        mode = document.revision.mode
-        self._put(target, data, mode=mode, had=mode)
+        self._put(target, data, mode=document.revision.mode, source=document)
         self._remove(source)
 
     def _remove(self, target: Target) -> None:
@@ -324,7 +323,12 @@ class Draft:
         return cut_diff(diff, _DIFF_IN_ERROR)
 
     def _put(
-        self, target: Target, data: bytes, *, mode: int | None = None, had: int | None = None
+        self,
+        target: Target,
+        data: bytes,
+        *,
+        mode: int | None = None,
+        source: Document | None = None,
     ) -> None:
         if len(data) > EDIT_LIMIT:
             raise TooLargeError(
@@ -344,10 +348,20 @@ class Draft:
             self._changes.pop(target.spot.shown, None)
             self._judge.drop(target.spot)
             return
-        self._record(target, FileChange(target.spot.path, before, after), had=had)
+        given = self._documents.given(target.spot.path)
+        written = Document(target.spot.path, data, after, given)
+        change = FileChange(target.spot.path, before, after)
+        self._record(target, change, source=source or document, written=written)
 
-    def _record(self, target: Target, change: FileChange, *, had: int | None = None) -> None:
-        self._judge.hear(target.spot, change, had=had)
+    def _record(
+        self,
+        target: Target,
+        change: FileChange,
+        *,
+        source: Document | None = None,
+        written: Document | None = None,
+    ) -> None:
+        self._judge.hear(target.spot, change, source=source, written=written)
         self._changes[target.spot.shown] = change
 
     def _readable(self, target: Target) -> Document:

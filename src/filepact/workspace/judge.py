@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.errors import PathBlockedError
+from filepact.errors import BinaryFileError, PathBlockedError
+from filepact.text.hidden import adds_hidden, resembles
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.change import FileChange
-    from filepact.domain.document import WorkspacePath
+    from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.policy import Action, Sign
     from filepact.workspace.guard import Guard, Spot
 
@@ -74,19 +75,30 @@ class Judge:
                 path=spot.shown,
             )
 
-    def hear(self, spot: Spot, change: FileChange, *, had: int | None = None) -> None:
+    def hear(
+        self,
+        spot: Spot,
+        change: FileChange,
+        *,
+        source: Document | None = None,
+        written: Document | None = None,
+    ) -> None:
         """Take in one change, in place of an earlier one of the same file.
 
         Args:
             spot: Where it is made.
             change: The change.
-            had: The mode that the file has under another name, when it only moves.
+            source: What it comes from, under this name or another.
+            written: What it is to hold; None when it is removed.
 
         Raises:
             PathBlockedError: A rule denies it.
         """
         decision = self._guard.permit(
-            change.path, _action(change), agent=self._agent, signs=_signs(change, had)
+            change.path,
+            _action(change),
+            agent=self._agent,
+            signs=frozenset() if written is None else _signs(spot, change, source, written),
         )
         asking = [each for each in (spot.decision, decision) if each.verdict == "ask"]
         self._asking.pop(spot.shown, None)
@@ -109,9 +121,27 @@ def _action(change: FileChange) -> Action:
     return "create" if change.before is None else "write"
 
 
-def _signs(change: FileChange, had: int | None) -> frozenset[Sign]:
+def _signs(
+    spot: Spot, change: FileChange, source: Document | None, written: Document
+) -> frozenset[Sign]:
+    """What shows on a change."""
     signs: set[Sign] = set()
-    before = had or (change.before.mode if change.before is not None else 0)
-    if change.after is not None and change.after.mode & ~before & _RUNS:
+    could_run = source.revision.mode if source is not None else 0
+    if written.revision.mode & ~could_run & _RUNS:
         signs.add("executable")
+    if adds_hidden("" if source is None else _text_of(source), _text_of(written)):
+        signs.add("hidden characters")
+    if change.before is None:
+        folder, _, name = change.path.path.rpartition("/")
+        if not name.isascii() and resembles(name, spot.root.names(folder or ".")):
+            signs.add("look-alike name")
     return frozenset(signs)
+
+
+def _text_of(document: Document) -> str:
+    if document.data.isascii() and b"\0" not in document.data:
+        return document.data.decode("ascii")
+    try:
+        return document.text
+    except BinaryFileError:
+        return ""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from filepact.text.hidden import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,11 +61,6 @@ _CODES: dict[Style, str] = {
     "added word": "7;32",
     "removed word": "7;31",
     "place": "36",
-}
-_SHOWN_AS_THEY_ARE = frozenset("\n\t")
-# Letters and marks by category, and yet nothing is seen where they stand.
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
-    chr(code) for code in (*range(0x180B, 0x1810), *range(0xE0100, 0xE01F0))
 }
 
 
@@ -150,22 +146,3 @@ class Screen:
             return shown
         # Styled line by line: some terminals and pagers forget the style at a line's end.
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in shown.split("\n"))
-
-
-def visible(text: str) -> str:
-    """The text with every character that a terminal would obey or hide written out."""
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    return "".join(
-        char
-        if char in _SHOWN_AS_THEY_ARE or (char.isprintable() and char not in _UNSEEN)
-        else _written_out(char)
-        for char in text
-    )
-
-
-def _written_out(char: str) -> str:
-    if unicodedata.category(char) == "Co":
-        # Private use: icon fonts put visible signs there.
-        return char
-    return char.encode("unicode_escape", errors="backslashreplace").decode("ascii")
