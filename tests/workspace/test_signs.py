@@ -1,5 +1,6 @@
 """Changes that wait for a person because of what shows on them, whatever the file is called."""
 
+# ruff: noqa: RUF001 - letters of other scripts are what this is about
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
