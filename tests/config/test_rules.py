@@ -349,5 +349,10 @@ def test_a_list_without_end_is_refused() -> None:
     assert problems("[[deny]]\npaths = ['a']\n" * 501) == [(1, "deny")]
 
 
+def test_patterns_without_end_are_refused() -> None:
+    many = ", ".join(f"'a{n}{'x' * 100}'" for n in range(101))
+    assert problems(f"[[deny]]\npaths = [{many}]\n") == [(2, "deny[1].paths")]
+
+
 def test_the_rules_that_nobody_sets_aside_are_built_in() -> None:
     assert {rule.name for rule in BUILT_IN} >= NEVER_LIFTED

@@ -17,7 +17,7 @@ from filepact.domain.lint import (
     wrong_list,
     wrong_pattern,
 )
-from filepact.domain.policy import ACTIONS, READS, WRITES, Policy, Rule
+from filepact.domain.policy import ACTIONS, READS, WRITES, Policy, Request, Rule, decide
 from filepact.domain.witnesses import shared, witnesses
 from filepact.text.patterns import PatternSet, split_pattern
 
@@ -350,3 +350,74 @@ def test_an_expectation_that_is_not_met_is_told_by_path_and_action(
 ) -> None:
     (said,) = unmet(expectation, Policy([KEYS]), "/work")
     assert said.startswith(expectation.paths[-1])
+
+
+# -- at random --------------------------------------------------------------------------------
+
+SMALL = ("a", "b", "ab", "aab", "c", "x")
+UNIVERSE = [
+    *((one,) for one in SMALL),
+    *((one, two) for one in SMALL for two in SMALL),
+    *((one, two, three) for one in SMALL for two in SMALL for three in SMALL),
+]
+
+
+def test_what_is_said_to_take_nothing_back_changes_nothing() -> None:
+    chance = random.Random(6)
+    idle = 0
+    for _ in range(150):
+        patterns = [
+            ("!" if number and chance.random() < 0.6 else "") + random_pattern(chance)
+            for number in range(chance.randint(2, 4))
+        ]
+        if chance.random() < 0.5:
+            patterns[0] += "/**"
+        for number, _said in wrong_list(patterns):
+            idle += 1
+            less = settled(patterns[:number], until=number + 1)
+            more = settled(patterns[: number + 1])
+            for path in UNIVERSE:
+                assert covers(less, path) <= covers(more, path), (patterns, number, path)
+    assert idle > 40
+
+
+def test_what_is_said_never_to_decide_decides_nothing() -> None:
+    chance = random.Random(7)
+    idle = 0
+    for _ in range(300):
+        rules = [
+            rule(
+                chance.choice(("deny", "ask", "allow")),
+                *(random_pattern(chance) for _ in range(chance.randint(1, 2))),
+                name=str(number),
+                actions=chance.choice((READS, WRITES, READS | WRITES)),
+                agents=chance.choice((("*",), ("g*",), ("g-?",))),
+            )
+            for number in range(4)
+        ]
+        policy = Policy(rules)
+        found = {each.name for each, _said in useless(rules, strict=ACTIONS)}
+        idle += len(found)
+        for path in UNIVERSE if found else ():
+            for action in ("read", "write"):
+                for agent in ("", "g-1", "gx"):
+                    request = Request("/work", "/".join(path), action, agent)
+                    assert decide(request, policy).rule.name not in found, (rules, path)
+    assert idle > 20
+
+
+@pytest.mark.parametrize(
+    ("weak", "strong"),
+    [
+        (("*.pem",), ("[!a]*.pem",)),
+        (("?x",), ("[!a-c]x",)),
+        (("[a-d]",), ("[!d]",)),
+        (("b",), ("/?", "/b")),
+        (("*",), ("?", "??", "???")),
+        (("a/**/b",), ("a/?/b", "a/b", "a/?/?/b")),
+    ],
+)
+def test_what_classes_and_lengths_leave_out_keeps_a_rule_alive(
+    weak: tuple[str, ...], strong: tuple[str, ...]
+) -> None:
+    assert not list(useless([rule("ask", *weak), rule("deny", *strong)], strict=frozenset()))

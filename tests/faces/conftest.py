@@ -31,6 +31,9 @@ def cli(
     for name in ("FILEPACT_ROOT", "FILEPACT_DEBUG", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FILEPACT_STATE_DIR", str(tmp_path / "state"))
+    # Nobody's own rules count in a test.
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "etc"))
     monkeypatch.chdir(root)
     return CommandLine(root, tmp_path / "state", capsysbinary, monkeypatch)
 

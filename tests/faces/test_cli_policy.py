@@ -205,6 +205,8 @@ def test_agents_cannot_change_the_settings_wherever_they_lie(
         assert explained(cli, str(path), "--root", str(path.parent))["verdict"] == "deny"
     assert explained(cli, str(files.person.parent), "--root", str(home))["verdict"] == "deny"
     assert explained(cli, str(home / "x"), "--root", str(home))["verdict"] == "allow"
+    system = ("--root", str(files.administrator.parents[1]))
+    assert explained(cli, str(files.administrator), *system)["verdict"] == "deny"
     assert explained(cli, ".filepact.toml")["rule"]["name"] == "own files"
 
 

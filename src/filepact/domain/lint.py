@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.policy import ACTIONS, Policy, Request, Rule, decide
-from filepact.domain.witnesses import FRESH, shared, witnesses
+from filepact.domain.witnesses import FRESH, left_out, shared, witnesses
 from filepact.text.patterns import split_pattern
 from filepact.text.wildcard import WildcardError, literal_length, translate
 
@@ -207,18 +207,21 @@ def useless(
         standing: Further rules in force with them.
         strict: Actions that something else than allow is said about where no rule covers.
     """
+    if all(rule.verdict == "deny" for rule in rules):
+        return
     everything = (*standing, *rules)
     stronger = {
         verdict: Policy([r for r in everything if r.verdict in _WEAKER[verdict] or r.lifts])
         for verdict in ("ask", "allow")
     }
+    also = left_out(pattern for rule in everything for pattern in rule.paths)
     for rule in rules:
         if rule.verdict == "deny":
             continue
         deciding: dict[Rule, None] = {}
         idle: set[Action] = set()
         for action in sorted(rule.actions):
-            beaten = _beaten(rule, action, stronger[rule.verdict])
+            beaten = _beaten(rule, action, stronger[rule.verdict], also)
             if beaten is not None:
                 deciding |= dict.fromkeys(beaten)
             elif rule.verdict == "allow" and not rule.lifts and action not in strict:
@@ -248,7 +251,7 @@ def idle_lifts(rule: Rule, standing: Sequence[Rule]) -> Iterator[tuple[str, str]
             yield name, f"\u201c{name}\u201d says nothing about these paths and actions"
 
 
-def _beaten(rule: Rule, action: Action, stronger: Policy) -> tuple[Rule, ...] | None:
+def _beaten(rule: Rule, action: Action, stronger: Policy, also: str) -> tuple[Rule, ...] | None:
     """The stronger rules that decide wherever a rule covers; None when it may decide itself."""
     own = Policy((rule,))
     found: dict[Rule, None] = {}
@@ -256,7 +259,7 @@ def _beaten(rule: Rule, action: Action, stronger: Policy) -> tuple[Rule, ...] | 
     for pattern in rule.paths:
         if pattern.startswith("!"):
             continue
-        for path in witnesses(pattern):
+        for path in witnesses(pattern, also):
             for agent in agents:
                 base = rule.root or _ANYWHERE
                 request = Request(base, "/".join(path) or ".", action, agent)

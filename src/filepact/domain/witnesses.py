@@ -16,9 +16,9 @@ from filepact.text.patterns import split_pattern
 from filepact.text.wildcard import WildcardError, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["FRESH", "shared", "witnesses"]
+__all__ = ["FRESH", "left_out", "shared", "witnesses"]
 
 FRESH: Final = "\ue000"
 """A character of no meaning, which nobody writes into a pattern."""
@@ -26,6 +26,12 @@ FRESH: Final = "\ue000"
 _OTHER: Final = "\ue001"
 _CANDIDATES: Final = "".join(map(chr, range(0x21, 0x7F))) + FRESH + _OTHER
 _FEW: Final = 3
+_BASES: Final = 5
+_MOST_LEFT_OUT: Final = 12
+_LEFT_OUT: Final = re.compile(r"\[[!^]([^\]]+)")
+# Longer than what anybody writes ? for.
+_LONG: Final = FRESH * 9
+_FOLDERS: Final = ((), (FRESH,), (_LONG,), (_LONG, _OTHER + _LONG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +46,29 @@ class _Piece:
     chars: str
     fits: re.Pattern[str] | None
 
+    def examples(self, also: str) -> str:
+        """Some of its characters, and of those that are to be tried besides all that it fits."""
+        fits = self.fits
+        return self.chars[:_FEW] + "".join(c for c in also if fits is not None and fits.match(c))
+
 
 _STAR = _Piece("", None)
 
 
-def witnesses(pattern: str) -> tuple[tuple[str, ...], ...]:
+def witnesses(pattern: str, also: str = "") -> tuple[tuple[str, ...], ...]:
     """Paths that a pattern stands for, ``!`` or not, in lower case; none if it stands for nothing.
 
     Args:
         pattern: As `text.patterns` takes it.
+        also: Characters to try besides for wildcards, because other patterns leave them out.
     """
     _negated, parts = split_pattern(pattern.casefold())
     if parts == ("**",):
-        return ((), (FRESH,), (FRESH, _OTHER))
+        return ((), *_FOLDERS[1:])
     # Each wildcard alone in all its forms while the others stand at one form, for each form.
-    forms = [_forms(part) for part in parts]
+    forms = [_forms(part, also) for part in parts]
     found: dict[tuple[str, ...], None] = {}
-    for base in range(3):
+    for base in range(_BASES):
         chosen = [each[min(base, len(each) - 1)] for each in forms]
         for number, each in enumerate(forms):
             for form in each:
@@ -67,6 +79,15 @@ def witnesses(pattern: str) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
+def left_out(patterns: Iterable[str]) -> str:
+    """The characters that classes with ``!`` leave out, ends of ranges among them, in lower case."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        for members in _LEFT_OUT.findall(pattern.casefold()):
+            found |= dict.fromkeys(members.replace("-", "").replace("\\", ""))
+    return "".join(found)[:_MOST_LEFT_OUT]
+
+
 def shared(one: str, other: str) -> tuple[str, ...] | None:
     """A path that two patterns stand for both, ``!`` or not, or None when there is none.
 
@@ -75,17 +96,18 @@ def shared(one: str, other: str) -> tuple[str, ...] | None:
     return _shared_path(split_pattern(one.casefold())[1], split_pattern(other.casefold())[1])
 
 
-def _forms(part: str) -> tuple[tuple[str, ...], ...]:
+def _forms(part: str, also: str) -> tuple[tuple[str, ...], ...]:
     """Names, or several one below the other, that a part of a pattern stands for."""
     if part == "**":
-        return ((), (FRESH,), (FRESH, _OTHER))
+        return _FOLDERS
+    runs = ("", FRESH, FRESH + _OTHER, _LONG, *also)
     pieces = _pieces(part)
     found: dict[str, None] = {}
-    for base in ("", FRESH, FRESH + _OTHER):
+    for base in runs:
         plain = [base if piece.fits is None else piece.chars[:1] for piece in pieces]
         found["".join(plain)] = None
         for number, piece in enumerate(pieces):
-            for form in ("", FRESH, FRESH + _OTHER) if piece.fits is None else piece.chars[:_FEW]:
+            for form in runs if piece.fits is None else piece.examples(also):
                 found["".join([*plain[:number], form, *plain[number + 1 :]])] = None
     return tuple((name,) for name in found if name) or ((FRESH,),)
 

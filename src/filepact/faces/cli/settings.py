@@ -51,8 +51,9 @@ def read_settings() -> Settings:
     if _exists(path):
         source = _source("person", path)
         settings = parse_settings(_text(path), name=source.name, source=source)
-    protecting = Rules(tuple(_protecting(path)))
-    return replace(settings, rules=protecting + above + settings.rules)
+    files = (settings_file("administrator"), path)
+    protecting = tuple(rule for file in files for rule in _protecting(file))
+    return replace(settings, rules=Rules(protecting) + above + settings.rules)
 
 
 def rule_files() -> Iterator[tuple[Source, str]]:
