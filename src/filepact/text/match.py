@@ -22,6 +22,8 @@ from filepact.text.codec import decode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.text.codec import Given
+
 __all__ = ["MAX_PATTERN", "Hit", "Query", "searchable"]
 
 MAX_PATTERN: Final = 4_000
@@ -327,23 +329,31 @@ def _stopped() -> TimedOutError:
     return TimedOutError("the search was stopped", hint="Search a smaller folder.")
 
 
-def searchable(data: bytes, *, name: str) -> bytes | None:
+def searchable(
+    data: bytes, *, name: str, given: Callable[[], Given | None] = lambda: None
+) -> bytes | None:
     """The bytes of a file as UTF-8 text without a byte-order mark, or None when it is no text.
 
     Args:
         data: All bytes of the file.
-        name: The file's name, for the decoder's messages.
+        name: The file's name; it tells what kinds of declarations the file can have.
+        given: What is said about its encoding outside the file; asked where it can matter.
     """
-    if b"\0" not in data:
+    said = None
+    # An escape begins other letters in some encodings of seven bits.
+    if b"\0" not in data and b"\x1b" not in data:
         if data.isascii():
             return data
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
-        else:
-            return data.removeprefix(_BOM)
+        said = given()
+        if said is None:
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError:
+                pass
+            else:
+                return data.removeprefix(_BOM)
     try:
-        return decode(data, name=name).text.encode("utf-8", errors="replace")
+        text = decode(data, name=name, given=said or given()).text
+        return text.encode("utf-8", errors="replace")
     except (BinaryFileError, EncodingUnsafeError):
         return None

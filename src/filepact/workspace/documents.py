@@ -95,6 +95,10 @@ class Documents:
         """What is said about a file's encoding outside the file."""
         return self._encodings.given(path)
 
+    def given_in(self, root: Root) -> Callable[[str], Given | None]:
+        """The same question about files of one root, by their canonical paths."""
+        return lambda path: self.given(WorkspacePath(root.path, path))
+
     def held(self, path: WorkspacePath) -> bool:
         """Whether an editor has the file open."""
         return self._buffers.get(path) is not None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.fs.root import Root
+    from filepact.text.codec import Given
     from filepact.text.match import Hit, Query
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "Grepped", "Line", "grep"]
@@ -119,6 +120,7 @@ def grep(
     progress: Callable[[int, str], None] = lambda _done, _what: None,
     overlay: Callable[[str], bytes | None] = lambda _path: None,
     net: bool = True,
+    given: Callable[[str], Given | None] = lambda _path: None,
     time_limit: float = 20.0,
 ) -> Grepped:
     """Search a file, or the files below a folder, in path order.
@@ -139,6 +141,7 @@ def grep(
         progress: Told now and then how many files were searched, and the last of them.
         overlay: Newer bytes of a file than those on disk, if somebody has them.
         net: Whether files that hold private keys are left out, and tokens are not shown.
+        given: What is said about a file's encoding outside the file.
         time_limit: Seconds until the search ends with what it has.
 
     Raises:
@@ -147,7 +150,7 @@ def grep(
     """
     accepts = compile_filter(glob)
     deadline = time.monotonic() + time_limit
-    run = _Run(query, mode, limit, offset, context, net, cancelled, deadline)
+    run = _Run(query, mode, limit, offset, context, net, given, cancelled, deadline)
     if root.place(base).kind == "file":
         if not allow(base, False):
             raise PathBlockedError(f"{base}: may not be read", path=base)
@@ -186,6 +189,7 @@ class _Run:
     offset: int
     context: int
     net: bool
+    given: Callable[[str], Given | None]
     cancelled: Callable[[], bool]
     deadline: float
     files: list[FileMatches] = field(default_factory=list)
@@ -233,7 +237,7 @@ class _Run:
         if self.net and holds_private_key(data):
             self.unreadable.append(path)
             return
-        text = searchable(data, name=path)
+        text = searchable(data, name=path, given=partial(self.given, path))
         if text is None:
             self.binary += 1
             return

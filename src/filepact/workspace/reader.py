@@ -121,6 +121,7 @@ class Reader:
             allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             overlay=self._documents.newer(spot.root),
             net=self._guard.net,
+            given=self._documents.given_in(spot.root),
             cancelled=self._cancelled,
             progress=self._progress,
         )
