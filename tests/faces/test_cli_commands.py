@@ -186,6 +186,25 @@ def test_a_patch_is_applied_and_taken_back(cli: CommandLine) -> None:
     assert app(cli).startswith("port = 80\n")
 
 
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("app.py/", "NOT_FOUND"),
+        ("missing/../app.py", "NOT_FOUND"),
+        ("missing/../../../outside", "NOT_FOUND"),
+        ("../link/../src/app.py", "PATH_BLOCKED"),
+        ("../../outside", "PATH_BLOCKED"),
+    ],
+)
+def test_what_a_path_leads_to_is_decided_by_the_disk_and_not_by_its_text(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (cli.root / "link").symlink_to(tmp_path / "outside")
+    monkeypatch.chdir(cli.root / "src")
+    assert cli.json("read", path, code=1)["error"]["code"] == code
+
+
 def test_paths_count_from_the_present_folder(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

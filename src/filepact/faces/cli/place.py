@@ -141,5 +141,6 @@ def here(workspace: Workspace, path: str) -> str:
     first = Path(workspace.guard.roots[0].path)
     if not any(folder.is_relative_to(root.path) for root in workspace.guard.roots):
         return path
-    absolute = Path(os.path.normpath(folder / path))
-    return str(absolute.relative_to(first) if absolute.is_relative_to(first) else absolute)
+    # Only put in front: what `..` or a slash at the end mean, the disk decides and not the text.
+    above = folder.relative_to(first) if folder.is_relative_to(first) else folder
+    return path if above == Path() else f"{above}/{path}"
