@@ -31,6 +31,7 @@ TEXT_LIMIT = 10_000_000
 
 _NUMBER_LIMIT = 2**53 - 1  # beyond it JSON programs disagree about which number was sent
 _SHOWN = 40
+_TOLD = 3
 
 _FOREIGN: dict[str, tuple[str, ...]] = {
     name: meant
@@ -127,7 +128,9 @@ class Parameters:
         for name, value in arguments.items():
             python_name = self._accepted.get(name)
             if python_name is None:
-                problems.append(_unknown(name, list(self._documented.values())))
+                # To look for what was meant takes time, and only the first few are told.
+                if len(problems) < _TOLD:
+                    problems.append(_unknown(name, list(self._documented.values())))
             elif python_name in sent_as:
                 problems.append(f"{sent_as[python_name]} and {name} are the same parameter")
             else:
@@ -146,7 +149,7 @@ class Parameters:
         for name, value in values.items():
             problems += _out_of_bounds(value, self._documented[name])
         if problems:
-            told = list(dict.fromkeys(problems))[:3]
+            told = list(dict.fromkeys(problems))[:_TOLD]
             raise InvalidParamsError("; ".join(told), hint=self.usage(), tool=self.tool)
         return values
 
