@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filepact.app import open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.cli.history import diff
 from filepact.faces.cli.parser import build_parser
 from filepact.faces.cli.screen import Screen
@@ -82,6 +82,8 @@ def test_the_diff_in_a_pipe_is_a_patch_that_git_takes_back(
             for target, text in zip(draft.open_all(list(after)), after.values(), strict=True):
                 draft.write(target, text)
             receipt = workspace.submit(draft, "change")
+        if receipt.operation is not None and receipt.status == "pending":
+            workspace.approve(receipt.operation, Approval(Actor("person", "ann")))
         workspace.close()
         if receipt.operation is None:
             return
@@ -116,6 +118,7 @@ def operation(cli: CommandLine) -> str:
     text = "port = 8080 \u202e\nhost = 'a'\x1b[31m\n"
     receipt = cli.json("write", "src/app.py", stdin=text.encode())
     found: str = receipt["operation"]
+    cli("approve", found)  # What hides something waits for a person.
     return found
 
 
