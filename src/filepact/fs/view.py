@@ -297,21 +297,27 @@ class View:
                     ) from None
                 raise unreadable(error, path) from None
         try:
-            self.check_name(path, os.fstat(descriptor))
+            self._check_name(path, os.fstat(descriptor))
             yield descriptor
         finally:
             os.close(descriptor)
 
-    def check_name(self, path: str, status: os.stat_result) -> None:
-        """Refuse a file that is another name (a hard link) of a secret elsewhere.
+    def check_file(self, path: str, descriptor: int, status: os.stat_result) -> None:
+        """Refuse an open file that is not the root's, or that is a secret elsewhere.
 
         Args:
             path: How it is called in the message.
-            status: What the system says of the open file.
+            descriptor: The file.
+            status: What the system says of it.
 
         Raises:
-            PathBlockedError: It is one.
+            PathBlockedError: It lies on another file system, or is another name of a secret.
         """
+        self.border.check(descriptor, status, path)
+        self._check_name(path, status)
+
+    def _check_name(self, path: str, status: os.stat_result) -> None:
+        """Refuse a file that is another name (a hard link) of a secret elsewhere."""
         if (
             status.st_nlink > 1
             and self._secrets is not None

@@ -72,7 +72,7 @@ class Entry(NamedTuple):
             PathBlockedError: It is another name of a secret.
         """
         try:
-            data = _read(self.folder, self.name, limit, partial(self.root.check_name, self.path))
+            data = _read(self.folder, self.name, limit, partial(self.root.check_file, self.path))
         except OSError as error:
             raise ReadFailedError(
                 f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}", path=self.path
@@ -99,6 +99,7 @@ class Walk:
     Attributes:
         unreadable: Folders and ignore files that could not be read, relative to the root.
         too_deep: Folders left out because they lie deeper than ``MAX_DEPTH``.
+        beyond: Folders left out because another file system is mounted there.
         cut: Whether the walk ended at ``MAX_ENTRIES``.
         cancelled: Whether it ended because the caller said so.
     """
@@ -116,6 +117,7 @@ class Walk:
     ) -> None:
         self.unreadable: list[str] = []
         self.too_deep = 0
+        self.beyond = 0
         self.cut = False
         self.cancelled = False
         self._left = MAX_ENTRIES
@@ -202,6 +204,10 @@ class Walk:
             descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
         except OSError:
             self.unreadable.append(path)
+            return None
+        if not self._root.border.encloses(descriptor, os.fstat(descriptor)):
+            os.close(descriptor)
+            self.beyond += 1
             return None
         return self._list(descriptor, path, stack, depth + 1)
 
@@ -310,7 +316,7 @@ def _read(
     folder: int,
     name: str,
     limit: int,
-    check: Callable[[os.stat_result], None] = lambda _status: None,
+    check: Callable[[int, os.stat_result], None] = lambda _descriptor, _status: None,
 ) -> bytes | None:
     """All bytes of a regular file that passes a check, or None when there are more than the limit.
 
@@ -322,7 +328,7 @@ def _read(
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file")
-        check(status)
+        check(descriptor, status)
         if status.st_size > limit:
             return None
         data = os.read(descriptor, status.st_size + 1)
