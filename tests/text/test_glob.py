@@ -153,6 +153,12 @@ def test_a_filter_is_turned_round_by_an_exclamation_mark():
     assert compile_filter("*.js")("x/a.js")
 
 
+@pytest.mark.parametrize("pattern", ["!**", "!*", "!**/*", "!{*.py,**}"])
+def test_what_is_turned_round_has_to_leave_something(pattern):
+    with pytest.raises(SearchFailedError):
+        compile_filter(pattern)
+
+
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [

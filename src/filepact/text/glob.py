@@ -85,6 +85,18 @@ class Glob:
             raise _refusal(pattern, f"{error} (at character {error.at + 1})") from error
 
     @classmethod
+    def parse_unwanted(cls, pattern: str) -> Glob:
+        """Compile what stands after a ``!``, with braces: what is not to be found.
+
+        Raises:
+            SearchFailedError: It is not a pattern, or matches everything, so nothing is left.
+        """
+        glob = cls.parse(pattern, braces=True)
+        if glob.finds_everything:
+            raise _refusal(f"!{pattern}", "it leaves nothing to be found")
+        return glob
+
+    @classmethod
     def _build(
         cls,
         pattern: str,
@@ -141,6 +153,11 @@ class Glob:
         return is_dir and self.matches_folder(path)
 
     @property
+    def finds_everything(self) -> bool:
+        """Whether an alternative matches whatever there is."""
+        return self._everything
+
+    @property
     def finds_folders(self) -> bool:
         """Whether an alternative ends with a slash, so that folders are asked for."""
         return self._on_directory is not None
@@ -154,10 +171,10 @@ def compile_filter(pattern: str) -> Callable[[str], bool]:
     """A question about files for a glob with braces; ``!`` before the glob turns it round.
 
     Raises:
-        SearchFailedError: See :meth:`Glob.parse`.
+        SearchFailedError: See :meth:`Glob.parse` and :meth:`Glob.parse_unwanted`.
     """
     if pattern.startswith("!"):
-        unwanted = Glob.parse(pattern[1:], braces=True)
+        unwanted = Glob.parse_unwanted(pattern[1:])
         return lambda path: not unwanted.matches(path)
     return Glob.parse(pattern, braces=True).matches
 

@@ -64,7 +64,7 @@ def find_files(
         SearchFailedError: The pattern cannot be understood.
     """
     inverted = pattern.startswith("!")
-    glob = Glob.parse(pattern[inverted:], braces=True)
+    glob = Glob.parse_unwanted(pattern[1:]) if inverted else Glob.parse(pattern, braces=True)
     folders = glob.finds_folders and not inverted
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []

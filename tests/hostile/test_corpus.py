@@ -1,0 +1,34 @@
+"""Every case of the corpus, through every door that has what it asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hostile.corpus import DOORS, Case, load, run_case
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ALL = load()
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in ALL])
+def test_every_door_answers_right_and_with_the_same_code(case: Case, tmp_path: Path) -> None:
+    codes: dict[str, str] = {}
+    for door in DOORS:
+        if case.fits(door):
+            (tmp_path / door).mkdir()
+            result = run_case(case, tmp_path / door, door)
+            if result.skipped:
+                pytest.skip(result.skipped)
+            assert not result.wrong, (door, case.why, result.wrong)
+            codes[door] = result.code
+    assert len(set(codes.values())) == 1, codes
+
+
+def test_most_cases_can_be_sent_through_several_doors() -> None:
+    doors = [sum(case.fits(door) for door in DOORS) for case in ALL]
+    assert all(doors)
+    assert sum(count == len(DOORS) for count in doors) > len(ALL) / 2
