@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.hidden import adds_hidden, find_look_alikes, resembles, visible
+from filepact.text.hidden import adds_hidden, visible
+from filepact.text.lookalike import find_look_alikes, resembles
 
 UNSEEN = [
     chr(code)

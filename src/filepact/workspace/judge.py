@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.errors import BinaryFileError, PathBlockedError
-from filepact.text.hidden import adds_hidden, resembles
+from filepact.text.hidden import adds_hidden
+from filepact.text.lookalike import resembles
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.screen import Span, plain
+from filepact.faces.cli.screen import Span
+from filepact.text.hidden import visible
 from filepact.text.refine import pair_lines, refine
 
 if TYPE_CHECKING:
@@ -37,8 +38,14 @@ def paint_diff(diff: str) -> tuple[Span, ...]:
 
 
 def show_diff(diff: str, screen: Screen) -> tuple[Span, ...]:
-    """The diff for a screen: painted for a terminal only, because words take time to compare."""
-    return paint_diff(diff) if screen.terminal else plain(diff)
+    """The diff for a screen: painted for a terminal only, because words take time to compare.
+
+    It is for reading and not a patch: in a pipe, what hides in it is written out all the same.
+    Carriage returns in front of line feeds stay.
+    """
+    if screen.terminal:
+        return paint_diff(diff)
+    return (Span("\r\n".join(map(visible, diff.split("\r\n")))),)
 
 
 def tally(diff: str) -> Tally:

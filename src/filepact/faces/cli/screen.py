@@ -131,6 +131,8 @@ class Screen:
     def object(self, facts: Mapping[str, object]) -> None:
         """Write one JSON object; pure ASCII, so no terminal and no encoding can spoil it."""
         text = json.dumps(facts, indent=2 if self.terminal else None)
+        # The one control character that JSON takes as it is.
+        text = text.replace("\x7f", "\\u007f")
         self._stream.write(f"{text}\n".encode("ascii"))
         self._stream.flush()
 
