@@ -31,6 +31,8 @@ ENOUGH = 50_000
 SECRETS = ("key stores", "project secrets")
 CONTROL = ("control files",)
 MANIFESTS = ("manifests",)
+MOST = {SECRETS: 0.05, CONTROL: 0.2}
+"""Most per cent of ordinary files that rules may wrongly stand against."""
 
 _PROJECT = Path(__file__).parents[2]
 _PRIVATE = re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
@@ -125,7 +127,7 @@ def share(count: int, hits: Iterable[Hit], rules: tuple[str, ...], *, wrong: boo
     return 100 * len(caught) / count
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Which files the built-in rules stand against.")
     parser.add_argument("folder", nargs="*")
     given = parser.parse_args(arguments).folder
@@ -138,7 +140,9 @@ def main(arguments: list[str]) -> None:
         print(f"{rule}: {pattern}: {many}")
     for hit in sorted(hits, key=lambda hit: (hit.rule, not hit.wrong, hit.path)):
         print(f"{hit.rule}: {'WRONG ' if hit.wrong else ''}{hit.path} ({hit.pattern})")
+    shares = {rules: share(count, hits, rules, wrong=True) for rules in MOST}
+    return 1 if any(found > MOST[rules] for rules, found in shares.items()) else 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

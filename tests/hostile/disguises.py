@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -165,17 +166,20 @@ def passed(policy: Policy, disguise: str, change: Callable[[str], str]) -> Itera
                 yield Passed(name, disguise, path, action, plain, got)
 
 
-def main() -> None:
+def main() -> int:
     policy = Policy(BUILT_IN_RULES)
     names = list(protected())
     told = sum(tells_its_beginning(name.pattern) for name in names)
     print(f"{len(names)} names, {told} of them told by a short name")
+    all_wrong = 0
     for disguise, change in (SPELLINGS | SHORT_NAMES).items():
         wrong = list(passed(policy, disguise, change))
+        all_wrong += len(wrong)
         print(f"{disguise}: {len(wrong)} passed")
         for each in wrong:
             print(f"  {each.name.pattern} as {each.path!a}: {each.action} {each.got}")
+    return 1 if all_wrong else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

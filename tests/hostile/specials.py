@@ -31,6 +31,9 @@ __all__ = ["CannotMakeError", "Measured", "NoAnswerError", "detonate", "table"]
 WATCHDOG = 60.0
 """Seconds until a server counts as hung; how fast it was is measured and not asserted."""
 
+MOST_SECONDS, MOST_GROWN = 1.0, 64 << 20
+"""What counts as too slow and too large, on a machine that does nothing else."""
+
 _SOURCE = str(Path(__file__).parents[2] / "src")
 
 
@@ -173,6 +176,10 @@ def _code(message: Mapping[str, Any]) -> str:
 # -- by hand --------------------------------------------------------------------------------
 
 
+def _over(one: Measured) -> bool:
+    return one.seconds > MOST_SECONDS or one.grown > MOST_GROWN
+
+
 def table(measured: list[Measured], left_out: list[tuple[str, str]]) -> str:
     """The figures, slowest and largest last."""
     lines = [f"{'special file or bomb':<32}{'calls':>6}{'slowest':>10}{'memory':>12}  answers"]
@@ -181,6 +188,7 @@ def table(measured: list[Measured], left_out: list[tuple[str, str]]) -> str:
         lines.append(
             f"{one.bomb.name:<32}{len(one.codes):>6}{one.seconds:>8.2f} s"
             f"{one.grown / (1 << 20):>8.1f} MiB  {said}{'' if one.alive else '; THEN DEAD'}"
+            f"{'; TOO MUCH' if _over(one) else ''}"
         )
     slowest = max((one.seconds for one in measured), default=0.0)
     largest = max((one.grown for one in measured), default=0) / (1 << 20)
@@ -208,6 +216,7 @@ def main(arguments: list[str]) -> int:
             else:
                 wrong = bomb.codes and set(measured[-1].codes) - bomb.codes
                 bad += bool(wrong) or not measured[-1].alive
+                bad += given.large and _over(measured[-1])
     print(table(measured, left_out))
     return 1 if bad else 0
 
