@@ -28,7 +28,7 @@ FILE_LIMIT: Final = 64 << 20
 
 _COUNT_SECONDS = 1.0
 _COUNT_BYTES = 64 << 20
-_STEP_SECONDS = 2.0
+_STEP_SECONDS = 0.5
 _PROGRESS_EVERY = 200
 _MOST_LINES = 50
 """Most lines of one multiline match that are shown."""
