@@ -55,13 +55,18 @@ HONEST = [
     "maths: Δx = 3 µm, α+β ≤ γ, ρ_max, ν, ∑ x², 𝛼\n",
     "French\u00a0: «\u202foui\u202f» and a soft\u00adhyphen\n",
     "\ufeffa file with a byte-order mark\r\nand CRLF\r\n",
-    "old\rline\rends\r",
 ]
 
 
 @pytest.mark.parametrize("text", HONEST)
 def test_honest_text_hides_nothing(text: str) -> None:
     assert adds_hidden("", text) == ""
+
+
+def test_where_lines_end_in_cr_it_hides_nothing() -> None:
+    assert adds_hidden("old\rline\r", "old\rline\rends\r") == ""
+    assert adds_hidden("old\nline\n", "old\rline\rends\r") == "U+000D CONTROL CHARACTER"
+    assert adds_hidden("", "import os\rimport sys") == "U+000D CONTROL CHARACTER"
 
 
 TRICKS = {

@@ -75,20 +75,20 @@ def adds_hidden(before: str, after: str) -> str:
         return ""
     # Lines that both have are not looked at: a change of a long text is short.
     middle = middle_of(before, after)
-    tricks = _tricks(middle.new)
+    # In a file whose lines end in CR it is a line end.
+    ends = "\r" if "\r" in before and "\n" not in before else ""
+    tricks = _tricks(middle.new, ends)
     if not tricks:
         return ""
-    tricks.subtract(_tricks(middle.old))
+    tricks.subtract(_tricks(middle.old, ends))
     return next((_described(char) for char, count in tricks.items() if count > 0), "")
 
 
-def _tricks(text: str) -> Counter[str]:
+def _tricks(text: str, ends: str) -> Counter[str]:
     text = text.removeprefix("\ufeff")  # A byte-order mark at the start hides nothing.
     tricks: Counter[str] = Counter()
     if _ANY.search(text):
-        # In a text without LF the lines end in CR.
-        lines = text if "\n" in text else text.replace("\r", "\n")
-        tricks.update(found[0] for found in _TRICKS.finditer(lines))
+        tricks.update(found[0] for found in _TRICKS.finditer(text) if found[0] != ends)
     tricks.update(text[start:end] for start, end in find_look_alikes(text))
     return tricks
 
