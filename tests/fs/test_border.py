@@ -169,3 +169,14 @@ def test_a_root_that_is_a_mount_itself_is_used_until_it_is_unmounted(
         subprocess.run(["umount", "-l", str(top / "in")], check=True)
         with pytest.raises(PathBlockedError):
             root.read("a.txt", limit=9)
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_nothing_is_made_on_what_the_kernel_makes_up(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    mount("-t", "proc", "none", str(top / "in"))
+    with Root.open(top, resolver=resolver, mounts=True) as root:
+        with pytest.raises(FilepactError) as caught:
+            root.replace("in/self/x", b"x", mode=0o600, expected=None, token="abcd")
+        assert caught.value.code == "STALE_FILE"

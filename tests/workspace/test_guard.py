@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -237,3 +238,10 @@ def test_an_agent_hears_at_its_next_call_what_a_person_has_said(
     assert workspace.answers(session) == ()
     assert (root / "AGENTS.md").read_text() == "be kind\n"
     assert not (root / "CLAUDE.md").exists()
+
+
+def test_a_special_file_is_refused_before_it_is_looked_at(workspace: Workspace, root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    for action in ("read", "write"):
+        with pytest.raises(PathBlockedError):
+            workspace.guard.find_file("pipe", action)
