@@ -21,7 +21,7 @@ from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import CODES, FilepactError
 from filepact.fs.form import check_form, check_new_name, this_system
 from tests.hostile import doors
-from tests.hostile.doors import COMMANDS, NO_TOOL, Answer, approve, approving
+from tests.hostile.doors import COMMANDS, NO_TOOL, Answer, approve, approving, go_back
 from tests.hostile.plans import Step, plan
 from tests.hostile.world import CannotBuildError, World
 
@@ -35,6 +35,7 @@ __all__ = ["CASES", "DOORS", "Case", "Result", "load", "run", "run_case"]
 
 CASES = Path(__file__).with_name("cases")
 PENDING = "APPROVAL_REQUIRED"
+NEEDS_DOOR = frozenset({"propose", "approve", "write", "undo", "checkpoint", "swap"})
 REFUSALS = frozenset(CODES) | {NO_TOOL}
 DOORS: dict[str, Opens] = {
     "library": doors.library,
@@ -51,7 +52,7 @@ class Case:
 
     Attributes:
         system: Where it can happen: any, posix, linux, macos, windows.
-        tree: Steps that build the world; ``propose``, ``approve`` and ``swap`` need the door.
+        tree: Steps that build the world; those in `NEEDS_DOOR` are done by the runner.
         do: What is asked for; `tests.hostile.plans` says with which tools.
         given: What else the request says.
         codes: The only right codes of a refusal; empty when every stable code is right.
@@ -88,7 +89,8 @@ class Case:
         if door == "command":
             return (
                 self.mode == "auto"
-                and self.do != "approve"
+                and self.do not in ("approve", "undo", "redo", "restore")
+                and all(step[0] not in NEEDS_DOOR for step in self.tree)
                 and not {"folders", "tries"} & self.given.keys()
                 and all(step.tool in COMMANDS and _typable(step) for step in plan(self, {}))
             )
@@ -207,6 +209,11 @@ def _run(case: Case, world: World, opens: Opens) -> Result:
                 swaps.append((step[1], step[2]))
             elif step[0] == "approve":
                 _say_yes(world, proposals[-1])
+            elif step[0] == "write":
+                done = door.call("write_file", {"path": step[1], "content": step[2]})
+                assert done.status == "applied", done
+            elif step[0] in ("undo", "checkpoint"):
+                go_back(world, *step)
             else:
                 world.build(step)
         before = world.fingerprint()
@@ -252,6 +259,8 @@ def _ask(case: Case, world: World, door: Door, proposals: list[str]) -> list[Ans
     if case.do == "approve":
         with approving(world) as workspace:
             return [approve(workspace, proposals[-1])]
+    if case.do in ("undo", "redo", "restore"):
+        return [go_back(world, case.do, "here")]
     if case.do == "line":
         assert isinstance(door, doors.Server)
         line = case.given.get("line") or json.dumps({"filler": "x" * case.given["bytes"]})
@@ -314,7 +323,9 @@ def _effect(
             return ["it was not moved"]
         case "chmod" if not path.stat().st_mode & 0o100:
             return ["it cannot be executed"]
-        case "patch" if before == after:
+        case "preview" if before != after:
+            return ["a preview changed something"]
+        case "patch" | "edit" | "approve" | "undo" | "redo" | "restore" if before == after:
             return ["nothing was changed"]
     links = [name for name, what in before.items() if what[0] == "link"]
     return [f"{name} is no link any more" for name in links if before[name] != after.get(name)]

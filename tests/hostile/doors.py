@@ -16,7 +16,7 @@ from filepact.domain.operation import Actor, Approval, ChangeId, Session
 from filepact.errors import FilepactError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
-from filepact.faces.mcp.folders import folder_of_uri
+from filepact.faces.mcp.folders import Folders
 from filepact.tools.registry import Call, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient
 
@@ -34,6 +34,7 @@ __all__ = [
     "Opens",
     "approving",
     "command",
+    "go_back",
     "library",
     "protocol",
 ]
@@ -99,10 +100,13 @@ class Library:
 @contextmanager
 def library(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[Library]:
     with closing(_workspace(world, mode)) as workspace:
-        shared = [folder for uri in folders if (folder := folder_of_uri(uri)) is not None]
-        if shared:
-            workspace.guard.narrow(shared)
+        if folders:
+            Folders(workspace.guard.narrow).told(_shared(folders))
         yield Library(workspace)
+
+
+def _shared(folders: Sequence[str]) -> dict[str, Any]:
+    return {"result": {"roots": [{"uri": uri} for uri in folders]}}
 
 
 def _workspace(world: World, mode: Mode = "auto") -> Workspace:
@@ -125,6 +129,26 @@ def approve(workspace: Workspace, change: str) -> Answer:
     """Say yes to a proposal."""
     try:
         receipt = workspace.approve(ChangeId(change), Approval(PERSON))
+    except FilepactError as error:
+        return Answer(error.report(), error.code)
+    return Answer(receipt.summary, "", receipt.status, str(receipt.operation or ""))
+
+
+def go_back(world: World, how: str, name: str = "") -> Answer:
+    """Undo, redo, restore to a checkpoint, or make one, with the rules as they are now."""
+    session = Session("s2", PERSON)
+    try:
+        with approving(world) as workspace:
+            match how:
+                case "checkpoint":
+                    workspace.checkpoint(name)
+                    return Answer(name)
+                case "undo":
+                    receipt = workspace.undo(session, dry_run=False)
+                case "redo":
+                    receipt = workspace.redo(session, dry_run=False)
+                case _:
+                    receipt = workspace.restore(session, name, dry_run=False)
     except FilepactError as error:
         return Answer(error.report(), error.code)
     return Answer(receipt.summary, "", receipt.status, str(receipt.operation or ""))
@@ -186,8 +210,7 @@ def protocol(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[
         if folders:
             client.shake_hands(roots={})
             question = client.asked.get(timeout=PATIENCE)
-            shared = {"roots": [{"uri": uri} for uri in folders]}
-            client.send({"jsonrpc": "2.0", "id": question["id"], "result": shared})
+            client.send({"jsonrpc": "2.0", "id": question["id"], **_shared(folders)})
         else:
             client.shake_hands()
         yield Server(client)

@@ -14,11 +14,15 @@ if TYPE_CHECKING:
 ALL = load()
 
 
+EVERY_DOOR = {case.id for at, case in enumerate(ALL) if at % 4 == 0}
+"""Cases sent through every door here; `scripts/deep` sends all of them through all."""
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in ALL])
 def test_every_door_answers_right_and_with_the_same_code(case: Case, tmp_path: Path) -> None:
     codes: dict[str, str] = {}
     for door in DOORS:
-        if case.fits(door):
+        if case.fits(door) and (not codes or case.id in EVERY_DOOR):
             (tmp_path / door).mkdir()
             result = run_case(case, tmp_path / door, door)
             if result.skipped:

@@ -135,3 +135,20 @@ def test_any_text_is_looked_at_without_a_mistake(before: str, after: str) -> Non
     assert adds_hidden(after, after) == ""
     shown = visible(after)
     assert all(char.isprintable() or char in "\n\t" for char in shown)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("x = 1\n", "import os\rimport sys"),
+        ("x = 1\ny = 2\n", "import os\rx = 1\ny = 2\n"),
+        ("", "import os\rimport sys"),
+        ("one", "import os\rimport sys\r"),
+    ],
+)
+def test_a_return_hides_a_line_where_lines_do_not_end_in_returns(before, after):
+    assert adds_hidden(before, after) == "U+000D CONTROL CHARACTER"
+
+
+def test_a_return_ends_a_line_where_all_lines_do_so():
+    assert adds_hidden("one\rtwo\r", "one\rzwei\rdrei\r") == ""

@@ -17,7 +17,7 @@ from filepact.domain.operation import (
     Proposal,
     Session,
 )
-from filepact.errors import FilepactError, NoChangeError, WriteFailedError
+from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import Documents
@@ -340,6 +340,12 @@ class Workspace:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         spot = self.guard.find(path.absolute, "write")
+        if spot.path != path:
+            # What was shown was another file; what this one holds is not told.
+            raise StaleFileError(
+                f"{self.show(path)}: leads elsewhere now, through a link",
+                hint="Put the file back in its place, or leave this change undone.",
+            )
         return self._documents.merged(spot).shown
 
     # -- looking back ---------------------------------------------------------------------
