@@ -89,7 +89,7 @@ class Case:
         if door == "command":
             return (
                 self.mode == "auto"
-                and self.do not in ("approve", "undo", "redo", "restore")
+                and self.do not in ("approve", "call", "undo", "redo", "restore")
                 and all(step[0] not in NEEDS_DOOR for step in self.tree)
                 and not {"folders", "tries"} & self.given.keys()
                 and all(step.tool in COMMANDS and _typable(step) for step in plan(self, {}))
