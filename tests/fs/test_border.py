@@ -137,6 +137,9 @@ def test_what_the_kernel_makes_up_is_refused_even_then(
             with pytest.raises(FilepactError) as caught:
                 root.read(path, limit=9_999, follow=follow)
             assert caught.value.code in ("PATH_BLOCKED", "NOT_FOUND", "STALE_FILE")
+        if mounts:
+            with pytest.raises(PathBlockedError, match="that the kernel makes up"):
+                root.read("in/version", limit=9_999)
 
 
 def test_a_root_on_a_file_system_that_the_kernel_makes_up_is_refused() -> None:

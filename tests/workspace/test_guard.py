@@ -245,3 +245,14 @@ def test_a_special_file_is_refused_before_it_is_looked_at(workspace: Workspace, 
     for action in ("read", "write"):
         with pytest.raises(PathBlockedError):
             workspace.guard.find_file("pipe", action)
+
+
+def test_a_root_within_another_is_used_for_what_lies_in_it(tmp_path: Path) -> None:
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    (tmp_path / "outer" / "inner" / "a.txt").write_text("a")
+    roots = [str(tmp_path / "outer"), str(tmp_path / "outer" / "inner")]
+    workspace = open_workspace(roots, state_dir=str(tmp_path / "state"))
+    spot = workspace.guard.find(f"{roots[1]}/a.txt", "read")
+    assert (spot.root.path, spot.place.path) == (roots[1], "a.txt")
+    assert workspace.guard.find("inner/a.txt", "read").root.path == roots[0]
+    workspace.close()

@@ -41,7 +41,9 @@ __all__ = [
     "temporary_name",
 ]
 
-_SAFE_OPEN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
+_SAFE_OPEN = (
+    os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
+)
 
 _NO_EXCHANGE = (
     "this file system cannot exchange two names: a save at the same instant could have been "

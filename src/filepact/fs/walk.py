@@ -33,7 +33,7 @@ MAX_ENTRIES: Final = 200_000
 
 _MAX_IGNORE_BYTES = 262_144
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
 _SPECIAL = frozenset({".git", ".git/", *_LAYERS})
 

@@ -77,6 +77,8 @@ class Guard:
             for spelling, root in zip(given, self.roots, strict=False)
             if spelling.startswith("/")
         ]
+        # A folder that was named as a root of its own goes before one that it lies in.
+        self._spellings.sort(key=lambda known: -len(known[0]))
         self._narrowed: tuple[tuple[RootId, str], ...] = ()
 
     # -- names ----------------------------------------------------------------------------

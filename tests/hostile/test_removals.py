@@ -1,0 +1,20 @@
+"""Every check of the guard taken out in turn, and some test that notices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.hostile.removals import checks, survivors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_no_check_can_be_taken_out_unnoticed(tmp_path: Path) -> None:
+    tried, unnoticed = survivors(tmp_path)
+    assert tried == len(list(checks())) > 40
+    assert list(map(str, unnoticed)) == []
