@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from filepact.config.files import read_project
@@ -150,9 +151,12 @@ def _project_rules(root: Root) -> Rules:
 
 
 def _secrets_in(home: str) -> HomeSecrets:
-    policy = Policy(BUILT_IN_RULES)
+    @cache
+    def policy() -> Policy:
+        # Made when the first hard link is met; most folders have none.
+        return Policy(BUILT_IN_RULES)
 
     def is_secret(path: str) -> bool:
-        return decide(Request(home, path, "read"), policy).verdict == "deny"
+        return decide(Request(home, path, "read"), policy()).verdict == "deny"
 
     return HomeSecrets(home, is_secret)
