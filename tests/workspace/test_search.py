@@ -465,3 +465,10 @@ def test_totals_are_a_floor_when_not_all_was_seen(root):
 
 def test_an_empty_folder_is_drawn(root):
     assert draw(root).text == ".\n\n0 directories, 0 files"
+
+
+def test_a_pattern_that_is_too_slow_again_and_again_ends_the_search(root):
+    make(root, {f"{number:02}.txt": "a" * 50_000 + "!\n" for number in range(20)})
+    found = search(root, r"(a+)+\1$")
+    assert found.stopped == "time"
+    assert len(found.slow) == 2

@@ -249,6 +249,9 @@ class _Run:
             self.floor = True
             if not self.ended():
                 self.slow.append(path)
+                # A pattern that was too slow twice is so on every file: it shall not add up.
+                if len(self.slow) > 1:
+                    self.deadline = time.monotonic()
         if counting:
             self.bytes_left -= len(text)
 
