@@ -1,0 +1,1 @@
+"""The Agent Client Protocol: files for agents that ask their client for them."""

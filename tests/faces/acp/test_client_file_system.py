@@ -1,0 +1,146 @@
+"""The client's file system, over a real stdio connection with an agent that sends raw lines."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from acp import spawn_agent_process, text_block
+
+from filepact.acp import ClientFileSystem
+from filepact.faces.acp.files import cut
+
+AGENT = Path(__file__).with_name("raw_agent.py")
+READ, WRITE = "fs/read_text_file", "fs/write_text_file"
+
+
+def run(tmp_path, *script, **options):
+    """The answers to an agent's requests; its session has the folder ``work``."""
+    (tmp_path / "work").mkdir(exist_ok=True)
+    filesystem = ClientFileSystem(state_dir=str(tmp_path / "state"), **options)
+
+    async def talk():
+        arguments = [str(AGENT), json.dumps(script)]
+        async with spawn_agent_process(filesystem, sys.executable, *arguments) as (agent, _):
+            await agent.initialize(1, client_capabilities=filesystem.capabilities())
+            session = await agent.new_session(cwd=str(tmp_path / "work"), mcp_servers=[])
+            done = await agent.prompt(prompt=[text_block("go")], session_id=session.session_id)
+            return done.field_meta["answers"]
+
+    try:
+        return asyncio.run(talk())
+    finally:
+        filesystem.close()
+
+
+def test_a_file_is_read_and_written_with_its_own_line_ends(tmp_path):
+    (tmp_path / "work").mkdir()
+    path = tmp_path / "work" / "a.txt"
+    path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    answers = run(
+        tmp_path,
+        (READ, {"path": str(path), "line": 2, "limit": 1}),
+        (WRITE, {"path": str(path), "content": "one\n2\n"}),
+    )
+    assert answers[0]["result"] == {"content": "two\r\n"}
+    assert answers[1]["result"] == {}
+    assert path.read_bytes() == b"\xef\xbb\xbfone\r\n2\r\n"
+
+
+def test_a_new_file_gets_its_folders(tmp_path):
+    path = tmp_path / "work" / "new" / "deep" / "a.txt"
+    (answer,) = run(tmp_path, (WRITE, {"path": str(path), "content": "x\n"}))
+    assert answer["result"] == {}
+    assert path.read_text() == "x\n"
+
+
+def test_refusals_have_their_numbers_and_kinds(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "secret").write_text("secret")
+    (work / "link").symlink_to(tmp_path / "secret")
+    (work / ".env").write_text("K=1")
+    cases = [
+        (READ, {"path": str(work / "none")}, -32002, "not_found"),
+        (READ, {"path": "a.txt"}, -32602, "invalid_params"),
+        (READ, {"path": str(work)}, -32602, "not_a_file"),
+        (READ, {"path": str(tmp_path / "secret")}, -32603, "path_outside_workspace"),
+        (READ, {"path": str(work / "link")}, -32603, "symlink_escape"),
+        (READ, {"path": str(work / ".env")}, -32603, "protected"),
+        (WRITE, {"path": str(tmp_path / "new"), "content": ""}, -32603, "path_outside_workspace"),
+        (WRITE, {"path": str(work / "x"), "content": "\ud800"}, -32602, "bad_text"),
+        (READ, {"path": str(work / "x"), "sessionId": "other"}, -32602, "unknown_session"),
+    ]
+    answers = run(tmp_path, *[(method, params) for method, params, _, _ in cases])
+    got = [(one["error"]["code"], one["error"]["data"]["errorKind"]) for one in answers]
+    assert got == [(code, kind) for _, _, code, kind in cases]
+    assert answers[0]["error"]["data"]["uri"] == str(work / "none")
+    assert not (tmp_path / "new").exists()
+
+
+def test_meta_does_not_replace_parameters(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a")
+    (work / "b.txt").write_text("b")
+    read, written = run(
+        tmp_path,
+        (READ, {"path": str(work / "a.txt"), "_meta": {"path": str(work / "b.txt"), "limit": 0}}),
+        (WRITE, {"path": str(work / "a.txt"), "content": "c", "_meta": {"content": "d"}}),
+    )
+    assert read["result"] == {"content": "a"}
+    assert written["result"] == {}
+    assert (work / "a.txt").read_text() == "c"
+
+
+@pytest.mark.parametrize(("answer", "code", "text"), [(True, None, "new"), (False, -32603, "old")])
+def test_a_person_is_asked(tmp_path, answer, code, text):
+    (tmp_path / "work").mkdir()
+    path = tmp_path / "work" / "a.txt"
+    path.write_text("old")
+    asked = []
+
+    async def ask(question):
+        asked.append(question)
+        return answer
+
+    (said,) = run(tmp_path, (WRITE, {"path": str(path), "content": "new"}), mode="preview", ask=ask)
+    assert said.get("error", {}).get("code") == code
+    assert path.read_text() == text
+    assert "+new" in asked[0].diff
+
+
+def test_with_nobody_to_ask_the_agent_learns_how_it_is_approved(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    (said,) = run(tmp_path, (WRITE, {"path": str(path), "content": "new"}), mode="preview")
+    assert said["error"]["data"]["errorKind"] == "approval_required"
+    assert "filepact approve c" in said["error"]["message"]
+    assert not path.exists()
+
+
+def test_what_is_switched_off_is_not_served(tmp_path):
+    path = str(tmp_path / "work" / "a.txt")
+    answers = run(
+        tmp_path,
+        (READ, {"path": path}),
+        (WRITE, {"path": path, "content": ""}),
+        read=False,
+        write=False,
+    )
+    assert [one["error"]["code"] for one in answers] == [-32601, -32601]
+
+
+@pytest.mark.parametrize(
+    ("line", "limit", "expected"),
+    [
+        (None, None, "a\r\nb\u2028c\nd"),
+        (0, 1, "a\r\n"),
+        (2, 1, "b\u2028c\n"),
+        (3, 9, "d"),
+        (4, None, ""),
+        (1, 0, ""),
+    ],
+)
+def test_windows_are_substrings(line, limit, expected):
+    assert cut("a\r\nb\u2028c\nd", line, limit) == expected
