@@ -16,7 +16,7 @@ def main():
         message = json.loads(line)
         result = {}
         if message.get("method") == "initialize":
-            result = {"protocolVersion": 1, "agentInfo": {"name": "raw", "version": "1"}}
+            result = {"protocolVersion": 1, "agentInfo": {"name": sys.argv[2], "version": "1"}}
         elif message.get("method") == "session/new":
             result = {"sessionId": "s1"}
         elif message.get("method") == "session/prompt":

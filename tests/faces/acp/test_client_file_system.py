@@ -15,13 +15,13 @@ AGENT = Path(__file__).with_name("raw_agent.py")
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
 
 
-def run(tmp_path, *script, **options):
+def run(tmp_path, *script, name="raw", **options):
     """The answers to an agent's requests; its session has the folder ``work``."""
     (tmp_path / "work").mkdir(exist_ok=True)
     filesystem = ClientFileSystem(state_dir=str(tmp_path / "state"), **options)
 
     async def talk():
-        arguments = [str(AGENT), json.dumps(script)]
+        arguments = [str(AGENT), json.dumps(script), name]
         async with spawn_agent_process(filesystem, sys.executable, *arguments) as (agent, _):
             await agent.initialize(1, client_capabilities=filesystem.capabilities())
             session = await agent.new_session(cwd=str(tmp_path / "work"), mcp_servers=[])
@@ -144,3 +144,14 @@ def test_what_is_switched_off_is_not_served(tmp_path):
 )
 def test_windows_are_substrings(line, limit, expected):
     assert cut("a\r\nb\u2028c\nd", line, limit) == expected
+
+
+def test_a_missing_file_is_empty_for_gemini_inside_its_folders_alone(tmp_path):
+    inside, outside = run(
+        tmp_path,
+        (READ, {"path": str(tmp_path / "work" / "new.txt")}),
+        (READ, {"path": str(tmp_path / "new.txt")}),
+        name="gemini-cli",
+    )
+    assert inside["result"] == {"content": ""}
+    assert outside["error"]["data"]["errorKind"] == "path_outside_workspace"

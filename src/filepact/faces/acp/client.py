@@ -21,7 +21,16 @@ from acp.schema import (
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp import files
-from filepact.faces.acp.errors import CANCELLED, INVALID, REFUSED, Refusal, refuse, to_refusal
+from filepact.faces.acp.errors import (
+    CANCELLED,
+    INVALID,
+    MISSING,
+    REFUSED,
+    Refusal,
+    refuse,
+    to_refusal,
+)
+from filepact.faces.acp.quirks import quirks_of
 from filepact.faces.acp.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -182,6 +191,8 @@ class ClientFileSystem:
                     bound, files.read, bound, self._session(bound), path, line, limit
                 )
         except Refusal as refusal:
+            if refusal.code == MISSING and quirks_of(self._agent.name).missing_is_empty:
+                return ReadTextFileResponse(content="")
             raise RequestError(refusal.code, refusal.message, refusal.data) from None
         return ReadTextFileResponse(content=content)
 

@@ -9,7 +9,7 @@ from filepact.errors import FilepactError, InvalidParamsError, NotAFileError, No
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CANCELLED", "Refusal", "refuse", "to_refusal"]
+__all__ = ["CANCELLED", "INVALID", "MISSING", "REFUSED", "Refusal", "refuse", "to_refusal"]
 
 INVALID, MISSING, REFUSED, CANCELLED = -32602, -32002, -32603, -32800
 
