@@ -266,6 +266,7 @@ def _words(tool: str, given: dict[str, str]) -> tuple[list[str], str]:
             return ["grep", "--json", "--", given["pattern"], given.get("path", ".")], ""
         case "write_file":
             options = ["--create-dirs"] if "createDirs" in given else []
+            options += ["--dry-run"] if "dry_run" in given else []
             return ["write", "--json", *options, "--", given["path"]], given["content"]
         case "patch_apply":
             path = [given["path"]] if "path" in given else []

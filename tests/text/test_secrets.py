@@ -26,6 +26,8 @@ KEYS = [
     '{"private_key": "' + PEM.format("", "", BODY).replace("\n", "\\n") + '"}',
     "key: |\n" + re.sub(r"(?m)^", "    ", PEM.format("", "", BODY)),
     "-----BEGIN OPENSSH PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nSECRET\n-----END RSA PRIVATE KEY-----\n",
+    "  -----BEGIN PRIVATE KEY-----\r\n  abc=\r\n",
     "-----BEGIN PRIVATE KEY-----\n",
     "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
 ]

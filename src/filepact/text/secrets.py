@@ -140,6 +140,9 @@ _BLOCK = re.compile(
     r"(?:\r?\n|\r|\\n|\Z)"
     r"(?:(?:[ \t]*(?:[A-Za-z][A-Za-z-]{2,20}: [^\r\n]{0,200})?(?:\r?\n|\r|\\n)){0,8}"
     r"[ \t]*[A-Za-z0-9+/=]{24,}|\s{0,8}\Z)"
+    # A label that has its line for itself needs no more than one word below it.
+    r"|^[ \t]*-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?\n"
+    r"[ \t]*[A-Za-z0-9+/=]+[ \t]*\r?$"
     r"|^PuTTY-User-Key-File-[0-9]: [^\r\n]{0,80}\r?$",
     re.MULTILINE,
 )
