@@ -3,10 +3,11 @@
 import asyncio
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-from acp import spawn_agent_process, text_block
+from acp import RequestError, spawn_agent_process, text_block
 
 from filepact.acp import ClientFileSystem
 from filepact.faces.acp.files import cut
@@ -155,3 +156,43 @@ def test_a_missing_file_is_empty_for_gemini_inside_its_folders_alone(tmp_path):
     )
     assert inside["result"] == {"content": ""}
     assert outside["error"]["data"]["errorKind"] == "path_outside_workspace"
+
+
+def test_a_write_that_was_approved_after_its_turn_is_dropped(tmp_path):
+    path = tmp_path / "a.txt"
+    folder = str(tmp_path)
+
+    async def scene(state):
+        async def ask(_question):
+            files.turn_ended("s1")
+            return True
+
+        files = ClientFileSystem(state_dir=state, mode="preview", ask=ask)
+        await files.session_started("s1", folder)
+        with pytest.raises(RequestError) as caught:
+            await files.write_text_file("s1", str(path), "late")
+        await files.session_closed("s1")
+        with pytest.raises(RequestError) as closed:
+            await files.read_text_file("s1", str(path))
+        return caught.value.code, closed.value.code
+
+    with tempfile.TemporaryDirectory() as state:
+        assert asyncio.run(scene(state)) == (-32800, -32602)
+    assert not path.exists()
+
+
+def test_sessions_of_the_same_folders_share_a_workspace_until_the_last_is_closed(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+
+    async def scene():
+        files = ClientFileSystem(state_dir=str(tmp_path / "state"))
+        for name in ("one", "two"):
+            await files.session_started(name, str(path.parent))
+        await files.session_closed("one")
+        await files.write_text_file("two", str(path), "kept")
+        answer = await files.read_text_file("two", str(path))
+        files.close()
+        return answer.content
+
+    assert asyncio.run(scene()) == "kept"

@@ -187,6 +187,7 @@ class ClientFileSystem:
         try:
             bound = self._bound(session_id)
             async with self._lock(session_id):
+                self._check_open(bound)
                 content = await _in_thread(
                     bound, files.read, bound, self._session(bound), path, line, limit
                 )
@@ -206,6 +207,7 @@ class ClientFileSystem:
             bound = self._bound(session_id)
             turn = bound.turn
             async with self._lock(session_id):
+                self._check_open(bound)
                 receipt = await _in_thread(
                     bound, files.write, bound, self._session(bound), path, content, turn
                 )
@@ -245,6 +247,7 @@ class ClientFileSystem:
         approved = await self._ask(Question(change, path, receipt.diff, receipt.rule))
         person = Approval(Actor("person", "client"))
         async with self._lock(bound.id):
+            self._check_open(bound)
             if bound.turn != turn:
                 raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
             decide = bound.workspace.approve if approved else bound.workspace.reject
@@ -260,6 +263,11 @@ class ClientFileSystem:
         if bound is None:
             raise refuse(INVALID, "unknown_session", "No such session is open.")
         return bound
+
+    def _check_open(self, bound: Bound) -> None:
+        """Refuse what waited while its session was closed or got other folders."""
+        if self._sessions.get(bound.id) is not bound:
+            raise refuse(CANCELLED, "cancelled", "The session was closed before this was done.")
 
     def _session(self, bound: Bound) -> Session:
         return Session(bound.id, self._agent)
