@@ -61,6 +61,8 @@ def open_workspace(
     buffers: Buffers | None = None,
     home: str | None = None,
     rules: Rules | None = None,
+    mounts: bool = False,
+    content: bool = True,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
 
@@ -78,6 +80,8 @@ def open_workspace(
         home: The person's home folder: hard links to the secrets in it are known as such.
         rules: The person's and the administrator's; the built-in ones and those of each root's
             own ``.filepact.toml`` count as well.
+        mounts: Whether other file systems that are mounted below a root may be used.
+        content: Whether files are looked through for private keys, and hits for tokens.
 
     Raises:
         InvalidParamsError: No root was named, the system lacks what is required, or a root's own
@@ -90,7 +94,7 @@ def open_workspace(
     secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
-            root = Root.open(path, resolver=resolver, secrets=secrets)
+            root = Root.open(path, resolver=resolver, secrets=secrets, mounts=mounts)
             if any(root.path == other.path for other in opened):
                 root.close()
                 continue
@@ -109,7 +113,7 @@ def open_workspace(
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
         policy = in_force.about([root.path for root in opened]).policy
-        guard = Guard(opened, given=[str(path) for path in roots], policy=policy)
+        guard = Guard(opened, given=[str(path) for path in roots], policy=policy, net=content)
         return Workspace(
             guard,
             SqliteStore(state.database),

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from filepact.config.settings import Settings, parse_settings
+from filepact.config.settings import Guarding, Settings, parse_settings
 from filepact.errors import InvalidParamsError
 
 
@@ -59,3 +59,30 @@ def test_what_is_not_known_is_refused_with_file_line_and_key(
 def test_what_is_no_toml_is_refused(text: str) -> None:
     with pytest.raises(InvalidParamsError, match=r"f\.toml.*line|f\.toml.*end of document"):
         parse_settings(text, name="f.toml")
+
+
+def test_how_far_the_guard_goes_is_set() -> None:
+    assert parse_settings("", name="f.toml").guard == Guarding()
+    text = '[guard]\nmounts = true\ncontent = false\nlandlock = "required"\n'
+    assert parse_settings(text, name="f.toml").guard == Guarding(
+        mounts=True, content=False, landlock="required"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("guard = 1\n", 1, "guard"),
+        ("\n[guard]\nmount = true\n", 3, "guard.mount"),
+        ("[guard]\nmounts = 1\n", 2, "guard.mounts"),
+        ('[guard]\ncontent = "no"\n', 2, "guard.content"),
+        ('[guard]\n\nlandlock = "on"\n', 3, "guard.landlock"),
+        ("[guard]\nlandlock = true\n", 2, "guard.landlock"),
+    ],
+)
+def test_a_wrong_word_about_the_guard_is_refused_with_its_line(
+    text: str, line: int, key: str
+) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        parse_settings(text, name="f.toml")
+    assert (caught.value.details["line"], caught.value.details["key"]) == (line, key)

@@ -26,7 +26,7 @@ def refusal(text: str, name: str, path: Sequence[str], why: str) -> InvalidParam
     problem = Problem(name, Lines(text).of(path), written(tuple(path)), why)
     return InvalidParamsError(
         str(problem),
-        hint="Correct the file, or name another with --config.",
+        hint="Correct the file; nothing starts before.",
         file=name,
         line=problem.line,
         key=problem.key,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.layers import Rules, Source
 from filepact.config.places import refusal
@@ -21,10 +21,32 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["OTHER_KEYS", "Settings", "parse_settings", "read_others"]
+__all__ = ["OTHER_KEYS", "Guarding", "Settings", "parse_settings", "read_others"]
 
-OTHER_KEYS = ("encodings",)
+OTHER_KEYS = ("encodings", "guard")
 """What a person's file may hold besides rules."""
+
+
+_GUARD: Final[dict[str, tuple[object, ...]]] = {
+    "mounts": (True, False),
+    "content": (True, False),
+    "landlock": ("auto", "off", "required"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Guarding:
+    """How far the guard goes.
+
+    Attributes:
+        mounts: Whether other file systems that are mounted below a root may be used.
+        content: Whether files are looked through for private keys, and hits for tokens.
+        landlock: Whether a server asks the kernel to keep it inside as well.
+    """
+
+    mounts: bool = False
+    content: bool = True
+    landlock: Literal["auto", "off", "required"] = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +57,12 @@ class Settings:
         encodings: Globs with the encoding of the files that match, by Python's name, in the order
             of the file; of several that match the last one counts.
         rules: Rules about files.
+        guard: How far the guard goes.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
     rules: Rules = field(default_factory=Rules)
+    guard: Guarding = Guarding()
 
 
 def parse_settings(text: str, *, name: str, source: Source | None = None) -> Settings:
@@ -67,13 +91,29 @@ def parse_settings(text: str, *, name: str, source: Source | None = None) -> Set
 def read_others(found: Mapping[str, Any], text: str, name: str) -> Settings:
     """The settings but for the rules; arguments and errors as `parse_settings`."""
     encodings: tuple[tuple[Glob, str], ...] = ()
+    guard = Guarding()
     for key, value in found.items():
         if key == "encodings":
             encodings = _encodings(value, text, name)
+        elif key == "guard":
+            guard = _guarding(value, text, name)
         elif key not in RULE_KEYS["person"]:
             known = ", ".join((*OTHER_KEYS, *RULE_KEYS["person"]))
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
-    return Settings(encodings)
+    return Settings(encodings, guard=guard)
+
+
+def _guarding(table: Any, text: str, name: str) -> Guarding:
+    if not isinstance(table, dict):
+        raise refusal(text, name, ("guard",), "has to be a table")
+    for key, value in table.items():
+        path = ("guard", key)
+        if key not in _GUARD:
+            raise refusal(text, name, path, f"there is no such key; known are {', '.join(_GUARD)}")
+        if type(value) is not type(_GUARD[key][0]) or value not in _GUARD[key]:
+            known = ", ".join(str(each).lower() for each in _GUARD[key])
+            raise refusal(text, name, path, f"has to be one of {known}")
+    return Guarding(**table)
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

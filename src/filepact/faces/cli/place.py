@@ -102,6 +102,8 @@ def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspa
         encodings=settings.encodings,
         home=home_folder(),
         rules=settings.rules,
+        mounts=settings.guard.mounts,
+        content=settings.guard.content,
     )
     with closing(workspace):
         yield workspace

@@ -34,9 +34,11 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         state_dir=state_folder(arguments),
         mode=arguments.mode,
         encodings=settings.encodings,
-        landlock="auto",
+        landlock=settings.guard.landlock,
         home=home_folder(),
         rules=settings.rules,
+        mounts=settings.guard.mounts,
+        content=settings.guard.content,
     )
     with closing(workspace):
         if sys.stdin.isatty():
