@@ -142,6 +142,15 @@ def test_a_fallback_counts_only_where_nothing_else_does() -> None:
     assert verdict("src/a.py", "write", policy) == "ask"
 
 
+def test_a_built_in_ask_does_not_take_the_place_of_a_default_denial() -> None:
+    denying = [rule("deny", "**", layer="person", actions=frozenset({"write"}))]
+    policy = Policy(BUILT_IN_RULES, denying)
+    assert verdict("AGENTS.md", "write", policy) == "deny"
+    assert verdict("AGENTS.md", "write", Policy(BUILT_IN_RULES)) == "ask"
+    allowing = rule("allow", "AGENTS.md", layer="person", lifts=frozenset({"control files"}))
+    assert verdict("AGENTS.md", "write", Policy((*BUILT_IN_RULES, allowing), denying)) == "allow"
+
+
 def test_a_rule_with_a_root_counts_below_it_only_and_from_there() -> None:
     policy = Policy([rule("deny", "/private", root="/work/app", layer="project")])
     assert verdict("app/private/a", "read", policy) == "deny"

@@ -2,8 +2,9 @@
 
 Of all rules that cover a request one decides: deny goes before ask, ask before allow, whoever
 wrote them.  A built-in rule is out of it only where a rule of the person or the administrator
-that allows the same request names it in ``lifts``.  Where no rule covers, a fallback decides, and
-where there is none the answer is allow, for whoever asks is already beneath a root.
+that allows the same request names it in ``lifts``.  Where none of theirs covers, the fallbacks
+count as well, and where there is none the answer is allow, for whoever asks is already beneath a
+root.
 
 Names are compared by their :func:`~filepact.domain.names.key`, so that a disguise (letter case,
 compatibility characters, invisible ones, trailing dots, streams, short names) is the name that it
@@ -133,7 +134,7 @@ class Policy:
 
     Args:
         rules: In any order; of equally strong ones the first is named.
-        fallbacks: Rules that count only where no other one covers.
+        fallbacks: Rules that count only where none of a person or an administrator covers.
     """
 
     def __init__(self, rules: Sequence[Rule], fallbacks: Sequence[Rule] = ()) -> None:
@@ -149,7 +150,9 @@ class Policy:
         lifted = {name for rule in found if rule.verdict == "allow" for name in rule.lifts}
         if lifted:
             found = [rule for rule in found if rule.layer != "built-in" or rule.name not in lifted]
-        found = found or self._rest.covering(request)
+        if not any(rule.layer in ("person", "administrator") for rule in found):
+            # A built-in ask must not take the place of a denial that a person has set as default.
+            found = [*found, *self._rest.covering(request)]
         if not found:
             return _INSIDE
         first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
@@ -199,6 +202,8 @@ class _Table:
         ]
 
     def covering(self, request: Request) -> list[Rule]:
+        if not self._groups:
+            return []
         parts = _parts(request.path)
         found: list[Rule] = []
         for base, rules, patterns, short, signs in self._groups:
