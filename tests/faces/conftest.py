@@ -28,7 +28,7 @@ def cli(
     (root / "src" / "app.py").write_text("port = 80\nhost = 'a'\n")
     (root / "windows.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
     (root / ".env").write_text("KEY=SECRET\n")
-    for name in ("FILEPACT_ROOT", "FILEPACT_DEBUG", "NO_COLOR"):
+    for name in ("FILEPACT_CONFIG", "FILEPACT_ROOT", "FILEPACT_DEBUG", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FILEPACT_STATE_DIR", str(tmp_path / "state"))
     # Nobody's own rules count in a test.

@@ -12,8 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from filepact.config.files import find_problems
+from filepact.errors import FilepactError
 from filepact.faces.cli.hosts import own_command, own_version
 from filepact.faces.cli.record import count
+from filepact.faces.cli.settings import rule_files, settings_file
 from filepact.text.ignore import DEFAULT_IGNORED
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ __all__ = [
     "Finding",
     "check_folders",
     "check_programs",
+    "check_settings",
     "check_state",
     "check_wall",
     "file_system",
@@ -79,6 +83,31 @@ def check_programs() -> Iterator[Finding]:
             yield Finding(package, "ok", version(package))
         except (ImportError, PackageNotFoundError) as error:
             yield Finding(package, "fail", f"cannot be used ({error})", "Install filepact again.")
+
+
+def check_settings(named: str) -> Iterator[Finding]:
+    """The settings files that are read, and everything that is wrong in them.
+
+    Args:
+        named: The person's file, if it is not the usual one.
+    """
+    mine = str(settings_file(named))
+    read: set[str] = set()
+    try:
+        for source, text in rule_files(named):
+            read.add(source.name)
+            wrong = find_problems(text, source)
+            if not wrong:
+                yield Finding("settings", "ok", f"{source.name} is read, nothing is wrong in it")
+            for problem in wrong:
+                yield Finding(
+                    "settings", "fail", str(problem), "Nothing starts before it is corrected."
+                )
+    except FilepactError as error:
+        yield Finding("settings", "fail", error.message, error.hint)
+        return
+    if mine not in read:
+        yield Finding("settings", "ok", f"none of your own; {mine} would be read")
 
 
 def check_state(state: str) -> Iterator[Finding]:

@@ -10,10 +10,11 @@ from filepact.faces.cli.checks import (
     Finding,
     check_folders,
     check_programs,
+    check_settings,
     check_state,
     check_wall,
 )
-from filepact.faces.cli.place import find_place, opened
+from filepact.faces.cli.place import find_place, named_settings, opened
 from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
@@ -74,13 +75,16 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
 def doctor(arguments: Namespace, _screen: Screen) -> Answer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
-    found = [*check_programs(), *check_state(place.state)]
-    try:
-        with opened(arguments, place) as workspace:
-            found += check_folders(workspace)
-            found.append(check_wall(workspace, place.state, "auto"))
-    except FilepactError as error:
-        found.append(Finding("workspace", "fail", error.message, error.hint))
+    settings = list(check_settings(named_settings(arguments)))
+    found = [*check_programs(), *settings, *check_state(place.state)]
+    # With a settings file that is wrong nothing opens, and that has been said.
+    if all(one.level != "fail" for one in settings):
+        try:
+            with opened(arguments, place) as workspace:
+                found += check_folders(workspace)
+                found.append(check_wall(workspace, place.state, "auto"))
+        except FilepactError as error:
+            found.append(Finding("workspace", "fail", error.message, error.hint))
     spans: list[Span] = []
     for one in found:
         spans += [Span(f"{one.level:<5}", _STYLES[one.level]), Span(f"{one.name}: {one.said}\n")]

@@ -74,6 +74,13 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
         default=default,
         help="state folder with the journal (default: the user's; FILEPACT_STATE_DIR)",
     )
+    shared.add_argument(
+        "--config",
+        metavar="FILE",
+        default=default,
+        help="file with your settings (default: filepact.toml in your settings folder; "
+        "FILEPACT_CONFIG)",
+    )
     for option, about in (
         ("--json", "print exactly one JSON object"),
         ("--no-color", "no colours (NO_COLOR); never in a pipe"),

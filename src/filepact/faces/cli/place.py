@@ -18,7 +18,16 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Place", "find_place", "here", "home_folder", "opened", "person", "state_folder"]
+__all__ = [
+    "Place",
+    "find_place",
+    "here",
+    "home_folder",
+    "named_settings",
+    "opened",
+    "person",
+    "state_folder",
+]
 
 Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
 
@@ -46,6 +55,11 @@ def state_folder(arguments: Namespace) -> str:
     from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
 
     return user_state_dir("filepact", appauthor=False)
+
+
+def named_settings(arguments: Namespace) -> str:
+    """The file of the person's settings that a command line or the environment names, else empty."""
+    return arguments.config or os.environ.get("FILEPACT_CONFIG") or ""
 
 
 def find_place(arguments: Namespace) -> Place:
@@ -95,7 +109,7 @@ def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspa
     from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
 
     place = place or find_place(arguments)
-    settings = read_settings()
+    settings = read_settings(named_settings(arguments))
     workspace = open_workspace(
         place.roots,
         state_dir=place.state,

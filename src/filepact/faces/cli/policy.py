@@ -11,7 +11,7 @@ from filepact.config.files import find_problems, read_expecting
 from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together
 from filepact.config.patterns import exactly
 from filepact.domain.policy import ACTIONS, WRITES
-from filepact.faces.cli.place import find_place, here, opened
+from filepact.faces.cli.place import find_place, here, named_settings, opened
 from filepact.faces.cli.record import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
 from filepact.faces.cli.settings import named_file, read_settings, rule_files, settings_file
@@ -56,7 +56,7 @@ def show(arguments: Namespace, _screen: Screen) -> Answer:
             spans.append(Span(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
     if not read:
         spans.append(Span("No file of rules is here; only the built-in rules are in force.\n"))
-        spans.append(Span(f"Yours would be {settings_file('person')}\n", "dim"))
+        spans.append(Span(f"Yours would be {settings_file(named_settings(arguments))}\n", "dim"))
     if not arguments.built_in:
         spans.append(
             Span(f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim")
@@ -197,7 +197,7 @@ def test(arguments: Namespace, _screen: Screen) -> Answer:
 
 def _files(arguments: Namespace) -> Iterator[tuple[Source, str]]:
     """Every file of rules that is in force here, with its text, right or wrong."""
-    yield from rule_files()
+    yield from rule_files(named_settings(arguments))
     for root, text in project_files(find_place(arguments).roots):
         yield Source("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
 
@@ -218,7 +218,7 @@ def explain(arguments: Namespace, _screen: Screen) -> Answer:
             arguments.action,
             agent=arguments.agent,
         )
-    advice = _advice(found)
+    advice = _advice(found, named_settings(arguments))
     who = f" by {found.agent}" if found.agent else ""
     spans = [
         Span(f"{found.path}: to {found.action}{who} is "),
@@ -271,19 +271,19 @@ def _reasons(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "covers too", said
 
 
-def _advice(found: Explanation) -> str:
+def _advice(found: Explanation, named: str) -> str:
     """How a person can change the verdict."""
     rule = found.rule
     if rule is None:
         return "This is no matter of rules: only what is inside the roots can be used."
-    mine = settings_file("person")
+    mine = settings_file(named)
     pattern = exactly(found.resolved or found.path)
     if rule.name == "default":
         if rule.layer == "built-in":
             return f"To change that, add to {mine}:\n{_snippet('deny', pattern, found)}"
         return f"To free it, add to {mine}:\n{_snippet('allow', pattern, found)}"
     if rule.layer == "built-in":
-        kept = dict(read_settings().rules.keep)
+        kept = dict(read_settings(named).rules.keep)
         if rule.name in kept:
             return f"Only who may change {kept[rule.name]} can free it, which keeps that rule."
         if rule.name in NEVER_LIFTED:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
-from filepact.faces.cli.place import home_folder, state_folder
+from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import remark
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
-    settings = read_settings()
+    settings = read_settings(named_settings(arguments))
     workspace = open_workspace(
         arguments.roots,
         state_dir=state_folder(arguments),

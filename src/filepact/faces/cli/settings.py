@@ -1,7 +1,7 @@
 """The settings files of this system and of this person: where they are, and what they say.
 
-A file that is not there says nothing.  One that is there and cannot be read or understood stops
-everything, for nobody knows what it would have forbidden.
+A file that is not there says nothing, unless somebody named it.  One that is there and cannot be
+read or understood stops everything, for nobody knows what it would have forbidden.
 """
 
 from __future__ import annotations
@@ -31,33 +31,40 @@ _FILE = "filepact.toml"
 _LARGEST = 1_048_576
 
 
-def settings_file(layer: Layer) -> Path:
-    """Where the administrator's or the person's settings stand, whether or not they are there."""
-    from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - takes its time
+def settings_file(named: str) -> Path:
+    """Where the person's settings stand, whether or not they are there.
 
-    folder = site_config_dir if layer == "administrator" else user_config_dir
-    return Path(folder("filepact", appauthor=False)) / _FILE
+    Args:
+        named: The file that the person names; empty for the usual one.
+    """
+    return Path(named).expanduser().absolute() if named else _usual("person")
 
 
-def read_settings() -> Settings:
+def read_settings(named: str) -> Settings:
     """What both files say, with the rules that protect the files themselves.
+
+    Args:
+        named: The person's file, if it is not the usual one.
 
     Raises:
         InvalidParamsError: One of them cannot be read, or is wrong.
     """
     settings = Settings()
     above = _administrator()
-    path = settings_file("person")
-    if _exists(path):
+    path = settings_file(named)
+    if _exists(path) or named:
         source = _source("person", path)
         settings = parse_settings(_text(path), name=source.name, source=source)
-    files = (settings_file("administrator"), path)
+    files = dict.fromkeys((_usual("administrator"), _usual("person"), path))
     protecting = tuple(rule for file in files for rule in _protecting(file))
     return replace(settings, rules=Rules(protecting) + above + settings.rules)
 
 
-def rule_files() -> Iterator[tuple[Source, str]]:
+def rule_files(named: str) -> Iterator[tuple[Source, str]]:
     """The files that are there, the administrator's first, each with its text, right or wrong.
+
+    Args:
+        named: The person's file, if it is not the usual one.
 
     Raises:
         InvalidParamsError: One of them cannot be read.
@@ -65,8 +72,8 @@ def rule_files() -> Iterator[tuple[Source, str]]:
     above = Rules()
     layers: tuple[Layer, ...] = ("administrator", "person")
     for layer in layers:
-        path = settings_file(layer)
-        if _exists(path):
+        path = settings_file(named) if layer == "person" else _usual(layer)
+        if _exists(path) or (named and layer == "person"):
             source, text = Source(layer, str(path), folders=_folders(), above=above), _text(path)
             yield source, text
             if layer == "administrator":
@@ -94,8 +101,16 @@ def _source(layer: Layer, path: Path) -> Source:
     return Source(layer, str(path), folders=_folders(), above=above)
 
 
+def _usual(layer: Layer) -> Path:
+    """Where settings stand when nobody names a file."""
+    from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - takes its time
+
+    folder = site_config_dir if layer == "administrator" else user_config_dir
+    return Path(folder("filepact", appauthor=False)) / _FILE
+
+
 def _administrator() -> Rules:
-    path = settings_file("administrator")
+    path = _usual("administrator")
     if not _exists(path):
         return Rules()
     return read_source(_text(path), _source("administrator", path))
@@ -151,15 +166,18 @@ def _folders() -> Folders:
 
 
 def _protecting(file: Path) -> Iterator[Rule]:
-    """Rules that keep agents from a settings file, wherever its folder and itself lead."""
+    """Rules that keep agents from a settings file, wherever its folder and itself lead.
+
+    Our own folder is kept whole.  A file that was named may stand among the person's other files.
+    """
     why = "it says what agents may do, and only a person may change it"
-    folders = {file.parent}
+    own = {_usual("administrator").parent, _usual("person").parent}
+    pattern = "**" if file.parent in own else exactly(file.name)
+    covered = {(file.parent, pattern)}
     with suppress(OSError, RuntimeError):
-        folders.add(file.parent.resolve())
         true = file.resolve()
-        if true.parent not in folders:
-            yield Rule(
-                "own files", "deny", (exactly(true.name),), why, WRITES, root=str(true.parent)
-            )
-    for folder in sorted(folders):
-        yield Rule("own files", "deny", ("**",), why, WRITES, root=str(folder))
+        covered.add((file.parent.resolve(), pattern))
+        if (true.parent, "**") not in covered:
+            covered.add((true.parent, exactly(true.name)))
+    for folder, pattern in sorted(covered):
+        yield Rule("own files", "deny", (pattern,), why, WRITES, root=str(folder))
