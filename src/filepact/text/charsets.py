@@ -16,7 +16,7 @@ from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["STATEFUL", "UNIT", "find_charset", "is_stable"]
+__all__ = ["STATEFUL", "UNIT", "WIDER", "find_charset", "is_stable"]
 
 UNIT: Final = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 """Bytes of a unit of the encodings that are no extension of ASCII."""
@@ -51,6 +51,15 @@ _STATEFUL = (
 
 STATEFUL: Final = frozenset(_STATEFUL)
 """Encodings in which a byte means one thing or another after an escape sequence."""
+
+WIDER: Final = {
+    "gb2312": ("gb18030",),
+    "gbk": ("gb18030",),
+    "shift_jis": ("cp932",),
+    "euc_kr": ("cp949",),
+    "big5": ("cp950", "big5hkscs"),
+}
+"""What is really written under an old name: the same table with more characters in it."""
 
 _KNOWN = frozenset((*_UNICODE, *_SINGLE, *_MULTIPLE, *_STATEFUL))
 _UNSTABLE = frozenset((*_MULTIPLE, *_STATEFUL))

@@ -8,18 +8,17 @@ byte is one character and survives; only ASCII can be put into it.
 from __future__ import annotations
 
 import codecs
-import unicodedata
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError
 from filepact.text.charsets import STATEFUL, UNIT, is_stable
 from filepact.text.declared import declared
 from filepact.text.edit import Edit, EditList
-from filepact.text.evidence import UTF_8, Encoding, Given, Origin, recognise
-from filepact.text.lines import line_of
+from filepact.text.evidence import UTF_8, Encoding, Given, recognise
 from filepact.text.splice import FirmLineError, splice
+from filepact.text.unwritable import mistaken, refuse, settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +41,6 @@ _MARKS = {
     "utf-32-le": codecs.BOM_UTF32_LE,
     "utf-32-be": codecs.BOM_UTF32_BE,
 }
-_SAY_SO = (
-    "say in which encoding the file is: in the settings ([encodings]), in .editorconfig (charset), "
-    "or in a line of the file itself that its kind has for this."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +114,7 @@ def encode(text: str, encoding: Encoding, *, name: str = "") -> bytes:
     """
     if not encoding.known and not text.isascii():
         at = next(i for i, char in enumerate(text) if char > "\x7f")
-        _refuse(text, at, encoding, name)
+        refuse(text, at, encoding, name)
     return encoding.bom + _to_bytes(text, encoding, name)
 
 
@@ -142,7 +137,11 @@ def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
     data = encode(text.removeprefix("\ufeff") if encoding.bom else text, encoding, name=name)
     back = _first_changed(text, encoding)
     if back is not None:
-        _refuse(text, back, encoding, name)
+        refuse(text, back, encoding, name)
+    if encoding.name != "utf-8" and not encoding.bom:
+        found = recognise(data, complete=True, name=name, given=given)
+        if found is not None and found[0] != text:
+            raise mistaken(encoding, name, "Write it in UTF-8, or add a few words.")
     return data
 
 
@@ -184,7 +183,9 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
-            _refuse(text, start + bad, encoding, name)
+            refuse(text, start + bad, encoding, name)
+    if encoding.rival and not is_stable(encoding.rival):
+        _check_borders(source, edits, name)
     if is_stable(encoding.name):
         data = encoding.bom + _to_bytes(text, encoding, name)
     else:
@@ -199,15 +200,31 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
                 line=error.line,
             ) from None
     if not _reads_back(source, data, text):
-        raise EncodingUnsafeError(
-            f"{name or 'the file'}: is in {encoding.label}, and after this edit it would be taken "
-            "for something else"
-            + ("" if encoding.bom or encoding.name not in UNIT else "; it has no byte-order mark"),
-            hint="Leave the line that names the encoding as it is, or convert the file to UTF-8 "
+        raise mistaken(
+            encoding,
+            name,
+            "Put a byte-order mark before its text (U+FEFF), or convert the file to UTF-8 first."
+            if encoding.name in UNIT
+            else "Leave the line that names the encoding as it is, or convert the file to UTF-8 "
             "first.",
-            path=name,
         )
     return data
+
+
+def _check_borders(source: SourceText, edits: EditList, name: str) -> None:
+    """Refuse edits that would tear a character, were the file in its rival encoding."""
+    rival = source.encoding.rival
+    for edit in edits.edits:
+        start = max(source.text.rfind(end, 0, edit.start) for end in "\r\n") + 1
+        pieces = (source.text[start : edit.start], source.text[edit.start : edit.end])
+        torn = not edit.text.isascii()
+        try:
+            for piece in pieces:
+                piece.encode().decode(rival)
+        except UnicodeError:
+            torn = True
+        if torn:
+            raise mistaken(source.encoding, name, settle(source.encoding))
 
 
 def _encoding_after(source: SourceText, text: str) -> Encoding:
@@ -238,14 +255,17 @@ def _reads_back(source: SourceText, data: bytes, text: str) -> bool:
         if said is None or said == "utf-8":
             return True
     found = recognise(data, complete=True, name=source.name, given=source.given)
-    return found is not None and found[1].known and found[0] == text
+    if found is None or not found[1].known or (found[1].rival and not encoding.rival):
+        return False
+    # A mark may be given to a file that had none.
+    return found[0] == (text.removeprefix("\ufeff") if found[1].bom else text)
 
 
 def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
     try:
         return text.encode(encoding.name, "surrogatepass" if encoding.name in UNIT else "strict")
     except UnicodeEncodeError as error:
-        _refuse(text, error.start, encoding, name)
+        refuse(text, error.start, encoding, name)
 
 
 def _without_mark(edits: EditList) -> EditList:
@@ -267,7 +287,7 @@ def _first_unwritable(removed: str, put: str, encoding: Encoding) -> int | None:
     """The place of the first character of ``put`` that is new and cannot be written."""
     if put.isascii() and is_stable(encoding.name):
         return None
-    if not encoding.known:
+    if not encoding.known or encoding.rival:
         # What the edit takes out it may put back, in the same order: the reader saw those bytes
         # as these characters, so they are the same bytes again.
         carried = iter(removed)
@@ -287,38 +307,3 @@ def _first_changed(put: str, encoding: Encoding) -> int | None:
     if put.encode(codec).decode(codec) == put:
         return None
     return next((i for i, c in enumerate(put) if c.encode(codec).decode(codec) != c), 0)
-
-
-def _refuse(text: str, at: int, encoding: Encoding, name: str) -> NoReturn:
-    char = text[at]
-    line = line_of(text, at)
-    column = at - text.rfind("\n" if "\n" in text else "\r", 0, at)
-    lone = "\ud800" <= char <= "\udfff"
-    title = "LONE SURROGATE" if lone else unicodedata.name(char, "UNNAMED CHARACTER")
-    if lone:
-        hint = "Send the character whole; half of a surrogate pair cannot be written."
-    elif not encoding.known:
-        hint = f"Use ASCII characters or an escape there, or {_SAY_SO}"
-    else:
-        hint = f"Use a character that the encoding has, or an escape{_way_out(encoding.origin)}."
-    raise EncodingUnsafeError(
-        f"{name or 'the text'}: U+{ord(char):04X} ({title}) at line {line}, column {column} "
-        f"cannot be written in {encoding.traced}",
-        hint=hint,
-        path=name,
-        line=line,
-        column=column,
-        character=f"U+{ord(char):04X}",
-    )
-
-
-def _way_out(origin: Origin) -> str:
-    match origin:
-        case "declared":
-            return ", or convert the file and change the line in it that names its encoding"
-        case "settings":
-            return ", or convert the file and have the settings ([encodings]) say so"
-        case ".editorconfig":
-            return ", or convert the file and have .editorconfig say so"
-        case "caller" | "":
-            return ", or convert the file first"

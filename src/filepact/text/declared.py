@@ -41,7 +41,7 @@ _STYLES = (".css", ".scss", ".sass", ".less")
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml")
 
 
-def declared(data: bytes, name: str = "") -> str | None:
+def declared(data: bytes, name: str = "", *, complete: bool = True) -> str | None:
     """The encoding that a file names in itself, by Python's name; None when it names none.
 
     Known are the coding line of Python and Ruby, ``-*- coding: x -*-`` in the first two lines,
@@ -51,9 +51,10 @@ def declared(data: bytes, name: str = "") -> str | None:
     Args:
         data: The file's bytes, or its first ones.
         name: The file's name, whose ending tells what kind of file it is.
+        complete: Whether this is all of the file, so that its end can be looked at.
     """
     head = data[:_HEAD]
-    tail = data[max(len(data) - _HEAD, _HEAD) :]
+    tail = data[max(len(data) - _HEAD, _HEAD) :] if complete else b""
     small = head.lower()
     if (
         not any(word in small for word in _MENTIONS)
@@ -85,7 +86,8 @@ def _words(head: bytes, tail: bytes, name: str) -> list[bytes]:
             found.append(_CODING.match(lines[1]))
     if b"fenc" in head or b"fileencoding" in head:
         found += [_VIM.search(line) for line in lines[:5]]
-    found += [_VIM.search(line) for line in _lines(tail.rstrip(b"\r\n"))[-5:]]
+    if tail:
+        found += [_VIM.search(line) for line in _lines(tail.rstrip(b"\r\n"))[-5:]]
     return [match[1] for match in found if match is not None]
 
 

@@ -4,6 +4,11 @@ A byte-order mark goes first, then what somebody said who knows the file, then w
 itself, then strict UTF-8, then the zeros of UTF-16 and UTF-32.  Evidence that the bytes do not
 bear out counts for nothing, and the next is asked.  What is left is carried byte for byte as an
 unknown 8-bit encoding, or is no text.
+
+Letters beyond ASCII that are UTF-8 without one mistake are hardly ever anything else, while a rule
+for many files and a line that was copied along are often wrong.  Where these two disagree nobody
+can know, so such a file has a rival encoding: it is shown as UTF-8, and only what is the same in
+both can be put in.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from filepact.text.charsets import UNIT
+from filepact.text.charsets import UNIT, WIDER
 from filepact.text.declared import declared
 
 __all__ = ["CONTROLS", "UTF_8", "Encoding", "Given", "Origin", "recognise"]
@@ -43,13 +48,15 @@ class Encoding:
         name: Python's name of the codec, without a byte-order mark: ``utf-8``, ``utf-16-le``.
         bom: The byte-order mark at the file's start.
         known: False for an 8-bit encoding of which nothing is known; it is carried as Latin-1.
-        origin: Who says so, where it was not the bytes.
+        origin: Who says so, where it was not the bytes; of a rival who named that.
+        rival: Another encoding that the file is said to be in, though its bytes are UTF-8.
     """
 
     name: str
     bom: bytes = b""
     known: bool = True
     origin: Origin = ""
+    rival: str = ""
 
     @property
     def label(self) -> str:
@@ -61,6 +68,9 @@ class Encoding:
     @property
     def traced(self) -> str:
         """The label, and in one word who said so; plain UTF-8 needs no witness."""
+        if self.rival:
+            who = "the file itself" if self.origin == "declared" else self.origin
+            return f"{self.label}, though {who} says {self.rival}"
         if not self.origin or self.name == "utf-8":
             return self.label
         return f"{self.label} ({self.origin})"
@@ -122,13 +132,16 @@ def recognise(
     if _BINARY_STARTS.match(data):
         return None
     witnesses = [] if given is None else [given]
-    codec = declared(data, name)
-    if codec is not None:
-        witnesses.append(Given(codec, "declared"))
+    own = declared(data, name, complete=complete)
+    if own is not None:
+        witnesses.append(Given(own, "declared"))
     for witness in witnesses:
-        text = _borne_out(data, witness, complete=complete)
-        if text is not None:
-            return text, Encoding(witness.codec.removesuffix("-sig"), origin=witness.origin)
+        codec = witness.codec.removesuffix("-sig")
+        for form in (codec, *WIDER.get(codec, ())):
+            text = _borne_out(data, form, witness.origin, complete=complete)
+            if text is not None:
+                found = text, Encoding(form, origin=witness.origin)
+                return _against_utf_8(data, own, *found, complete=complete) or found
     if b"\0" in data:
         return _recognise_wide(data, complete=complete)
     text = _read(data, "utf-8", complete=complete)
@@ -140,14 +153,31 @@ def recognise(
     return data[len(bom) :].decode("latin-1"), Encoding("latin-1", bom, known=False)
 
 
-def _borne_out(data: bytes, witness: Given, *, complete: bool) -> str | None:
+def _against_utf_8(
+    data: bytes, own: str | None, text: str, encoding: Encoding, *, complete: bool
+) -> tuple[str, Encoding] | None:
+    """The same bytes as UTF-8 when they are that too and a loose word names something else.
+
+    A caller or a person who names this very file, or a few, is believed.
+    """
+    loose = encoding.origin in (".editorconfig", "declared")
+    if not loose or encoding.name == "utf-8" or encoding.name in UNIT or data.isascii():
+        return None
+    other = _read(data, "utf-8", complete=complete)
+    if other is None or other == text:
+        return None
+    if own == "utf-8":
+        return other, Encoding("utf-8", origin="declared")
+    return other, Encoding("utf-8", origin=encoding.origin, rival=encoding.name)
+
+
+def _borne_out(data: bytes, codec: str, origin: Origin, *, complete: bool) -> str | None:
     """The text in an encoding that was named, or None when the bytes speak against it."""
-    codec = witness.codec.removesuffix("-sig")
     if codec in ("utf-16", "utf-32"):
         return None  # Without a mark, which was looked for before, it names no byte order.
     if codec in UNIT:
         text = _read(data, codec, complete=complete)
-        if text is None or witness.origin == "caller":
+        if text is None or origin == "caller":
             return text
         # A rule for many files meets some that it was not made for.  ASCII read in pairs is
         # almost always Chinese, but a wide text without one character below U+0100 is rare.

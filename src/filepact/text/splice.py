@@ -2,7 +2,8 @@
 
 Where two sequences of bytes are the same character, or an escape may be written or left out, a
 text that is written anew is not what it was.  So only the lines of the edits are written anew,
-and only if they come out as they are when nothing is changed in them.
+and only if they come out as they are when nothing is changed in them.  Where they do not, and
+each character has its own bytes, only those of the edits are exchanged.
 """
 
 from __future__ import annotations
@@ -50,9 +51,13 @@ def splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
         first, last = borders.at(start), borders.at(end)
         old, chunk = text[start:end], data[first:last]
         _check_begin(data[:first], codec, line_of(text, start))
-        _check_lines(old, chunk, codec, separator, line_of(text, start))
         new = inner.apply(old)
-        written = new.encode(codec)
+        if _comes_back(old, chunk, codec):
+            written = _written(new, codec, line_of(text, start))
+        elif codec in STATEFUL:
+            raise FirmLineError(_firm_line(old, chunk, codec, separator, line_of(text, start)))
+        else:
+            written = _exchange(old, chunk, inner, codec, line_of(text, start))
         if written.decode(codec) != new:
             raise FirmLineError(line_of(text, start))
         parts += (data[done:first], written)
@@ -115,15 +120,47 @@ def _check_begin(before: bytes, codec: str, line: int) -> None:
             raise FirmLineError(line)
 
 
-def _check_lines(old: str, chunk: bytes, codec: str, separator: str, line: int) -> None:
-    """Refuse lines whose bytes are not those that their text would get."""
-    if _comes_back(old, chunk, codec):
-        return
+def _written(text: str, codec: str, line: int) -> bytes:
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError:  # Half of what only two characters together have bytes for.
+        raise FirmLineError(line) from None
+
+
+def _exchange(old: str, chunk: bytes, edits: EditList, codec: str, line: int) -> bytes:
+    """The bytes of lines in which only those characters are others that the edits name."""
+    places = _places(chunk, codec)
+    parts: list[bytes] = []
+    done = 0
+    for edit in edits.edits:
+        first, last = places.get(edit.start), places.get(edit.end)
+        if first is None or last is None:
+            raise FirmLineError(line + line_of(old, edit.start) - 1)
+        parts += (chunk[done:first], edit.text.encode(codec))
+        done = last
+    return b"".join((*parts, chunk[done:]))
+
+
+def _places(chunk: bytes, codec: str) -> dict[int, int]:
+    """At which byte each character starts; those between two that share their bytes are left out."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    places = {0: 0}
+    size = 0
+    for at in range(len(chunk)):
+        read = len(decoder.decode(chunk[at : at + 1]))
+        if read:
+            size += read
+            places[size] = at + 1
+    return places
+
+
+def _firm_line(old: str, chunk: bytes, codec: str, separator: str, line: int) -> int:
+    """The first line whose bytes are not those that its text would get."""
     pairs = zip(old.split(separator), chunk.split(separator.encode()), strict=True)
     for number, (text, data) in enumerate(pairs, line):
         if not _comes_back(text, data, codec):
-            raise FirmLineError(number)
-    raise FirmLineError(line)
+            return number
+    return line
 
 
 def _comes_back(text: str, data: bytes, codec: str) -> bool:
