@@ -29,6 +29,7 @@ from filepact.fs.held import Displaced, Expected, Pristine, digest, holds_name, 
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.metadata import copy_metadata
 from filepact.fs.place import write_failed
+from filepact.fs.reading import open_named
 
 __all__ = [
     "Displaced",
@@ -172,18 +173,14 @@ def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str
 def _open_expected(parent: int, name: str, expected: Expected, shown: str) -> int:
     """Open the target, if it is a regular file in the expected state."""
     try:
-        old = os.open(name, os.O_RDONLY | _SAFE_OPEN, dir_fd=parent)
+        old = open_named(parent, name)
     except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO):
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.EINVAL):
             raise _moved(shown) from None
         raise write_failed(error, shown) from None
     try:
         status = os.fstat(old)
-        same = (
-            stat.S_ISREG(status.st_mode)
-            and stat.S_IMODE(status.st_mode) == expected.mode
-            and digest(old) == expected.content
-        )
+        same = stat.S_IMODE(status.st_mode) == expected.mode and digest(old) == expected.content
     except OSError as error:
         os.close(old)
         raise write_failed(error, shown) from None
