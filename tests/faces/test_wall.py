@@ -174,6 +174,21 @@ def test_the_doctor_has_a_child_prove_the_wall(base: Path) -> None:
     assert f"ABI {landlock.abi()}" in found["second wall"]["said"]
 
 
+@pytest.mark.parametrize(("setting", "confined"), [("auto", "1"), ("required", "1"), ("off", "0")])
+def test_a_server_does_what_the_settings_say_and_the_doctor_says_so(
+    base: Path, monkeypatch: pytest.MonkeyPatch, setting: str, confined: str
+) -> None:
+    (base / "config" / "filepact").mkdir(parents=True)
+    (base / "config" / "filepact" / "filepact.toml").write_text(
+        f'[guard]\nlandlock = "{setting}"\n'
+    )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(base / "config"))
+    with served(base) as (process, _client):
+        assert privileges(process) == {confined}
+    found = {one["name"]: one for one in json.loads(filepact(base, "doctor", "--json"))["checks"]}
+    assert ("up in servers" in found["second wall"]["said"]) == (setting != "off")
+
+
 RESTRICT = landlock.restrict
 WALLS: dict[str, dict[str, Any]] = {
     "whole": {},

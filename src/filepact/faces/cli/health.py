@@ -17,6 +17,7 @@ from filepact.faces.cli.checks import (
 from filepact.faces.cli.place import find_place, named_settings, opened
 from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+from filepact.faces.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -82,7 +83,8 @@ def doctor(arguments: Namespace, _screen: Screen) -> Answer:
         try:
             with opened(arguments, place) as workspace:
                 found += check_folders(workspace)
-                found.append(check_wall(workspace, place.state, "auto"))
+                wanted = read_settings(named_settings(arguments)).guard.landlock
+                found.append(check_wall(workspace, place.state, wanted))
         except FilepactError as error:
             found.append(Finding("workspace", "fail", error.message, error.hint))
     spans: list[Span] = []
