@@ -130,7 +130,7 @@ def timed(called: str, found: Rules, asked: Sequence[str]) -> list[str]:
     policy = found.policy
 
     def ask(name: str) -> object:
-        return decide(Request("/work", name, "write", "agent"), policy)
+        return decide(Request("/project", name, "write", "agent"), policy)
 
     return [row(f"{called}, {state}", measure(ask, asked)) for state in ("new names", "again")]
 

@@ -262,7 +262,7 @@ def test_a_shared_name_is_found(one: str, other: str, path: str | None) -> None:
         [rule("allow", "tests/*.pem", lifts=LIFTING)],
         [rule("allow", "*.pem", lifts=LIFTING), rule("ask", "*.pem", actions=READS)],
         [rule("ask", "/x", root="/"), rule("deny", "x", actions=READS)],
-        [rule("ask", "/work/.ssh/**", root="/")],
+        [rule("ask", "/project/.ssh/**", root="/")],
     ],
 )
 def test_rules_that_may_decide_are_right(rules: list[Rule]) -> None:
@@ -283,7 +283,7 @@ def test_rules_that_may_decide_are_right(rules: list[Rule]) -> None:
         [rule("ask", "a", agents=("g-*",)), rule("deny", "a", agents=("G*",))],
         [rule("ask", "a", agents=("g?",)), rule("deny", "*")],
         [rule("ask", "x/*.pem", actions=READS)],
-        [rule("ask", "/work/x.pem", root="/", actions=READS)],
+        [rule("ask", "/project/x.pem", root="/", actions=READS)],
         [rule("allow", "*.pem", actions=WRITES)],
         [rule("allow", "src")],
         [rule("allow", "*.pem")],
@@ -333,7 +333,7 @@ def test_a_rule_about_signs_can_always_be_set_aside() -> None:
 def test_an_expectation_that_is_met_says_nothing() -> None:
     policy = Policy([KEYS])
     met = Expectation(("a.pem", "/srv/b.pem"), ("read", "write"), "deny", rule="key stores")
-    assert list(unmet(met, policy, "/work")) == []
+    assert list(unmet(met, policy, "/project")) == []
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_an_expectation_that_is_met_says_nothing() -> None:
 def test_an_expectation_that_is_not_met_is_told_by_path_and_action(
     expectation: Expectation,
 ) -> None:
-    (said,) = unmet(expectation, Policy([KEYS]), "/work")
+    (said,) = unmet(expectation, Policy([KEYS]), "/project")
     assert said.startswith(expectation.paths[-1])
 
 
@@ -401,7 +401,7 @@ def test_what_is_said_never_to_decide_decides_nothing() -> None:
         for path in UNIVERSE if found else ():
             for action in ("read", "write"):
                 for agent in ("", "g-1", "gx"):
-                    request = Request("/work", "/".join(path), action, agent)
+                    request = Request("/project", "/".join(path), action, agent)
                     assert decide(request, policy).rule.name not in found, (rules, path)
     assert idle > 20
 

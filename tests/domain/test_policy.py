@@ -55,7 +55,7 @@ DISGUISES = [
 
 
 def verdict(path: str, action: str, policy: Policy = BUILT_IN, agent: str = "", **more) -> str:
-    return decide(Request("/work", path, action, agent, **more), policy).verdict
+    return decide(Request("/project", path, action, agent, **more), policy).verdict
 
 
 @pytest.mark.parametrize("path", SECRET)
@@ -101,7 +101,7 @@ def test_deny_beats_ask_beats_allow_whatever_the_order() -> None:
         assert verdict("a.txt", "read", Policy(order)) == "deny"
         without = [each for each in order if each.verdict != "deny"]
         assert verdict("a.txt", "read", Policy(without)) == "ask"
-    found = decide(Request("/work", "a.md", "read"), Policy(rules))
+    found = decide(Request("/project", "a.md", "read"), Policy(rules))
     assert (found.verdict, found.rule.name, found.rule.place) == ("allow", "default", "built-in")
 
 
@@ -152,10 +152,10 @@ def test_a_built_in_ask_does_not_take_the_place_of_a_default_denial() -> None:
 
 
 def test_a_rule_with_a_root_counts_below_it_only_and_from_there() -> None:
-    policy = Policy([rule("deny", "/private", root="/work/app", layer="project")])
+    policy = Policy([rule("deny", "/private", root="/project/app", layer="project")])
     assert verdict("app/private/a", "read", policy) == "deny"
     assert verdict("private/a", "read", policy) == "allow"
-    inside = Request("/work/app/private", "a", "read")
+    inside = Request("/project/app/private", "a", "read")
     assert decide(inside, policy).verdict == "deny"
     assert decide(Request("/elsewhere", "private/a", "read"), policy).verdict == "allow"
 

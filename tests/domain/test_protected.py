@@ -16,7 +16,7 @@ POLICY = Policy(BUILT_IN_RULES)
 
 
 def verdict(path: str, action: Action) -> Verdict:
-    return decide(Request("/work", path, action), POLICY).verdict
+    return decide(Request("/project", path, action), POLICY).verdict
 
 
 KEY_STORES = """

@@ -74,7 +74,7 @@ def test_what_windows_would_take_for_something_else_is_refused_there(path: str) 
 @pytest.mark.parametrize(
     "path",
     [
-        "", ".", "src/main.py", "src\\main.py", "SRC\\MAIN.PY", "a\\..\\b", "C:\\work\\x", "c:/work/x",
+        "", ".", "src/main.py", "src\\main.py", "SRC\\MAIN.PY", "a\\..\\b", "C:\\work\\x", "c:/project/x",
         "CONSOLE.txt", "COM0", "COM10", "LPT", "nulls", "a.con", "a b.txt", "..a", "a~b", "~x",
         "long-name~1.txt", "n" * 255, "é" * 255, "cafe\u0301.txt", "-rf", "100%.txt", "a;b&c",
     ],

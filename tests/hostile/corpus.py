@@ -178,7 +178,7 @@ def run_case(case: Case, base: Path, door: str = "library") -> Result:
 
 def _judge_form(case: Case) -> Result:
     """Ask for the form and the rules of another system, which are pure."""
-    path = case.path.replace("{root}", "/work").replace("{home}", "/home/anna")
+    path = case.path.replace("{root}", "/project").replace("{home}", "/home/anna")
     action = "read" if case.do == "read" else "write"
     try:
         check_form(path, case.system)  # type: ignore[arg-type] # a system's name, from data
@@ -188,11 +188,11 @@ def _judge_form(case: Case) -> Result:
         return _judged(case, "deny", error.code, [], error.report())
     parts = path.replace("\\", "/") if case.system == "windows" else path
     if parts.startswith("/") or ".." in parts.split("/"):
-        inside = os.path.normpath(os.path.join("/work", parts))
-        if not inside.startswith("/work/"):
+        inside = os.path.normpath(os.path.join("/project", parts))
+        if not inside.startswith("/project/"):
             return _judged(case, "deny", "PATH_BLOCKED", [], "it leaves the root")
-        parts = inside.removeprefix("/work/")
-    said = decide(Request("/work", parts, action), Policy(BUILT_IN_RULES))
+        parts = inside.removeprefix("/project/")
+    said = decide(Request("/project", parts, action), Policy(BUILT_IN_RULES))
     code = {"allow": "", "ask": PENDING, "deny": "PATH_BLOCKED"}[said.verdict]
     return _judged(case, said.verdict, code, [], said.why)
 

@@ -160,8 +160,8 @@ def passed(policy: Policy, disguise: str, change: Callable[[str], str]) -> Itera
             continue
         path = change(name.path)
         for action in ACTIONS:
-            plain = decide(Request("/work", name.path, action), policy).verdict
-            got = decide(Request("/work", path, action), policy).verdict
+            plain = decide(Request("/project", name.path, action), policy).verdict
+            got = decide(Request("/project", path, action), policy).verdict
             if STRICT[got] < STRICT[plain] or (got != plain and not by_beginning):
                 yield Passed(name, disguise, path, action, plain, got)
 

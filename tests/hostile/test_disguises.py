@@ -26,7 +26,7 @@ def test_every_pattern_of_the_built_in_rules_covers_its_example() -> None:
         (name.rule.name, name.pattern)
         for name in protected()
         if decide(
-            Request("/work", name.path, "read" if "read" in name.rule.actions else "write"),
+            Request("/project", name.path, "read" if "read" in name.rule.actions else "write"),
             rules[name.rule.name] if name.rule.name != "project secrets" else POLICY,
         ).verdict
         == "allow"
