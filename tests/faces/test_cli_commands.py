@@ -396,6 +396,8 @@ def test_setup_prints_the_lines_for_the_present_folder(cli: CommandLine) -> None
     assert [one["host"] for one in known["hosts"]] == ["codex"]
     state = cli.json("setup", "--state", "elsewhere")["command"][-2:]
     assert state == ["--state", str(cli.root / "elsewhere")]
+    settings = cli.json("setup", "--config", "mine.toml")["command"][-2:]
+    assert settings == ["--config", str(cli.root / "mine.toml")]
 
 
 # -- which folder -------------------------------------------------------------------------------

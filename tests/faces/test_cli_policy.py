@@ -283,6 +283,19 @@ def test_what_explain_advises_works_for_defaults_and_allowed_files(
     assert str(files.person) in explained(cli, "src/a")["advice"]
 
 
+def test_what_explain_advises_sets_aside_all_that_stands_beside_a_default(
+    cli: CommandLine, files: Files
+) -> None:
+    files.person.write_text('[default]\nwrite = "deny"\n')
+    found = explained(cli, "AGENTS.md")
+    assert (found["verdict"], found["rule"]["name"]) == ("deny", "default")
+    files.person.write_text('[default]\nwrite = "deny"\n' + found["advice"].partition("\n\n")[2])
+    assert explained(cli, "AGENTS.md")["verdict"] == "allow"
+    files.administrator.write_text('keep = ["control files"]\n')
+    files.person.write_text('[default]\nwrite = "deny"\n')
+    assert str(files.administrator) in explained(cli, "AGENTS.md")["advice"]
+
+
 def test_what_explain_advises_about_a_rule_is_where_to_change_it(
     cli: CommandLine, files: Files
 ) -> None:

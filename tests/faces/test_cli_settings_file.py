@@ -160,3 +160,40 @@ def test_the_server_reads_the_file_that_is_named(
     japanese, korean = anyio.run(talk)
     assert "日本" in japanese
     assert "한국" in korean
+
+
+def test_the_doctor_says_what_projects_files_are_read_and_whether_they_are_right(
+    cli: CommandLine, folder: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    for root in (cli.root, other):
+        (root / ".filepact.toml").write_text('[[deny]]\npaths = ["private"]\n')
+    words = ("--root", str(cli.root), "--root", str(other), "--root", str(cli.root))
+    read = settings(cli, *words)
+    assert [one["level"] for one in read] == ["ok", "ok", "ok"]
+    for root, one in zip((cli.root, other), read[1:], strict=True):
+        assert one["said"].startswith(f"{root}/.filepact.toml ")
+    (other / ".filepact.toml").write_text("[[deny]]\npaths = 1\n[[allow]]\npaths = ['a']\n")
+    wrong = [one for one in settings(cli, *words, code=1) if one["level"] == "fail"]
+    assert [f"line {line}," in one["said"] for one, line in zip(wrong, (2, 3), strict=True)]
+
+
+def test_a_project_s_file_that_cannot_be_opened_fails_the_doctor_once(
+    cli: CommandLine, folder: Path
+) -> None:
+    (cli.root / ".filepact.toml").symlink_to("a.txt")
+    checks = cli.json("doctor", code=1)["checks"]
+    assert [one["name"] for one in checks if one["level"] == "fail"] == ["workspace"]
+
+
+def test_the_doctor_says_how_far_the_guard_goes(cli: CommandLine, folder: Path) -> None:
+    usual = {"mounts": False, "content": True, "landlock": "auto"}
+    assert cli.json("doctor")["guard"] == usual
+    (folder / "filepact.toml").write_text("[guard]\nmounts = true\ncontent = false\n")
+    found = cli.json("doctor")
+    assert found["guard"] == usual | {"mounts": True, "content": False}
+    (said,) = [one["said"] for one in found["checks"] if one["name"] == "guard"]
+    assert "mounts = true, content = false" in said
+    (folder / "filepact.toml").write_text("[guard]\nmounts = 1\n")
+    assert cli.json("doctor", code=1)["guard"] is None

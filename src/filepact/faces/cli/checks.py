@@ -6,27 +6,33 @@ import os
 import platform
 import stat
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from filepact.app import project_files
 from filepact.config.files import find_problems
+from filepact.config.layers import Source
 from filepact.errors import FilepactError
 from filepact.faces.cli.hosts import own_command, own_version
 from filepact.faces.cli.record import count
 from filepact.faces.cli.settings import rule_files, settings_file
 from filepact.text.ignore import DEFAULT_IGNORED
+from filepact.workspace.project import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from filepact.config.settings import Guarding
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "Finding",
     "check_folders",
+    "check_guard",
     "check_programs",
     "check_settings",
     "check_state",
@@ -85,29 +91,47 @@ def check_programs() -> Iterator[Finding]:
             yield Finding(package, "fail", f"cannot be used ({error})", "Install filepact again.")
 
 
-def check_settings(named: str) -> Iterator[Finding]:
+def check_settings(named: str, roots: Sequence[str]) -> Iterator[Finding]:
     """The settings files that are read, and everything that is wrong in them.
 
     Args:
         named: The person's file, if it is not the usual one.
+        roots: The folders whose own files of rules count.
     """
     mine = str(settings_file(named))
     read: set[str] = set()
     try:
         for source, text in rule_files(named):
             read.add(source.name)
-            wrong = find_problems(text, source)
-            if not wrong:
-                yield Finding("settings", "ok", f"{source.name} is read, nothing is wrong in it")
-            for problem in wrong:
-                yield Finding(
-                    "settings", "fail", str(problem), "Nothing starts before it is corrected."
-                )
+            yield from _check_file(text, source)
     except FilepactError as error:
         yield Finding("settings", "fail", error.message, error.hint)
         return
     if mine not in read:
         yield Finding("settings", "ok", f"none of your own; {mine} would be read")
+    for folder in roots:
+        # A folder or file that cannot be opened at all is told by what opens the folders.
+        with suppress(FilepactError):
+            for root, text in project_files((folder,)):
+                name = f"{root.rstrip('/')}/{PROJECT_FILE}"
+                if name not in read:
+                    read.add(name)
+                    yield from _check_file(text, Source("project", name, root))
+
+
+def _check_file(text: str, source: Source) -> Iterator[Finding]:
+    wrong = find_problems(text, source)
+    if not wrong:
+        yield Finding("settings", "ok", f"{source.name} is read, nothing is wrong in it")
+    for problem in wrong:
+        yield Finding("settings", "fail", str(problem), "Nothing starts before it is corrected.")
+
+
+def check_guard(guard: Guarding) -> Finding:
+    """How far the guard goes, as the person's file would have it."""
+    mounts, content = (str(each).lower() for each in (guard.mounts, guard.content))
+    said = f'mounts = {mounts}, content = {content}, landlock = "{guard.landlock}"'
+    return Finding("guard", "ok", said)
 
 
 def check_state(state: str) -> Iterator[Finding]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import (
     Finding,
     check_folders,
+    check_guard,
     check_programs,
     check_settings,
     check_state,
@@ -22,6 +24,7 @@ from filepact.faces.cli.settings import read_settings
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from filepact.config.settings import Guarding
     from filepact.faces.cli.screen import Screen, Style
 
 __all__ = ["doctor", "status"]
@@ -76,15 +79,17 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
 def doctor(arguments: Namespace, _screen: Screen) -> Answer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
-    settings = list(check_settings(named_settings(arguments)))
+    settings = list(check_settings(named_settings(arguments), place.roots))
     found = [*check_programs(), *settings, *check_state(place.state)]
+    guard: Guarding | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in settings):
         try:
+            guard = read_settings(named_settings(arguments)).guard
+            found.append(check_guard(guard))
             with opened(arguments, place) as workspace:
                 found += check_folders(workspace)
-                wanted = read_settings(named_settings(arguments)).guard.landlock
-                found.append(check_wall(workspace, place.state, wanted))
+                found.append(check_wall(workspace, place.state, guard.landlock))
         except FilepactError as error:
             found.append(Finding("workspace", "fail", error.message, error.hint))
     spans: list[Span] = []
@@ -103,6 +108,7 @@ def doctor(arguments: Namespace, _screen: Screen) -> Answer:
         tuple(spans),
         {
             "ok": not failed,
+            "guard": None if guard is None else asdict(guard),
             "checks": [
                 {"name": one.name, "level": one.level, "said": one.said, "next": one.next}
                 for one in found

@@ -135,6 +135,8 @@ def setup(arguments: Namespace, _screen: Screen) -> Answer:
     serving = ["mcp", *roots]
     if arguments.state:
         serving += ["--state", place.state]
+    if arguments.config:
+        serving += ["--config", str(Path(arguments.config).expanduser().absolute())]
     command = own_command()
     known = hosts(command, serving)
     chosen = [host for host in known if arguments.host in (None, host.name)]

@@ -278,20 +278,10 @@ def _advice(found: Explanation, named: str) -> str:
         return "This is no matter of rules: only what is inside the roots can be used."
     mine = settings_file(named)
     pattern = exactly(found.resolved or found.path)
-    if rule.name == "default":
-        if rule.layer == "built-in":
-            return f"To change that, add to {mine}:\n{_snippet('deny', pattern, found)}"
-        return f"To free it, add to {mine}:\n{_snippet('allow', pattern, found)}"
-    if rule.layer == "built-in":
-        kept = dict(read_settings(named).rules.keep)
-        if rule.name in kept:
-            return f"Only who may change {kept[rule.name]} can free it, which keeps that rule."
-        if rule.name in NEVER_LIFTED:
-            return "Nobody can free this for agents; change the file yourself, in an editor."
-        return (
-            f"To free it, add to {mine}:\n{_snippet('allow', pattern, found)}\n"
-            f"lifts = [{_quoted(rule.name)}]"
-        )
+    if rule.name == "default" and rule.layer == "built-in":
+        return f"To change that, add to {mine}:\n{_snippet('deny', pattern, found)}"
+    if rule.name == "default" or rule.layer == "built-in":
+        return _freeing(found, rule, pattern, named)
     if rule.layer == "administrator":
         return f"Only who may change {rule.file} can change that."
     if rule.verdict == "allow":
@@ -300,6 +290,22 @@ def _advice(found: Explanation, named: str) -> str:
         f"To free it, change the rule in {rule.place}, "
         f'or spare this file there: add "!{_quoted(pattern)[1:]} to its paths.'
     )
+
+
+def _freeing(found: Explanation, rule: Rule, pattern: str, named: str) -> str:
+    """What to write against a default or a built-in rule, with all that it has to set aside."""
+    # An allow that leaves a built-in rule standing could never decide, and would be refused.
+    voices = [voice.rule for voice in found.others if voice.lifted_by is None]
+    standing = [each for each in (rule, *voices) if each.layer == "built-in"]
+    lifts = sorted({each.name for each in standing})
+    kept = dict(read_settings(named).rules.keep)
+    for name in lifts:
+        if name in kept:
+            return f"Only who may change {kept[name]} can free it, which keeps that rule."
+    if NEVER_LIFTED.intersection(lifts):
+        return "Nobody can free this for agents; change the file yourself, in an editor."
+    said = f"To free it, add to {settings_file(named)}:\n{_snippet('allow', pattern, found)}"
+    return f"{said}\nlifts = [{', '.join(map(_quoted, lifts))}]" if lifts else said
 
 
 def _snippet(verdict: Verdict, pattern: str, found: Explanation) -> str:

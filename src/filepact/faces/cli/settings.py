@@ -143,6 +143,12 @@ def _text(path: Path) -> str:
             if len(data) <= _LARGEST:
                 return data.decode("utf-8-sig")
             said = f"has more than {_LARGEST:,} bytes"
+    except FileNotFoundError:
+        raise InvalidParamsError(
+            f"{path}: there is no such file",
+            hint="Make it, or name another file.",
+            file=str(path),
+        ) from None
     except OSError as error:
         said = f"cannot be read ({error.strerror})"
     except UnicodeDecodeError as error:
