@@ -97,7 +97,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": OWN_FOLDER,
         "shutil.copyfile": "copies a folder that the person names",
     },
-    "faces.mcp.wire": dict.fromkeys(
+    "faces.wire.pipes": dict.fromkeys(
         ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
         "standard input and output, kept from everybody else",
     ),

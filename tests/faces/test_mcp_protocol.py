@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from filepact.faces.mcp.folders import folder_of_uri
-from filepact.faces.mcp.lines import (
+from filepact.faces.wire.lines import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -24,7 +24,7 @@ from filepact.faces.mcp.lines import (
     LineReader,
     Refusal,
 )
-from filepact.faces.mcp.wire import standard_pipes
+from filepact.faces.wire.pipes import standard_pipes
 from filepact.tools.registry import Toolbox
 from tests.faces.envelopes import (
     CAPABILITIES_KEY,

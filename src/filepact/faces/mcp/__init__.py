@@ -62,7 +62,7 @@ def serve(
     )
     from filepact.faces.mcp.connection import Connection  # noqa: PLC0415
     from filepact.faces.mcp.ordinary import ServerFacts, describe_tool  # noqa: PLC0415
-    from filepact.faces.mcp.wire import Wire, standard_pipes  # noqa: PLC0415
+    from filepact.faces.wire.pipes import Wire, standard_pipes  # noqa: PLC0415
 
     facts = ServerFacts(
         name=name,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from filepact.faces.mcp.conversation import REPLAYED
-from filepact.faces.mcp.lines import INTERNAL_ERROR, Message, Refusal, RequestId, request_id
+from filepact.faces.wire.lines import INTERNAL_ERROR, Message, Refusal, RequestId, request_id
 
 __all__ = ["Aside", "Attach"]
 

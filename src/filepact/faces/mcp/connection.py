@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.aside import Attach
-    from filepact.faces.mcp.lines import Message
     from filepact.faces.mcp.ordinary import ServerFacts
+    from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Toolbox
 
 __all__ = ["Connection"]

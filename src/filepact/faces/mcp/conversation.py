@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
-from filepact.faces.mcp.lines import request_id
 from filepact.faces.mcp.ordinary import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -25,12 +24,13 @@ from filepact.faces.mcp.ordinary import (
     is_ordinary_handshake,
     is_ordinary_meta,
 )
+from filepact.faces.wire.lines import request_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.faces.mcp.lines import Message, RequestId
     from filepact.faces.mcp.ordinary import ServerFacts
+    from filepact.faces.wire.lines import Message, RequestId
 
 __all__ = [
     "REPLAYED",

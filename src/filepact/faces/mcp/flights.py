@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from filepact.faces.mcp.lines import Refusal
 from filepact.faces.mcp.ordinary import call_result
+from filepact.faces.wire.lines import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.faces.mcp.conversation import CarryOut
-    from filepact.faces.mcp.lines import Message, RequestId
     from filepact.faces.mcp.ordinary import ServerFacts
     from filepact.faces.mcp.service import Service
+    from filepact.faces.wire.lines import Message, RequestId
 
 __all__ = ["PROGRESS_EVERY", "WORKERS", "Flights", "throttled"]
 

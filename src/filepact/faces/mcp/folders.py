@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.faces.mcp.lines import Message
+    from filepact.faces.wire.lines import Message
 
 __all__ = ["Folders", "folder_of_uri"]
 

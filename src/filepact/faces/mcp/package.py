@@ -21,7 +21,7 @@ from pydantic import ValidationError
 
 from filepact.faces.mcp.conversation import actor_named
 from filepact.faces.mcp.flights import WORKERS, throttled
-from filepact.faces.mcp.lines import Refusal
+from filepact.faces.wire.lines import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor
     from filepact.faces.mcp.aside import Attach
-    from filepact.faces.mcp.lines import Message
     from filepact.faces.mcp.ordinary import ServerFacts
     from filepact.faces.mcp.service import Service
+    from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Outcome
 
 __all__ = ["run"]

@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.lines import INTERNAL_ERROR, INVALID_PARAMS, Refusal
+from filepact.faces.wire.lines import INTERNAL_ERROR, INVALID_PARAMS, Refusal
 from filepact.tools.registry import Call, UnknownToolError
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.lines import LineReader, Refusal
+from filepact.faces.wire.lines import LineReader, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.faces.mcp.lines import Message
+    from filepact.faces.wire.lines import Message
 
 __all__ = ["Wire", "standard_pipes"]
 
@@ -74,11 +74,11 @@ class Wire:
             lost: Called when the client takes no more answers, in the writing thread.
         """
         self._writer = threading.Thread(
-            target=self._write, args=(lost,), name="mcp-writer", daemon=True
+            target=self._write, args=(lost,), name="wire-writer", daemon=True
         )
         self._writer.start()
         threading.Thread(
-            target=self._read, args=(receive, ended), name="mcp-reader", daemon=True
+            target=self._read, args=(receive, ended), name="wire-reader", daemon=True
         ).start()
 
     def send(self, message: Message) -> None:
