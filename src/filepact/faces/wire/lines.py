@@ -22,6 +22,7 @@ __all__ = [
     "INVALID_REQUEST",
     "LINE_LIMIT",
     "PARSE_ERROR",
+    "Cutter",
     "LineReader",
     "Message",
     "Refusal",
@@ -66,6 +67,48 @@ class Refusal:
         }
 
 
+class Cutter:
+    """Cuts a stream of bytes into lines.
+
+    Args:
+        limit: Most bytes of one line.
+    """
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self.limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | None]:
+        """Take the next bytes; yields the lines they complete, None as soon as one is too long."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            yield from self._hold(end)
+            yield from self.end()
+        yield from self._hold(rest)
+
+    def end(self) -> Iterator[bytes | None]:
+        """The stream is over; a last line needs no line end."""
+        line = b"".join(self._parts).strip()
+        self._parts.clear()
+        self._held = 0
+        self._skipping = False
+        if line:
+            yield line
+
+    def _hold(self, part: bytes) -> Iterator[None]:
+        if self._skipping or not part:
+            return
+        self._held += len(part)
+        if self._held <= self.limit:
+            self._parts.append(part)
+            return
+        self._parts.clear()
+        self._skipping = True
+        yield None
+
+
 class LineReader:
     """Cuts a stream of bytes into messages.
 
@@ -74,43 +117,25 @@ class LineReader:
     """
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._held = 0
-        self._skipping = False
+        self._cutter = Cutter(limit)
 
     def feed(self, data: bytes) -> Iterator[Message | Refusal]:
         """Take the next bytes; yields what they complete."""
-        *ends, rest = data.split(b"\n")
-        for end in ends:
-            yield from self._hold(end)
-            yield from self._finish()
-        yield from self._hold(rest)
+        return self._read(self._cutter.feed(data))
 
     def end(self) -> Iterator[Message | Refusal]:
         """The stream is over; a last line needs no line end."""
-        yield from self._finish()
+        return self._read(self._cutter.end())
 
-    def _hold(self, part: bytes) -> Iterator[Refusal]:
-        if self._skipping or not part:
-            return
-        self._held += len(part)
-        if self._held <= self._limit:
-            self._parts.append(part)
-            return
-        self._parts.clear()
-        self._skipping = True
-        yield Refusal(INVALID_REQUEST, f"the message is longer than {self._limit:,} bytes")
-
-    def _finish(self) -> Iterator[Message | Refusal]:
-        line = b"".join(self._parts).strip()
-        self._parts.clear()
-        self._held = 0
-        self._skipping = False
-        if line and not _HEADER.fullmatch(line):
-            message = _message(line)
-            if message is not None:
-                yield message
+    def _read(self, lines: Iterator[bytes | None]) -> Iterator[Message | Refusal]:
+        for line in lines:
+            if line is None:
+                limit = self._cutter.limit
+                yield Refusal(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
+            elif not _HEADER.fullmatch(line):
+                message = _message(line)
+                if message is not None:
+                    yield message
 
 
 def request_id(message: Message) -> RequestId | None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.wire.lines import Message
 
-__all__ = ["Wire", "standard_pipes"]
+__all__ = ["Wire", "read_some", "standard_pipes", "write_all"]
 
 _CHUNK = 1 << 16
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
@@ -102,7 +102,7 @@ class Wire:
 
         lines = LineReader()
         try:
-            while data := self._next_bytes():
+            while data := read_some(self._source):
                 for item in lines.feed(data):
                     take(item)
             for item in lines.end():
@@ -110,29 +110,38 @@ class Wire:
         finally:
             ended()
 
-    def _next_bytes(self) -> bytes:
-        while True:
-            try:
-                return os.read(self._source, _CHUNK)
-            except BlockingIOError:
-                # The client made the pipe non-blocking for itself, and so for us.
-                select.select([self._source], [], [])
-            except OSError:
-                return b""
-
     # -- writing --------------------------------------------------------------------------
 
     def _write(self, lost: Callable[[], None]) -> None:
         while (message := self._outgoing.get()) is not None:
             text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
             # A lone surrogate becomes \udcxx, which is how JSON spells it.
-            rest = memoryview(text.encode("utf-8", "backslashreplace") + b"\n")
-            while rest:
-                try:
-                    rest = rest[os.write(self._sink, rest) :]
-                except BlockingIOError:
-                    select.select([], [self._sink], [])
-                except OSError:
-                    # Who takes no answers has left; there is nothing more to hear from it.
-                    lost()
-                    return
+            if not write_all(self._sink, text.encode("utf-8", "backslashreplace") + b"\n"):
+                # Who takes no answers has left; there is nothing more to hear from it.
+                lost()
+                return
+
+
+def read_some(source: int) -> bytes:
+    """The next bytes of a pipe; empty at its end."""
+    while True:
+        try:
+            return os.read(source, _CHUNK)
+        except BlockingIOError:
+            # Who is at the other end made the pipe non-blocking for itself, and so for us.
+            select.select([source], [], [])
+        except OSError:
+            return b""
+
+
+def write_all(sink: int, data: bytes) -> bool:
+    """Write to a pipe; whether there is still somebody to read it."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(sink, rest) :]
+        except BlockingIOError:
+            select.select([], [sink], [])
+        except OSError:
+            return False
+    return True
