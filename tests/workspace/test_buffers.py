@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList
 from filepact.text.match import Query
 from filepact.text.position import Position
-from filepact.workspace.buffers import Typed
+from filepact.workspace.buffers import Buffers, Typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,3 +217,67 @@ def test_a_secret_cannot_be_held_open(workspace: Workspace, session: Session, ro
     with pytest.raises(FilepactError) as caught:
         workspace.reader(session).document("id_rsa")
     assert caught.value.code == "PATH_BLOCKED"
+
+
+FILE = WorkspacePath(RootId("/r"), "a.txt")
+
+
+def stored(text: str) -> Document:
+    return Document(FILE, text.encode(), Revision.of(text.encode(), 0o644))
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown", "told"),
+    [
+        (Typed("0\n", Position(0, 0)), "0\none\ntwo\n3\n", 1),
+        (Typed("mine", Position(2, 0), Position(2, 5)), "one\ntwo\nmine\n", 0),
+    ],
+)
+def test_what_is_typed_while_a_file_is_written_stays(typed: Typed, shown: str, told: int) -> None:
+    buffers = Buffers()
+    before = stored("one\ntwo\nthree\n")
+    buffer = buffers.open(FILE, before.text, client=EDITOR, version=1, base=before)
+    buffers.starts(buffer, before)
+    buffers.change(FILE, [typed], client=EDITOR, version=2)
+    buffers.deliver(stored("one\ntwo\n3\n"))
+    now = buffers.get(FILE)
+    assert now is not None
+    assert now.text == shown
+    deliveries = buffers.take(EDITOR)
+    assert [(one.version, one.text) for one in deliveries] == [(2, shown)] * told
+    buffers.deliver(stored("other\n"))
+    assert buffers.get(FILE).text == "other\n"
+
+
+def test_an_editor_can_leave_the_edits_and_keeps_what_it_has(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n\ntwo\n")
+    show(workspace, session, "a.txt", "1\n\ntwo\n")
+    replace_once(workspace, session, "a.txt", "two", "2")
+    (told,) = workspace.editors.take(EDITOR)
+    workspace.editors.refused(told)
+    assert workspace.reader(session).document("a.txt").text == "1\n\ntwo\n"
+    assert (root / "a.txt").read_text() == "1\n\n2\n"
+    workspace.editors.refused(told)
+    # What it has started from the file before, so both come together again.
+    receipt = replace_once(workspace, session, "a.txt", "1", "one")
+    assert "both were merged" in receipt.notes[0]
+    assert (root / "a.txt").read_text() == "one\n\n2\n"
+
+
+def test_edits_are_told_as_lines_and_columns_that_can_be_made_one_after_the_other(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("\U0001f600 one\n\ntwo\n")
+    show(workspace, session, "a.txt", "\U0001f600 one\n\ntwo\n")
+    with workspace.draft(session, "t") as draft:
+        draft.write(draft.open("a.txt"), "\U0001f600 1\n\n2\n")
+        workspace.submit(draft, "t")
+    (told,) = workspace.editors.take(EDITOR)
+    for unit in ("utf-8", "utf-16", "utf-32"):
+        buffers = Buffers()
+        buffers.open(FILE, told.was.text, client=EDITOR, version=1, base=None)
+        buffers.change(FILE, told.typed(unit), client=EDITOR, version=2, unit=unit)
+        assert buffers.get(FILE).text == told.text
+    assert told.typed()[0].start == Position(2, 0)

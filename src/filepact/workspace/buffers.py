@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList
+from filepact.text.merge import merge
 from filepact.text.position import LineIndex, Position
 
 if TYPE_CHECKING:
@@ -63,9 +64,10 @@ class Delivery:
     """Edits that an editor has to make in its buffer, which the disk has already.
 
     Attributes:
-        version: The version that the edits are for.
+        version: The version that the edits are for; with them made, it is the next one.
         edits: The fewest that make the new text of it.
         text: The whole new text, for editors that replace it.
+        was: What the editor has until it has made them.
     """
 
     path: WorkspacePath
@@ -73,6 +75,15 @@ class Delivery:
     version: int
     edits: EditList
     text: str
+    was: Buffer
+
+    def typed(self, unit: Unit = "utf-16") -> tuple[Typed, ...]:
+        """The edits as lines and columns, the last first, so that none moves another."""
+        index = LineIndex(self.was.text)
+        return tuple(
+            Typed(edit.text, index.position(edit.start, unit), index.position(edit.end, unit))
+            for edit in reversed(self.edits.edits)
+        )
 
 
 class Buffers:
@@ -85,6 +96,7 @@ class Buffers:
     def __init__(self) -> None:
         self._open: dict[str, Buffer] = {}
         self._deliveries: dict[str, list[Delivery]] = {}
+        self._started: dict[str, tuple[Buffer, Document]] = {}
         self._lock = RLock()
 
     def __bool__(self) -> bool:
@@ -155,14 +167,21 @@ class Buffers:
                 del self._open[path]
             self._deliveries.pop(client, None)
 
+    def starts(self, buffer: Buffer, shown: Document) -> None:
+        """A change of a file is about to be done that starts from what its buffer holds."""
+        with self._lock:
+            self._started[buffer.path.absolute] = buffer, shown
+
     def deliver(self, written: Document) -> None:
         """Bring a buffer to what was written to its file, and note what the editor must be told.
 
-        A buffer whose lines all end in LF stays so, whatever the file has.
+        A buffer whose lines all end in LF stays so, whatever the file has.  What somebody typed
+        while the file was written stays; if it is on the same lines, the buffer stays as it is.
         """
         with self._lock:
             buffer = self._open.get(written.path.absolute)
-            if buffer is None:
+            start, before = self._started.pop(written.path.absolute, (buffer, None))
+            if buffer is None or start is None:
                 return
             try:
                 text = written.text
@@ -170,8 +189,15 @@ class Buffers:
                 # No editor can show it as text any more.
                 del self._open[written.path.absolute]
                 return
-            if "\r" not in buffer.text and "\n" in buffer.text:
-                text = text.replace("\r\n", "\n")
+            was = buffer
+            if before is not None and _as_in(buffer, before.text) == buffer.text:
+                was = replace(buffer, base=before)
+            text = _as_in(buffer, text)
+            if start.text != buffer.text:
+                both = merge(start.text, buffer.text, text)
+                if both.text is None:
+                    return
+                text = both.text
             edits = EditList.between(buffer.text, text)
             version = buffer.version + bool(edits)
             self._open[written.path.absolute] = replace(
@@ -179,8 +205,16 @@ class Buffers:
             )
             if edits:
                 self._deliveries.setdefault(buffer.client, []).append(
-                    Delivery(written.path, buffer.client, buffer.version, edits, text)
+                    Delivery(written.path, buffer.client, buffer.version, edits, text, was)
                 )
+
+    def refused(self, delivery: Delivery) -> None:
+        """An editor did not make the edits: what it has is what the file is, until it says more."""
+        with self._lock:
+            now = self._open.get(delivery.path.absolute)
+            made = (delivery.client, delivery.version + 1, delivery.text)
+            if now is not None and (now.client, now.version, now.text) == made:
+                self._open[delivery.path.absolute] = delivery.was
 
     def take(self, client: str) -> tuple[Delivery, ...]:
         """What one editor has to be told, in order; it is told once."""
@@ -196,6 +230,13 @@ class Buffers:
                 path=path.path,
             )
         return buffer
+
+
+def _as_in(buffer: Buffer, text: str) -> str:
+    """A text with line ends as a buffer has them."""
+    if "\r" not in buffer.text and "\n" in buffer.text:
+        return text.replace("\r\n", "\n")
+    return text
 
 
 def _apply(text: str, typed: Typed, unit: Unit) -> str:

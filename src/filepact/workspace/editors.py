@@ -84,9 +84,17 @@ class Editors:
         """The edits that one editor has to make in its buffers, in order; they are told once."""
         return self._buffers.take(client)
 
+    def refused(self, delivery: Delivery) -> None:
+        """An editor did not make the edits; what it has stays the file, until it says more."""
+        self._buffers.refused(delivery)
+
     def buffer(self, path: str) -> Buffer | None:
         """What an editor holds of a file."""
         return self._buffers.get(self._spot(path).path)
+
+    def stored(self, path: str) -> Document | None:
+        """What the disk has of a file; None for no file."""
+        return self._stored(self._spot(path))
 
     def _spot(self, path: str) -> Spot:
         return self._guard.find(path, "list")

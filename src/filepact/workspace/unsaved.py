@@ -73,6 +73,7 @@ class Unsaved:
                     hint="Read the file again and make the change for what it holds now.",
                     path=spot.shown,
                 )
+            self._buffers.starts(buffer, shown)
             if stored is not None and stored.revision == change.before:
                 continue
             known = {change.before.content: contents[change.before.content]}
