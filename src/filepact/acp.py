@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from filepact.faces.acp.agent import AgentFiles
 from filepact.faces.acp.client import ClientFileSystem
 
-__all__ = ["ClientFileSystem"]
+__all__ = ["AgentFiles", "ClientFileSystem"]

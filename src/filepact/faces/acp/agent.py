@@ -1,0 +1,179 @@
+"""An agent's files, on the protocol's official package: its client's texts, guarded and undoable."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import InvalidParamsError
+from filepact.faces.acp.notices import OpenTexts
+from filepact.faces.acp.own_session import SessionFiles
+from filepact.faces.acp.remote import Offers, Remote
+from filepact.faces.acp.shown import Shown
+from filepact.workspace.buffers import Buffers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from acp.schema import ClientCapabilities, Implementation
+
+    from filepact.text.position import Unit
+    from filepact.workspace.workspace import Mode, Workspace
+
+__all__ = ["AgentFiles"]
+
+
+class AgentFiles:
+    """The files of one connection to a client; make it in the agent's ``on_connect``.
+
+    What the client announces, the documents that it tells of and the ends of its sessions are
+    learned from the connection.
+
+    Args:
+        connection: What ``on_connect`` is given, or anything with its methods on files.
+        state_dir: The state folder; never inside a session's folders.
+        agent: The agent's name, for rules and for the journal.
+        version: The agent's version.
+        mode: Whether allowed changes are done, or wait for a person.
+        home: The person's home folder, if links to the secrets in it are to be known.
+        unit: What columns count in the client's notices about documents.
+    """
+
+    def __init__(
+        self,
+        connection: Any,
+        *,
+        state_dir: str,
+        agent: str = "acp agent",
+        version: str = "",
+        mode: Mode = "auto",
+        home: str | None = None,
+        unit: Unit = "utf-16",
+    ) -> None:
+        self._connection = connection
+        self._state_dir = state_dir
+        self._agent = Actor("agent", agent, version)
+        self._mode: Mode = mode
+        self._home = home
+        self._client = "acp client"
+        self._texts = OpenTexts(unit)
+        self._sessions: dict[str, SessionFiles] = {}
+        self.offers = Offers()
+        self._listen()
+
+    # -- what the client says -------------------------------------------------------------
+
+    def initialized(
+        self,
+        client_capabilities: ClientCapabilities | None,
+        client_info: Implementation | None = None,
+    ) -> None:
+        """Take down what the client offers; learned from the connection where there is one."""
+        fs = None if client_capabilities is None else client_capabilities.fs
+        self.offers = Offers(
+            fs is not None and fs.read_text_file is True,
+            fs is not None and fs.write_text_file is True,
+        )
+        if client_info is not None:
+            self._client = client_info.name
+
+    async def notification(self, method: str, params: object) -> bool:
+        """Take down a notice about a document; False for any other, which is not looked at.
+
+        Raises:
+            InvalidParamsError: It does not fit what is known of the document.
+        """
+        if not method.startswith("document/"):
+            return False
+        self._texts.hear(method, params)
+        return True
+
+    def _listen(self) -> None:
+        """Learn from what passes over the connection."""
+        # The package hands notices that it has no method for to nobody.
+        wire = getattr(self._connection, "_conn", None)
+        if wire is None:
+            return
+        handler = wire._handler  # noqa: SLF001 - see above
+
+        async def handle(method: str, params: Any, is_notification: bool) -> Any:
+            if is_notification and method.startswith("document/"):
+                with suppress(InvalidParamsError):
+                    await self.notification(method, params)
+                return None
+            if method == "initialize" and isinstance(params, dict):
+                self.offers = Offers.of(params.get("clientCapabilities"))
+                info = params.get("clientInfo")
+                if isinstance(info, dict) and isinstance(info.get("name"), str):
+                    self._client = info["name"][:200] or self._client
+            answer = await handler(method, params, is_notification)
+            if method in {"session/close", "session/delete", "nes/close"}:
+                session_id = params.get("sessionId") if isinstance(params, dict) else None
+                self._texts.forget(str(session_id))
+                await self.session_closed(str(session_id))
+            return answer
+
+        wire._handler = handle  # noqa: SLF001 - see above
+
+    # -- sessions -------------------------------------------------------------------------
+
+    async def session(
+        self, session_id: str, cwd: str, additional_directories: Sequence[str] | None = None
+    ) -> SessionFiles:
+        """Open the files of a session, in place of those it had.
+
+        Args:
+            session_id: As the client knows it.
+            cwd: The session's working folder, from which relative paths go.
+            additional_directories: Its other folders.
+
+        Raises:
+            InvalidParamsError: A folder is not absolute.
+            NotFoundError: A folder is not there.
+        """
+        roots = tuple(dict.fromkeys((cwd, *(additional_directories or ()))))
+        if not all(root.startswith("/") for root in roots):
+            raise InvalidParamsError("a session's folders have to be absolute paths")
+        await self.session_closed(session_id)
+        buffers = Buffers()
+        caller = Session(session_id, self._agent)
+        workspace, shown = await asyncio.to_thread(self._open, roots, buffers, caller)
+        files = SessionFiles(
+            workspace,
+            shown,
+            session=caller,
+            remote=Remote(self._connection, session_id, self.offers),
+            texts=self._texts,
+        )
+        late = self._sessions.get(session_id)
+        self._sessions[session_id] = files
+        if late is not None:
+            await late.close()
+        return files
+
+    def _open(
+        self, roots: tuple[str, ...], buffers: Buffers, caller: Session
+    ) -> tuple[Workspace, Shown]:
+        workspace = open_workspace(
+            roots, state_dir=self._state_dir, mode=self._mode, buffers=buffers, home=self._home
+        )
+        shown = Shown(workspace, buffers, session=caller, client=self._client, folders=roots)
+        return workspace, shown
+
+    def get(self, session_id: str) -> SessionFiles | None:
+        """The files of a session that was opened and has not ended."""
+        return self._sessions.get(session_id)
+
+    async def session_closed(self, session_id: str) -> None:
+        """Forget a session, once what is being done for it has ended."""
+        files = self._sessions.pop(session_id, None)
+        if files is not None:
+            await files.close()
+
+    async def close(self) -> None:
+        """Forget all sessions; call it when the connection has ended."""
+        for session_id in tuple(self._sessions):
+            await self.session_closed(session_id)

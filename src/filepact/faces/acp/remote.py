@@ -1,0 +1,184 @@
+"""What an agent asks of its client: the two methods on files, and never one that is not offered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acp import RequestError
+from pydantic import ValidationError
+
+from filepact.errors import (
+    ApprovalRequiredError,
+    BinaryFileError,
+    EncodingUnsafeError,
+    FilepactError,
+    InvalidParamsError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+    ReadFailedError,
+    StaleFileError,
+    TooLargeError,
+    UserDeniedError,
+    WriteFailedError,
+)
+from filepact.faces.acp.errors import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["TEXT_LIMIT", "Offers", "Remote"]
+
+TEXT_LIMIT = 24 * 1_048_576
+"""Bytes of the longest text that is taken from a client or handed to it."""
+
+_LONGEST_REASON = 1_000
+
+_KINDS: Mapping[str, type[FilepactError]] = {
+    "not_found": NotFoundError,
+    "not_a_file": NotAFileError,
+    "stale": StaleFileError,
+    "invalid_params": InvalidParamsError,
+    "too_large": TooLargeError,
+    "not_text": BinaryFileError,
+    "encoding": EncodingUnsafeError,
+    "approval_required": ApprovalRequiredError,
+    "denied": UserDeniedError,
+    "protected": PathBlockedError,
+    "path_blocked": PathBlockedError,
+    "path_outside_workspace": PathBlockedError,
+    "symlink_escape": PathBlockedError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Which methods a client has announced.
+
+    Attributes:
+        read: ``fs/read_text_file``.
+        write: ``fs/write_text_file``.
+    """
+
+    read: bool = False
+    write: bool = False
+
+    @classmethod
+    def of(cls, capabilities: object) -> Offers:
+        """From ``clientCapabilities`` as they were sent; only a true ``true`` is an offer."""
+        fs = capabilities.get("fs") if isinstance(capabilities, dict) else None
+        if not isinstance(fs, dict):
+            return cls()
+        return cls(fs.get("readTextFile") is True, fs.get("writeTextFile") is True)
+
+
+class Remote:
+    """A client's methods for one session.
+
+    Args:
+        connection: The protocol package's side of an agent, or anything with its methods.
+        session_id: The session that the requests are for.
+        offers: What the client has announced.
+    """
+
+    def __init__(self, connection: Any, session_id: str, offers: Offers) -> None:
+        self._connection = connection
+        self._session_id = session_id
+        self.offers = offers
+
+    async def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
+        """What the client has of a file, unsaved text included.
+
+        Args:
+            path: Absolute.
+            line: 1-based; None and 0 begin at the first.
+            limit: Most lines; None goes to the end.
+
+        Raises:
+            ReadFailedError: The client does not offer it, sends no text, or cannot.
+            FilepactError: The client's refusal, by its kind.
+        """
+        if not self.offers.read:
+            raise ReadFailedError("the client does not offer fs/read_text_file", path=path)
+        try:
+            answer = await self._connection.read_text_file(
+                session_id=self._session_id, path=path, line=line, limit=limit
+            )
+        except RequestError as error:
+            raise _refusal(error, path, ReadFailedError) from None
+        except ConnectionError:
+            raise _gone(path, ReadFailedError) from None
+        except ValidationError:
+            answer = None
+        return _text(getattr(answer, "content", None), path)
+
+    async def write(self, path: str, text: str) -> None:
+        """Hand a file's new text to the client; it has answered when this returns.
+
+        Args:
+            path: Absolute.
+            text: The whole text, as the client is to have it.
+
+        Raises:
+            WriteFailedError: The client does not offer it, or cannot.
+            TooLargeError: The text is over the limit; nothing was sent.
+            FilepactError: The client's refusal, by its kind.
+        """
+        if not self.offers.write:
+            raise WriteFailedError("the client does not offer fs/write_text_file", path=path)
+        if _bytes(text) > TEXT_LIMIT:
+            raise TooLargeError(
+                f"{path}: the text has more than {TEXT_LIMIT:,} bytes, too many for a client",
+                hint="Write it in several smaller files.",
+                path=path,
+            )
+        try:
+            await self._connection.write_text_file(
+                session_id=self._session_id, path=path, content=text
+            )
+        except RequestError as error:
+            raise _refusal(error, path, WriteFailedError) from None
+        except ConnectionError:
+            raise _gone(path, WriteFailedError) from None
+        except ValidationError:
+            # An answer is an answer: the method has none to give.
+            return
+
+
+def _text(content: object, path: str) -> str:
+    """What a client sent for a text, if it is one."""
+    if not isinstance(content, str):
+        raise ReadFailedError(f"{path}: the client sent no text", path=path)
+    try:
+        size = _bytes(content)
+    except UnicodeEncodeError:
+        raise ReadFailedError(
+            f"{path}: the client sent a text with half a character", path=path
+        ) from None
+    if size > TEXT_LIMIT:
+        raise ReadFailedError(
+            f"{path}: the client sent {size:,} bytes, the limit is {TEXT_LIMIT:,}",
+            hint="Read fewer lines at a time, with line and limit.",
+            path=path,
+        )
+    return content
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def _refusal(error: RequestError, path: str, other: type[FilepactError]) -> FilepactError:
+    """A client's error as ours: by its kind, else by its number."""
+    data = error.data if isinstance(error.data, dict) else {}
+    kind = _KINDS.get(str(data.get("errorKind")), other)
+    if error.code == MISSING:
+        kind = NotFoundError
+    said = str(error).strip()[:_LONGEST_REASON] or f"error {error.code}"
+    said = said.encode("utf-8", "backslashreplace").decode()
+    return kind(f"{path}: the client refused: {said}", path=path)
+
+
+def _gone(path: str, kind: type[FilepactError]) -> FilepactError:
+    return kind(f"{path}: the connection to the client is closed", path=path)

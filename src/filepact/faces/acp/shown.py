@@ -1,0 +1,325 @@
+"""A client's texts as editor buffers of one session's workspace, and what it has to be told.
+
+Plain calls that a thread runs, one at a time.  A text that the client has and the disk has not is
+kept as a buffer, so that every tool starts from it.  The file as it was when both last agreed is
+remembered, so that a text which is only older than the disk is not taken for an unsaved one.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import BinaryFileError, FilepactError, NotFoundError
+from filepact.text.lines import adopt_line_ends
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.seen import Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.operation import Operation
+    from filepact.faces.acp.notices import OpenText
+    from filepact.workspace.buffers import Buffers
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["Asked", "News", "Shown"]
+
+_AGREED = "agreed"
+_AGREED_LIMIT = 16 * 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A file that the client may have another text of.
+
+    Attributes:
+        path: Its one true name.
+        name: The name for the client, which spells it, below the session's folders as they were sent.
+        size: Bytes on the disk; None when there is no such file.
+    """
+
+    path: WorkspacePath
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """A file's new text, for the client.
+
+    Attributes:
+        document: The file as it is to be; None for one that was not there or stays as it is.
+        text: The text with line ends as the client shows them.
+    """
+
+    asked: Asked
+    document: Document | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Manner:
+    """How a client shows a file's text where that differs from the file."""
+
+    mark: bool = False
+    plain: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> _Manner:
+        return cls(text.startswith("\ufeff"), "\n" in text and "\r" not in text)
+
+    def shown(self, text: str) -> str:
+        if self.plain:
+            text = text.replace("\r\n", "\n")
+        return f"\ufeff{text}" if self.mark else text
+
+
+class Shown:
+    """The client's texts of one session.
+
+    Args:
+        workspace: The session's, with ``buffers``.
+        buffers: Where unsaved text is kept.
+        session: Who asks.
+        client: The client's name.
+        folders: The session's folders as they were sent.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        buffers: Buffers,
+        *,
+        session: Session,
+        client: str,
+        folders: Iterable[str],
+    ) -> None:
+        self._workspace = workspace
+        self._buffers = buffers
+        self._session = session
+        self._client = client
+        self._own = Session(f"client {client}", Actor("program", client))
+        self._spellings: dict[str, str] = {}
+        for folder in folders:
+            root = workspace.guard.find(folder, "list").root.path
+            self._spellings.setdefault(root, folder)
+        self._agreed = Seen(_AGREED_LIMIT)
+        self._manners: dict[WorkspacePath, _Manner] = {}
+        self._open: dict[WorkspacePath, OpenText] = {}
+        self._held: dict[WorkspacePath, Asked] = {}
+
+    # -- what the client shows ------------------------------------------------------------
+
+    def ask(self, path: str) -> Asked | None:
+        """What to ask the client for before a file is used; None when it cannot have a text.
+
+        Raises:
+            FilepactError: The session may not read the file.
+        """
+        spot = self._workspace.guard.find(path, "read", agent=self._session.agent)
+        if spot.place.kind not in ("file", "missing") or spot.place.path == ".":
+            return None
+        name = f"{self._spellings[spot.root.path].rstrip('/')}/{spot.place.path}"
+        size = None if spot.place.kind == "missing" else spot.place.size
+        return Asked(spot.path, name, size)
+
+    def unsaved(self) -> tuple[Asked, ...]:
+        """The files of which the client had another text than the disk."""
+        return tuple(self._held.values())
+
+    def keep(self, asked: Asked, text: str | None) -> None:
+        """Take over what the client says that a file holds; None when it has no such file."""
+        known = self._buffers.get(asked.path)
+        self._drop(asked.path)
+        disk = self._disk(asked.path)
+        if text is None or (disk is None and not text):
+            # Many clients answer an empty text for a file that is not there.
+            return
+        self._manners[asked.path] = _Manner.of(text)
+        bare = text.removeprefix("\ufeff")
+        if disk is None:
+            self._hold(asked, bare, None)
+        elif _same(bare, disk):
+            self._agree(disk)
+        elif known is not None and _same(known.text, disk):
+            # The client has saved what was known of it, and somebody typed on.
+            self._agree(disk)
+            self._hold(asked, bare, disk)
+        else:
+            base = self._agreed.last(_AGREED, disk.path)
+            if base is None or not _same(bare, base):
+                self._hold(asked, bare, base or disk)
+
+    def keep_open(self, documents: Iterable[OpenText], *, can_ask: bool) -> tuple[Asked, ...]:
+        """The same for all documents that the client tells of by itself.
+
+        Those that may not be used are passed over.
+
+        Args:
+            documents: What it shows.
+            can_ask: Whether the client can be asked where its notices leave a doubt.
+
+        Returns:
+            The files about which there is a doubt.
+        """
+        was, self._open = self._open, {}
+        doubtful: list[Asked] = []
+        for one in documents:
+            with suppress(FilepactError):
+                asked = self.ask(one.path)
+                if asked is None or (asked.size or 0) > EDIT_LIMIT:
+                    continue
+                self._open[asked.path] = one
+                if can_ask and not one.sure:
+                    doubtful.append(asked)
+                elif asked.path not in was or was[asked.path].stamp != one.stamp:
+                    self._keep_one(asked, one)
+        for path in was.keys() - self._open.keys():
+            self._drop(path)
+        return tuple(doubtful)
+
+    def _keep_one(self, asked: Asked, one: OpenText) -> None:
+        text = one.likely
+        if one.saved is not None and text is not None:
+            # What was saved is what both have alike, whatever was typed since.
+            self.keep(asked, one.saved)
+        self.keep(asked, text)
+
+    def open_name(self, path: WorkspacePath) -> str | None:
+        """How the client names a document that it tells of by itself; None for any other."""
+        one = self._open.get(path)
+        return None if one is None else one.path
+
+    def is_sure(self, path: WorkspacePath) -> bool:
+        """Whether the client's notices say what it shows of a file."""
+        one = self._open.get(path)
+        return one is not None and one.sure
+
+    def is_text(self, asked: Asked) -> bool:
+        """Whether a client can have a text of what the disk has."""
+        disk = self.present(asked.path)
+        try:
+            return disk is None or disk.text is not None
+        except BinaryFileError:
+            return False
+
+    # -- what the client has to be told ---------------------------------------------------
+
+    def news(self, operation: Operation) -> tuple[News, ...]:
+        """What an operation that was just done made of files, as the client is to have it."""
+        self._workspace.editors.take(self._client)
+        found: list[News] = []
+        for change in operation.changes.changes:
+            before, after = change.before, change.after
+            if after is None or (before is not None and before.content == after.content):
+                continue
+            document = self.present(change.path)
+            if document is None or document.revision.content != after.content:
+                continue
+            with suppress(FilepactError):
+                asked = self.ask(change.path.absolute)
+                if asked is not None:
+                    found.append(News(asked, document, self.as_shown(asked.path, document.text)))
+        return tuple(found)
+
+    def as_shown(self, path: WorkspacePath, text: str) -> str:
+        """A text of a file as the client shows such texts."""
+        return self._manners.get(path, _Manner()).shown(text)
+
+    def note_seen(self, path: WorkspacePath) -> None:
+        """The agent has seen what the file holds."""
+        with suppress(FilepactError):
+            self._workspace.reader(self._session).document(path.absolute)
+
+    def settle(self, news: News) -> str:
+        """See what the client's write left on the disk; the answer is what there is to say.
+
+        The same text in other bytes, such as other line ends, is put back as the file had it.
+        """
+        path, shown, meant = news.asked.path, news.asked.path.path, news.document
+        self._drop(path)
+        disk = self.present(path)
+        if disk is None:
+            return f"{shown}: cannot be read since the client was given its new text."
+        self._agree(disk)
+        if meant is None or disk.revision.content == meant.revision.content:
+            return ""
+        if not _alike(disk, meant):
+            return (
+                f"{shown}: the client saved another text than it was given, perhaps formatted; "
+                "read the file again."
+            )
+        said = f"{shown}: the client wrote it with other line ends or in another encoding"
+        with suppress(FilepactError):
+            if self._put_back(meant):
+                self._agree(meant)
+                return f"{said}; the file has its own again."
+        return f"{said}."
+
+    def untold(self, path: WorkspacePath, before: Document | None) -> None:
+        """The client cannot be told of a file's new text: what it shows is older, not unsaved."""
+        self._drop(path)
+        if before is not None:
+            self._agree(before)
+
+    def present(self, path: WorkspacePath) -> Document | None:
+        """A file as it is now, with what the client has not saved; None if it cannot be read."""
+        with suppress(FilepactError):
+            return self._disk(path)
+        return None
+
+    # -- parts ----------------------------------------------------------------------------
+
+    def _put_back(self, meant: Document) -> bool:
+        with self._workspace.draft(self._own, "fs/write_text_file") as draft:
+            target = draft.open(meant.path.absolute)
+            draft.put(target, meant.data, mode=meant.revision.mode)
+            receipt = self._workspace.submit(
+                draft, f"{meant.path.path} with its own line ends again"
+            )
+        return receipt.status == "applied"
+
+    def _hold(self, asked: Asked, text: str, base: Document | None) -> None:
+        self._buffers.open(asked.path, text, client=self._client, version=1, base=base)
+        self._held[asked.path] = asked
+
+    def _drop(self, path: WorkspacePath) -> None:
+        self._buffers.close(path, client=self._client)
+        self._held.pop(path, None)
+
+    def _agree(self, disk: Document) -> None:
+        self._agreed.note(_AGREED, disk)
+
+    def _disk(self, path: WorkspacePath) -> Document | None:
+        """A file as it is now; without a buffer that is what the disk has.
+
+        Raises:
+            FilepactError: It may not be read, or is too large.
+        """
+        try:
+            return self._workspace.reader(self._own).document(path.absolute)
+        except NotFoundError:
+            return None
+
+
+def _alike(one: Document, other: Document) -> bool:
+    """Whether two documents have the same text, but for line ends."""
+    try:
+        return one.text == other.text or _same(
+            one.text.replace("\r\n", "\n").replace("\r", "\n"), other
+        )
+    except BinaryFileError:
+        return False
+
+
+def _same(text: str, document: Document) -> bool:
+    """Whether a text is a document's, whatever line ends it came with."""
+    try:
+        known = document.text
+    except BinaryFileError:
+        return False
+    return adopt_line_ends(text, known) == known
