@@ -103,6 +103,11 @@ class Documents:
         """Whether an editor has the file open."""
         return self._buffers.get(path) is not None
 
+    def typed(self, path: WorkspacePath) -> str | None:
+        """The text of a file that an editor has open."""
+        buffer = self._buffers.get(path)
+        return None if buffer is None else buffer.text
+
     def stored(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
         """What the disk has.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, window
+from filepact.workspace.excerpt import excerpt_of, stream_excerpt
 from filepact.workspace.search import find_files, grep, tree
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.text.match import Query
     from filepact.workspace.documents import Documents, Window
+    from filepact.workspace.excerpt import Excerpt, Wanted
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
@@ -59,6 +61,29 @@ class Reader:
             return part
         document = self._load(spot)
         return window(spot, document, self._documents, first=first, count=count)
+
+    def excerpt(self, path: str, wanted: Wanted) -> Excerpt:
+        """A part of a text file of any size, exactly as it stands.
+
+        Args:
+            path: The file.
+            wanted: Which part of it, and how much may be answered.
+
+        Raises:
+            TooLargeError: The part is over what may be answered.
+            BinaryFileError: It does not hold text there.
+        """
+        spot = self._file(path)
+        if spot.place.size <= EDIT_LIMIT:
+            return excerpt_of(self._load(spot).text, wanted, spot.shown)
+        typed = self._documents.typed(spot.path)
+        if typed is not None:
+            part = excerpt_of(typed, wanted, spot.shown)
+        else:
+            given = self._documents.given(spot.path)
+            part = stream_excerpt(spot, given, wanted, self._cancelled)
+        self._check(part.text.encode("utf-8", "replace"), spot)
+        return part
 
     def document(self, path: str) -> Document:
         """A whole file, text or not.
