@@ -59,6 +59,17 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
+    "faces.acp.proxy.child": dict.fromkeys(
+        ("os.killpg", "os.write", "subprocess."), "the agent's program, and our own standard error"
+    ),
+    "faces.acp.proxy.listener": dict.fromkeys(
+        ("pathlib.", "shutil.rmtree", "socket.", "tempfile.mkdtemp"), "the folder of its own socket"
+    ),
+    "faces.acp.proxy.relay": dict.fromkeys(
+        ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
+    ),
+    "faces.acp.proxy.side": {"os.write": "a pipe"},
+    "faces.cli.acp": {"pathlib.": "folders that a person names; names only"},
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },

@@ -58,6 +58,7 @@ def _add_serving(group: Group) -> None:
         default="auto",
         help="auto: do what the rules allow; preview: every change waits for `filepact approve` (default: auto)",
     )
+    _add_proxy(group)
     add = group.add(
         "setup",
         "hosts:setup",
@@ -88,6 +89,26 @@ def _add_serving(group: Group) -> None:
         'eval "$(filepact completion bash)"',
     )
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
+
+
+def _add_proxy(group: Group) -> None:
+    add = group.add(
+        "acp",
+        "acp:acp",
+        "stand between an editor and an agent that speak the Agent Client Protocol",
+        "filepact acp -- gemini --acp",
+        "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
+        "agent asks for are guarded and recorded, the agent gets the seven tools as well, and "
+        "everything else passes as it is. The editor's folders count; --root narrows them.",
+    )
+    add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
+    add(
+        "--mode",
+        choices=("auto", "preview"),
+        default="auto",
+        help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
+    )
+    add("--no-tools", action="store_true", help="do not give the agent the seven tools")
 
 
 def _add_looking(group: Group) -> None:

@@ -11,8 +11,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pydantic_core import from_json
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -146,6 +144,8 @@ def request_id(message: Message) -> RequestId | None:
 
 def _message(line: bytes) -> Message | Refusal | None:
     """One line as a message; None for what must not be answered."""
+    from pydantic_core import from_json  # noqa: PLC0415 - who only passes lines on needs it not
+
     try:
         parsed = from_json(line, cache_strings="keys")
     except ValueError as error:

@@ -1,0 +1,1 @@
+"""Between any editor and any agent: what touches files is guarded, everything else passes."""

@@ -1,0 +1,191 @@
+"""The agent's requests about files, carried out in order and answered once each."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from filepact.faces.acp import files
+from filepact.faces.acp.errors import (
+    CANCELLED,
+    INVALID,
+    MISSING,
+    REFUSED,
+    Refusal,
+    refuse,
+    to_refusal,
+)
+from filepact.faces.acp.proxy.dialog import settle, waits
+from filepact.faces.acp.proxy.lanes import Lanes
+from filepact.faces.acp.quirks import quirks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.texts import Texts
+    from filepact.faces.acp.proxy.traffic import Facts, Request
+    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.wire.lines import Message
+
+__all__ = ["FileRequests", "failure"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    """A request on its way.
+
+    Attributes:
+        turn: The session's turn in which it came.
+    """
+
+    request: Request
+    bound: Bound
+    turn: int
+    cancelled: bool = False
+
+
+class FileRequests:
+    """``fs/read_text_file`` and ``fs/write_text_file``.
+
+    Args:
+        texts: What the editor shows.
+        questions: Asks the editor.
+        facts: What editor and agent have said about themselves.
+        send: Takes a message for the agent.
+    """
+
+    def __init__(
+        self, texts: Texts, questions: Questions, facts: Facts, send: Callable[[Message], None]
+    ) -> None:
+        self._texts = texts
+        self._questions = questions
+        self._facts = facts
+        self._send = send
+        self._lanes = Lanes()
+        self._jobs: dict[Hashable, _Job] = {}
+
+    def take(self, request: Request, bound: Bound) -> None:
+        """Carry out a request after those before it that are about the same file."""
+        job = _Job(request, bound, bound.turn)
+        name = _name(request.id)
+        self._jobs[name] = job
+
+        def work() -> None:
+            try:
+                self._send(self._answer(job))
+            finally:
+                if self._jobs.get(name) is job:
+                    del self._jobs[name]
+
+        self._lanes.put(_key(bound, request.params.get("path")), work)
+
+    def cancel(self, wanted: Any) -> None:
+        """The agent does not want a request any more; it is answered all the same."""
+        job = self._jobs.get(_name(wanted))
+        if job is not None:
+            job.cancelled = True
+            self._questions.drop_for(job)
+
+    def close(self) -> None:
+        """Begin nothing more, and wait for what has begun."""
+        self._lanes.close()
+
+    # -- in the workers' threads ----------------------------------------------------------
+
+    def _answer(self, job: _Job) -> Message:
+        request = job.request
+        try:
+            with self._questions.asked_for(job):
+                if request.method == "fs/read_text_file":
+                    result: Message = {"content": self._read(job)}
+                else:
+                    self._write(job)
+                    result = {}
+        except Refusal as refusal:
+            return failure(request.id, refusal)
+        except FilepactError as error:
+            path = str(request.params.get("path"))
+            return failure(request.id, to_refusal(error, path, job.bound.roots))
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            # The exception's text may name host paths: for the log only.
+            _log.exception("%s failed", request.method)
+            return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
+        return {"jsonrpc": "2.0", "id": request.id, "result": result}
+
+    def _read(self, job: _Job) -> str:
+        params, bound = job.request.params, job.bound
+        path, session = _text(params, "path"), self._session(bound)
+        if not path.startswith("/") or "\0" in path:
+            raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
+        try:
+            self._texts.fetch(bound, session, path)
+            return files.read(
+                bound, session, path, _number(params.get("line")), _number(params.get("limit"))
+            )
+        except Refusal as refusal:
+            if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
+                return ""
+            raise
+
+    def _write(self, job: _Job) -> None:
+        params, bound = job.request.params, job.bound
+        path, content = _text(params, "path"), _text(params, "content")
+        if not path.startswith("/") or "\0" in path:
+            raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
+        if job.cancelled or bound.turn != job.turn:
+            raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
+        session = self._session(bound)
+        with suppress(FilepactError):
+            # What may not be read may still be asked for to be written.
+            self._texts.fetch(bound, session, path)
+        if job.cancelled:
+            raise refuse(CANCELLED, "cancelled", "It was cancelled before it was written.")
+        receipt = files.write(bound, session, path, content, job.turn)
+        if receipt.status == "pending":
+            receipt = settle(self._questions, self._facts, bound, receipt)
+            if receipt.status == "pending":
+                raise waits(receipt)
+        self._texts.deliver(bound, session, receipt)
+
+    def _session(self, bound: Bound) -> Session:
+        return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version))
+
+
+def failure(wanted: Any, refusal: Refusal) -> Message:
+    """A refusal as the answer to a request."""
+    error = {"code": refusal.code, "message": refusal.message, "data": refusal.data}
+    return {"jsonrpc": "2.0", "id": wanted, "error": error}
+
+
+def _text(params: Message, name: str) -> str:
+    found = params.get(name)
+    if not isinstance(found, str):
+        raise refuse(INVALID, "invalid_params", f"{name} has to be a text.")
+    return found
+
+
+def _number(found: object) -> int | None:
+    """A count; what is none is as if it had not been sent, as the protocol's schema has it."""
+    return found if type(found) is int and found >= 0 else None
+
+
+def _name(wanted: Any) -> Hashable:
+    """An id as a key: 1 and "1" are two."""
+    return (type(wanted).__name__, str(wanted))
+
+
+def _key(bound: Bound, path: object) -> Hashable:
+    """By what a file is known whatever name it is called by."""
+    if isinstance(path, str) and path.startswith("/"):
+        try:
+            return bound.workspace.guard.find(path, "list").lock_key
+        except FilepactError:
+            pass
+    return str(path)

@@ -1,0 +1,157 @@
+"""What an agent asks a person to permit, read out of what it shows, and the rules' own answer."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from filepact.domain.policy import Request, decide
+from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filepact.domain.policy import Action, Decision
+    from filepact.faces.wire.lines import Message
+    from filepact.workspace.guard import Guard
+
+__all__ = ["Asked", "Ruling", "choose", "read_question", "rule_on"]
+
+_CHANGING: Final = frozenset({"edit", "delete", "move"})
+_LOOKING: Final = frozenset({"read", "search"})
+_PATHS: Final = frozenset(
+    {
+        *("path", "file_path", "filePath", "filepath", "absolute_path", "absolutePath"),
+        *("abs_path", "file", "filename", "file_name", "fileName", "target_file", "targetFile"),
+        *("notebook_path", "notebookPath", "old_path", "oldPath", "new_path", "newPath"),
+        *("source", "destination", "from", "to", "paths", "files", "dir_path", "directory"),
+    }
+)
+"""Under which names agents give the paths of their own tools."""
+
+_TEXTS: Final = frozenset(
+    {"content", "new_string", "newString", "newText", "new_text", "replacement", "patch", "diff"}
+)
+"""Under which names they give what is to be written."""
+
+_MOST: Final = 200  # paths of one question that are looked at; more than a person reads
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be permitted.
+
+    Attributes:
+        title: As people are shown it.
+        action: What would be done with the files.
+        paths: Absolute.
+    """
+
+    title: str
+    action: Action
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the rules say.
+
+    Attributes:
+        verdict: ``person`` where they leave it to a person.
+        why: One sentence for a denial.
+    """
+
+    verdict: Literal["allow", "deny", "person"]
+    why: str = ""
+
+
+def read_question(params: Message, cwd: str) -> Asked:
+    """What a ``session/request_permission`` is about.
+
+    Args:
+        params: Of either version of the protocol.
+        cwd: Where relative paths count from.
+    """
+    call = params.get("toolCall")
+    if not isinstance(call, dict):
+        subject = params.get("subject")
+        call = subject.get("toolCall", subject) if isinstance(subject, dict) else {}
+        call = call if isinstance(call, dict) else {}
+    title = str(call.get("title") or params.get("title") or "")
+    found = list(dict.fromkeys(_paths(call)))[:_MOST]
+    paths = tuple(posixpath.join(cwd, path) for path in found)
+    return Asked(title, _action(call), paths)
+
+
+def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
+    """What the rules say to it.
+
+    Only what a person has written down as allowed is allowed here without asking: that no rule
+    stands against something is no reason to take a person's question away.
+    """
+    decisions: list[Decision] = []
+    for path in asked.paths:
+        try:
+            spot = guard.find(path, asked.action, agent=agent)
+        except ApprovalRequiredError:
+            return Ruling("person")
+        except PathBlockedError as error:
+            return Ruling("deny", error.message)
+        except FilepactError:
+            return Ruling("person")
+        request = Request(spot.root.path, spot.place.path, asked.action, agent)
+        decisions.append(decide(request, guard.policy))
+    spoken = [
+        decision.verdict == "allow" and decision.rule.layer in ("person", "administrator")
+        for decision in decisions
+    ]
+    return Ruling("allow" if spoken and all(spoken) else "person")
+
+
+def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:
+    """The answer to a question, by the kinds of its options and never by their order."""
+    wanted = ("allow_once",) if verdict == "allow" else ("reject_once", "reject_always")
+    offered = [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+    for kind in wanted:
+        for option in offered:
+            if option.get("kind") == kind and isinstance(option.get("optionId"), str):
+                return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
+    return {"outcome": {"outcome": "cancelled"}}
+
+
+def _action(call: Message) -> Action:
+    kind = call.get("kind")
+    if kind == "delete":
+        return "delete"
+    if kind in _CHANGING or any(one.get("type") == "diff" for one in _objects(call.get("content"))):
+        return "write"
+    raw = call.get("rawInput")
+    if kind not in _LOOKING and isinstance(raw, dict) and _TEXTS & raw.keys():
+        return "write"
+    return "read"
+
+
+def _paths(call: Message) -> Iterator[str]:
+    for place in _objects(call.get("locations")):
+        yield from _texts(place.get("path"))
+    for shown in _objects(call.get("content")):
+        if shown.get("type") == "diff":
+            yield from _texts(shown.get("path"))
+            for change in _objects(shown.get("changes")):
+                yield from _texts(change.get("path"))
+                yield from _texts(change.get("oldPath"))
+    raw = call.get("rawInput")
+    if isinstance(raw, dict) and call.get("kind") != "execute":
+        for name in _PATHS & raw.keys():
+            yield from _texts(raw[name])
+
+
+def _texts(found: Any) -> Iterator[str]:
+    for one in found if isinstance(found, list) else [found]:
+        if isinstance(one, str) and one and "\0" not in one:
+            yield one.removeprefix("file://")
+
+
+def _objects(found: object) -> list[Message]:
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

@@ -1,0 +1,144 @@
+"""The proxy: lines from both sides pass, and what is not to pass goes to the service."""
+
+from __future__ import annotations
+
+import logging
+import posixpath
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from filepact.faces.acp.proxy.line import encode, parse
+from filepact.faces.acp.proxy.questions import Questions
+from filepact.faces.acp.proxy.traffic import Answered, ToAgent, ToEditor, Traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.faces.acp.proxy.service import Service
+    from filepact.faces.acp.proxy.side import Side
+    from filepact.faces.acp.proxy.traffic import Facts, Step
+    from filepact.faces.wire.lines import Message
+
+__all__ = ["Proxy"]
+
+_log = logging.getLogger(__name__)
+
+
+class Proxy:
+    """One editor and one agent.
+
+    The service behind it is made while the two introduce themselves, so that nobody waits for it.
+
+    Args:
+        editor: The one side.
+        agent: The other.
+        make: Makes the service; called once, in a thread of its own.
+        roots: The folders in which sessions may be; none for wherever the editor says.
+        tools: Whether agents are offered the tools.
+    """
+
+    def __init__(
+        self,
+        editor: Side,
+        agent: Side,
+        make: Callable[
+            [Callable[[bytes], None], Callable[[bytes], None], Questions, Facts], Service
+        ],
+        *,
+        roots: tuple[str, ...] = (),
+        tools: bool = True,
+    ) -> None:
+        self._editor = editor
+        self._agent = agent
+        self._roots = roots
+        self._over = threading.Event()
+        self._questions = Questions(editor.send)
+        self._traffic = Traffic(server=self._entry if tools else None, check=self._check)
+        self._making: Future[Service] = Future()
+
+        def prepare() -> None:
+            try:
+                self._making.set_result(
+                    make(editor.send, agent.send, self._questions, self._traffic.facts)
+                )
+            except BaseException as error:  # noqa: BLE001 - told to whoever needs the service
+                self._making.set_exception(error)
+                self._over.set()
+
+        self._preparing = threading.Thread(target=prepare, name="acp-service", daemon=True)
+
+    def run(self) -> None:
+        """Pass lines until one side ends.
+
+        Raises:
+            FilepactError: The service cannot be had, and so nothing may pass.
+        """
+        self._preparing.start()
+        self._editor.start(self._heard_editor, ended=self._over.set)
+        self._agent.start(self._heard_agent, ended=self._over.set)
+        self._over.wait()
+        self._questions.end()
+        if self._making.done():
+            self._making.result()
+
+    def close(self) -> None:
+        """Finish what has begun, and forget everything."""
+        self._preparing.join()
+        if self._making.exception() is None:
+            self._service.close()
+
+    @property
+    def _service(self) -> Service:
+        return self._making.result()
+
+    def _entry(self, token: str) -> Message:
+        return self._service.entry(token)
+
+    # -- lines ----------------------------------------------------------------------------
+
+    def _heard_editor(self, raw: bytes | None) -> None:
+        if raw is None:
+            _log.warning("a message of the editor is too long and was not passed on")
+            return
+        for step in self._traffic.from_editor(parse(raw)):
+            self._do(step)
+
+    def _heard_agent(self, raw: bytes | None) -> None:
+        if raw is None:
+            _log.warning("a message of the agent is too long and was not passed on")
+            error = {"code": -32600, "message": "The message is too long."}
+            self._agent.send(encode({"jsonrpc": "2.0", "id": None, "error": error}))
+            return
+        line = parse(raw)
+        if line.message is None:
+            _log.warning("the agent wrote a line that is no message: %r", raw[:200])
+        for step in self._traffic.from_agent(line):
+            self._do(step)
+
+    def _do(self, step: Step) -> None:
+        match step:
+            case ToAgent(data):
+                self._agent.send(data)
+            case ToEditor(data):
+                self._editor.send(data)
+            case Answered(name, message):
+                self._questions.answered(name, message)
+            case _:
+                self._service.do(step)
+
+    def _check(self, folders: tuple[str, ...]) -> str:
+        """Why a session in these folders is refused."""
+        for folder in folders:
+            if self._roots and not any(_beneath(folder, root) for root in self._roots):
+                return (
+                    f"{folder} lies outside the folders that filepact was started for "
+                    f"({', '.join(self._roots)}). Start it with another --root, or open a folder "
+                    "inside."
+                )
+        return ""
+
+
+def _beneath(folder: str, root: str) -> bool:
+    clean = posixpath.normpath(folder)
+    return clean == root or clean.startswith(f"{root.rstrip('/')}/")

@@ -1,0 +1,277 @@
+"""What the proxy does itself: sessions in their folders, files, permissions, and the tools."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from filepact.errors import FilepactError
+from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
+from filepact.faces.acp.proxy.files import FileRequests, failure
+from filepact.faces.acp.proxy.line import encode, without_overrides
+from filepact.faces.acp.proxy.listener import Listener
+from filepact.faces.acp.proxy.permission import choose, read_question, rule_on
+from filepact.faces.acp.proxy.texts import Texts
+from filepact.faces.acp.proxy.traffic import (
+    Bind,
+    Cancel,
+    Close,
+    Document,
+    Drop,
+    Open,
+    Request,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.traffic import Facts, Step
+    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.wire.lines import Message
+    from filepact.tools.registry import Toolbox
+
+__all__ = ["Links", "Service"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The ways from the service back to both sides.
+
+    Attributes:
+        to_editor: Takes a line for the editor.
+        to_agent: Takes a line for the agent.
+        questions: Asks the editor.
+        facts: What both sides have said about themselves.
+    """
+
+    to_editor: Callable[[bytes], None]
+    to_agent: Callable[[bytes], None]
+    questions: Questions
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """A session that the agent has not given an id yet."""
+
+    cwd: str
+    additional: tuple[str, ...]
+    session: str | None
+
+
+class Service:
+    """One connection's.
+
+    Args:
+        links: The ways back.
+        sessions: Binds sessions to their folders.
+        serve: Serves the tools over a descriptor until the other end closes; None leaves the
+            agent without them.
+    """
+
+    def __init__(
+        self,
+        links: Links,
+        sessions: Sessions,
+        serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+    ) -> None:
+        self._links = links
+        self._sessions = sessions
+        self._serve = serve
+        self._listener: Listener | None = None
+        self._lock = threading.RLock()
+        self._opening: dict[str, _Opening] = {}
+        self._tokens: dict[str, str] = {}
+        self._served: dict[str, Bound] = {}
+        self._cancelled: set[str] = set()
+        self._texts = Texts(links.questions, links.facts)
+        self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent)
+
+    def entry(self, token: str) -> Message:
+        """The server of tools as a session's request names it."""
+        with self._lock:
+            if self._listener is None:
+                self._listener = Listener(self._serve_tools)
+            return self._listener.entry(token)
+
+    def do(self, step: Step) -> None:
+        """Do what the traffic decided."""
+        match step:
+            case Request():
+                self._answer(step)
+            case Cancel(session, request):
+                self._cancel(session, request)
+            case Turn(session, begins):
+                self._turn(session, begins=begins)
+            case Document(method, params):
+                self._hear_of_file(method, params)
+            case Open() | Bind() | Drop() | Close():
+                self._change_sessions(step)
+            case _:
+                raise AssertionError(step)
+
+    def close(self) -> None:
+        """Finish what has begun, and forget everything."""
+        self._files.close()
+        if self._listener is not None:
+            self._listener.close()
+        self._sessions.end_all()
+
+    def _to_agent(self, message: Message) -> None:
+        self._links.to_agent(encode(message))
+
+    # -- sessions -------------------------------------------------------------------------
+
+    def _change_sessions(self, step: Open | Bind | Drop | Close) -> None:
+        with self._lock:
+            match step:
+                case Open(token, cwd, additional, session):
+                    self._opening[token] = _Opening(cwd, additional, session)
+                    # While the agent gets ready, which takes it longer.
+                    threading.Thread(target=self._prepare, args=(token,), daemon=True).start()
+                case Bind(token, session):
+                    self._start(session, self._opening.pop(token))
+                    self._sessions.end(token)
+                    self._tokens[token] = session
+                    if token in self._served:
+                        self._served[token].id = session
+                case Drop(token):
+                    self._opening.pop(token, None)
+                    self._sessions.end(token)
+                    self._shut(token)
+                case Close(session):
+                    self._end_turn(session)
+                    self._sessions.end(session)
+                    for token in [key for key, one in self._tokens.items() if one == session]:
+                        del self._tokens[token]
+                        self._shut(token)
+
+    def _prepare(self, token: str) -> None:
+        with self._lock:
+            opening = self._opening.get(token)
+            if opening is not None and self._sessions.get(token) is None:
+                with suppress(FilepactError):
+                    self._start(token, opening)
+
+    def _shut(self, token: str) -> None:
+        """Let no server of tools in any more for a session."""
+        if self._listener is not None:
+            self._listener.forget(token)
+
+    def _start(self, session: str, opening: _Opening) -> Bound:
+        return self._sessions.start(session, opening.cwd, opening.additional)
+
+    def _bound(self, session: Any) -> Bound | None:
+        """A session by its id.
+
+        An agent may ask for files before it has said which id the session got that it is making.
+        """
+        if not isinstance(session, str):
+            return None
+        with self._lock:
+            bound = self._sessions.get(session)
+            if bound is not None:
+                return bound
+            waiting = [
+                (token, one)
+                for token, one in self._opening.items()
+                if one.session in (session, None)
+            ]
+            if len(waiting) != 1:
+                return None
+            token, opening = waiting[0]
+            return self._sessions.get(token) or self._start(token, opening)
+
+    def _hear_of_file(self, method: str, params: Message) -> None:
+        with suppress(FilepactError):
+            bound = self._bound(params.get("sessionId"))
+            if bound is not None:
+                self._texts.said(bound, method, params)
+
+    # -- turns ----------------------------------------------------------------------------
+
+    def _turn(self, session: str, *, begins: bool) -> None:
+        if begins:
+            self._cancelled.discard(session)
+        else:
+            self._end_turn(session)
+
+    def _cancel(self, session: str | None, request: Any) -> None:
+        if session is None:
+            self._files.cancel(request)
+            return
+        self._cancelled.add(session)
+        self._end_turn(session)
+
+    def _end_turn(self, session: str) -> None:
+        """Drop what a session still has to write."""
+        bound = self._sessions.get(session)
+        if bound is not None:
+            bound.turn += 1
+        self._links.questions.drop(session)
+
+    # -- what is answered here ------------------------------------------------------------
+
+    def _answer(self, request: Request) -> None:
+        session = request.params.get("sessionId")
+        try:
+            bound = self._bound(session)
+        except FilepactError as error:
+            bound, reason = None, error.message
+        else:
+            reason = "No such session is open."
+        if request.method == "session/request_permission":
+            self._permit(request, bound)
+        elif bound is None:
+            self._to_agent(failure(request.id, refuse(INVALID, "unknown_session", reason)))
+        elif request.method == "fs/write_text_file" and session in self._cancelled:
+            late = refuse(CANCELLED, "cancelled", "The turn was cancelled.")
+            self._to_agent(failure(request.id, late))
+        else:
+            self._files.take(request, bound)
+
+    def _permit(self, request: Request, bound: Bound | None) -> None:
+        """Answer what the rules decide, and pass on what a person has to."""
+        if bound is not None:
+            asked = read_question(request.params, bound.roots[0])
+            ruling = rule_on(asked, bound.workspace.guard, self._links.facts.agent)
+            if ruling.verdict != "person":
+                _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
+                answer = choose(request.params.get("options"), ruling.verdict)
+                self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
+                return
+        self._links.to_editor(without_overrides(request.line).passed)
+
+    def _serve_tools(self, token: str, descriptor: int) -> None:
+        """Serve the tools to the agent's connection, until either end closes it."""
+        if self._serve is None:
+            return
+        # Not at the top: loads what checks arguments, for which no editor should wait.
+        from filepact.faces.acp.proxy.tools import EditorTools  # noqa: PLC0415 - see above
+
+        name = f"tools {token} {descriptor}"
+        with self._lock:
+            session = self._tokens.get(token)
+            known = self._sessions.get(session or token)
+            opening = self._opening.get(token)
+            if known is None and opening is not None:
+                known = self._start(token, opening)
+            if known is None:
+                return
+            bound = self._sessions.start(name, known.roots[0], known.roots[1:])
+            bound.id = session or token
+            self._served[token] = bound
+        try:
+            toolbox = EditorTools(bound, self._texts, self._links.questions, self._links.facts)
+            self._serve(toolbox, bound, self._links.facts, descriptor)
+        finally:
+            with self._lock:
+                self._served.pop(token, None)
+                self._sessions.end(name)

@@ -1,0 +1,72 @@
+"""A proxy from its parts: the agent started, both sides joined, and everything ended with them."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from filepact.faces.acp.proxy.child import Child
+from filepact.faces.acp.proxy.proxy import Proxy
+from filepact.faces.acp.proxy.side import Side
+from filepact.faces.wire.pipes import standard_pipes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.service import Service
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.tools.registry import Toolbox
+
+__all__ = ["run"]
+
+
+def run(
+    command: Sequence[str],
+    sessions: Callable[[], Sessions],
+    *,
+    roots: tuple[str, ...] = (),
+    serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+) -> int:
+    """Stand between the editor on standard input and output and an agent, until one ends.
+
+    Args:
+        command: The agent's program and its arguments.
+        sessions: Binds sessions to folders; made once the agent has been started.
+        roots: The folders in which sessions may be; none for wherever the editor says.
+        serve: Serves the tools over a descriptor; None leaves the agent without them.
+
+    Returns:
+        The agent's exit status.
+
+    Raises:
+        InvalidParamsError: The agent cannot be started.
+    """
+
+    def make(
+        to_editor: Callable[[bytes], None],
+        to_agent: Callable[[bytes], None],
+        questions: Questions,
+        facts: Facts,
+    ) -> Service:
+        from filepact.faces.acp.proxy.service import Links, Service  # noqa: PLC0415 - takes long
+
+        return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve)
+
+    with ExitStack() as stack:
+        source, sink = stack.enter_context(standard_pipes())
+        child = Child(command)
+        try:
+            editor = Side("editor", source, sink)
+            agent = Side("agent", *child.pipes)
+            proxy = Proxy(editor, agent, make, roots=roots, tools=serve is not None)
+            proxy.run()
+            agent.close()
+            status = child.end()
+            proxy.close()
+            editor.close()
+        except BaseException:
+            child.end()
+            raise
+    return status

@@ -1,0 +1,88 @@
+"""The seven tools for agents that do not ask their client for files, over what the editor shows."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from filepact.errors import FilepactError, UserDeniedError
+from filepact.faces.acp.errors import Refusal
+from filepact.faces.acp.proxy.dialog import settle
+from filepact.text.patch import parse
+from filepact.tools.answer import receipt_facts, render_receipt
+from filepact.tools.catalogue import TOOLS
+from filepact.tools.engine import WorkspaceEngine
+from filepact.tools.registry import Toolbox, Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.texts import Texts
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound
+    from filepact.tools.registry import Call, Outcome
+    from filepact.workspace.draft import Draft
+
+__all__ = ["EditorTools"]
+
+_PATIENCE: Final = 45.0
+"""Seconds that a call waits for a person; hosts give a call up after a minute, and what is
+answered later is told with the next call."""
+
+
+class EditorTools(Toolbox):
+    """The tools of one session.
+
+    Args:
+        bound: The session.
+        texts: What the editor shows.
+        questions: Asks the editor.
+        facts: What editor and agent have said about themselves.
+    """
+
+    def __init__(self, bound: Bound, texts: Texts, questions: Questions, facts: Facts) -> None:
+        super().__init__(TOOLS, _Engine(bound, texts, questions, facts))
+        self._bound = bound
+        self._texts = texts
+
+    def call(self, name: str, arguments: Mapping[str, object], call: Call) -> Outcome:
+        """Call a tool, once the editor has said what it shows of the files that are named."""
+        for path in _named(arguments):
+            # What cannot be had here is refused by the tool itself, in its own words.
+            with suppress(FilepactError, Refusal):
+                self._texts.fetch(self._bound, call.session, path)
+        return super().call(name, arguments, call)
+
+
+class _Engine(WorkspaceEngine):
+    def __init__(self, bound: Bound, texts: Texts, questions: Questions, facts: Facts) -> None:
+        super().__init__(bound.workspace)
+        self._bound = bound
+        self._texts = texts
+        self._questions = questions
+        self._facts = facts
+
+    def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
+        with self._bound.workspace.draft(call.session, tool) as draft:
+            receipt = self._bound.workspace.submit(draft, action(draft))
+        try:
+            if receipt.status == "pending":
+                receipt = settle(
+                    self._questions, self._facts, self._bound, receipt, patience=_PATIENCE
+                )
+            self._texts.deliver(self._bound, call.session, receipt)
+        except Refusal as refusal:
+            raise UserDeniedError(refusal.message) from None
+        return Written(render_receipt(receipt), receipt_facts(receipt))
+
+
+def _named(arguments: Mapping[str, object]) -> Iterator[str]:
+    """The files that a call names, as it names them."""
+    path, patch = arguments.get("path"), arguments.get("patch")
+    if isinstance(path, str):
+        yield path
+    elif isinstance(patch, str):
+        with suppress(FilepactError):
+            for file in parse(patch):
+                yield from {name for name in (file.old_path, file.new_path) if name}

@@ -1,0 +1,361 @@
+"""What becomes of each line between editor and agent: passed, changed, or answered here.
+
+No I/O happens here.  A line goes in, steps come out, in the order in which they are to be done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.faces.acp.proxy.line import encode, without_overrides
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.faces.acp.proxy.line import Line
+    from filepact.faces.wire.lines import Message
+
+__all__ = [
+    "Answered",
+    "Bind",
+    "Cancel",
+    "Close",
+    "Document",
+    "Drop",
+    "Facts",
+    "Open",
+    "Request",
+    "Step",
+    "ToAgent",
+    "ToEditor",
+    "Traffic",
+    "Turn",
+]
+
+OURS: Final = "filepact-"
+"""How the ids of our own requests to the editor begin."""
+
+_MADE: Final = frozenset({"session/new", "session/fork"})
+_FOUND: Final = frozenset({"session/load", "session/resume"})
+_ENDED: Final = frozenset({"session/close", "session/delete"})
+_GUARDED: Final = frozenset(
+    {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
+)
+_DOCUMENTS: Final = frozenset(
+    {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToAgent:
+    """Send this line to the agent."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ToEditor:
+    """Send this line to the editor."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The agent wants something that is answered here.
+
+    Attributes:
+        line: The request, to be passed on when it is for the person to answer.
+    """
+
+    id: Any
+    method: str
+    params: Message
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """The editor opens a session; its folders count from now on, under a token.
+
+    Attributes:
+        session: Its id, where the editor names it.
+    """
+
+    token: str
+    cwd: str
+    additional: tuple[str, ...]
+    session: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """The agent has given a session that was opened its id."""
+
+    token: str
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The agent refused to open a session."""
+
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A session is over."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of the agent begins or ends."""
+
+    session: str
+    begins: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """What is being done for a session, or one request of the agent, is not wanted any more."""
+
+    session: str | None = None
+    request: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The editor answers a request of ours."""
+
+    id: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The editor says what happens to a file that it shows."""
+
+    method: str
+    params: Message
+
+
+Step = (
+    ToAgent | ToEditor | Request | Open | Bind | Drop | Close | Turn | Cancel | Answered | Document
+)
+
+
+@dataclass(slots=True)
+class Facts:
+    """What both sides have said about themselves.
+
+    Attributes:
+        reads: Whether the editor reads files for agents.
+        writes: Whether it writes them.
+        protocol: The version that the agent chose.
+        agent: Its name.
+        version: Its version.
+    """
+
+    reads: bool = False
+    writes: bool = False
+    protocol: int = 1
+    agent: str = "acp agent"
+    version: str = ""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """One connection between an editor and an agent.
+
+    Args:
+        server: Makes the entry of the server of file tools for a session's token; None for none.
+        check: Why a session in these folders is refused; empty when it is not.
+    """
+
+    server: Callable[[str], Message] | None = None
+    check: Callable[[tuple[str, ...]], str] = lambda _folders: ""
+    facts: Facts = field(default_factory=Facts)
+    _asked: dict[Any, tuple[str, Message, str]] = field(default_factory=dict)
+    _count: int = 0
+
+    # -- from the editor ------------------------------------------------------------------
+
+    def from_editor(self, line: Line) -> Iterator[Step]:
+        """Take a line of the editor."""
+        message = line.message
+        if message is None:
+            yield ToAgent(line.raw)
+            return
+        method, params = message.get("method"), _params(message)
+        if not isinstance(method, str):
+            yield from self._answer_of_editor(line, message)
+        elif "id" in message:
+            yield from self._asked_by_editor(line, message, method, params)
+        else:
+            yield from self._told_by_editor(method, params)
+            yield ToAgent(line.raw)
+
+    def _answer_of_editor(self, line: Line, message: Message) -> Iterator[Step]:
+        wanted = message.get("id")
+        if isinstance(wanted, str) and wanted.startswith(OURS):
+            yield Answered(wanted, message)
+        else:
+            yield ToAgent(line.raw)
+
+    def _asked_by_editor(
+        self, line: Line, message: Message, method: str, params: Message
+    ) -> Iterator[Step]:
+        data, token = line.raw, ""
+        if method == "initialize":
+            data = self._introduce(message, params)
+        elif method in _MADE | _FOUND:
+            folders = _folders(params)
+            refused = "" if folders is None else self.check(folders)
+            if refused:
+                yield ToEditor(_error(message["id"], -32602, refused))
+                return
+            if folders is not None:
+                self._count += 1
+                token = f"t{self._count}"
+                named = params.get("sessionId") if method in _FOUND else None
+                yield Open(token, folders[0], folders[1:], named)
+                data = self._with_server(message, params, token)
+        elif method == "session/prompt":
+            yield from _turn(params, begins=True)
+        self._asked[_key(message["id"])] = (method, params, token)
+        yield ToAgent(data)
+
+    def _told_by_editor(self, method: str, params: Message) -> Iterator[Step]:
+        session = params.get("sessionId")
+        if method == "session/cancel" and isinstance(session, str):
+            yield Cancel(session=session)
+        elif method in _DOCUMENTS:
+            yield Document(method, params)
+
+    def _introduce(self, message: Message, params: Message) -> bytes:
+        """The editor's introduction, with files announced that are served here."""
+        able = params.get("clientCapabilities")
+        able = able if isinstance(able, dict) else {}
+        fs = able.get("fs")
+        fs = fs if isinstance(fs, dict) else {}
+        self.facts.reads = fs.get("readTextFile") is True
+        self.facts.writes = fs.get("writeTextFile") is True
+        if params.get("protocolVersion") != 1:
+            # Later versions know no such methods, and may refuse who announces them.
+            return encode(message)
+        announced = {**able, "fs": {**fs, "readTextFile": True, "writeTextFile": True}}
+        return encode({**message, "params": {**params, "clientCapabilities": announced}})
+
+    def _with_server(self, message: Message, params: Message, token: str) -> bytes:
+        if self.server is None:
+            return encode(message)
+        entry = self.server(token)
+        if self.facts.protocol != 1:
+            entry = {"type": "stdio", **entry}
+        others = params.get("mcpServers")
+        servers = [*others, entry] if isinstance(others, list) else [entry]
+        return encode({**message, "params": {**params, "mcpServers": servers}})
+
+    # -- from the agent -------------------------------------------------------------------
+
+    def from_agent(self, line: Line) -> Iterator[Step]:
+        """Take a line of the agent."""
+        message = line.message
+        if message is None:
+            # Several messages in one would be a way around what is looked at here, and a stray
+            # word would end the connection of many an editor.
+            if line.raw.lstrip().startswith(b"["):
+                yield ToAgent(_error(None, -32600, "One message a line; no batches."))
+            return
+        method, params = message.get("method"), _params(message)
+        if not isinstance(method, str):
+            yield from self._answer_of_agent(line, message)
+        elif "id" in message:
+            if method in _GUARDED:
+                yield Request(message["id"], method, params, line)
+            elif _is_ours(message["id"]):
+                yield ToAgent(_error(message["id"], -32600, f"Ids begin with {OURS} only here."))
+            else:
+                yield ToEditor(without_overrides(line).passed)
+        elif method in _GUARDED:
+            # As a notification nobody could be told that it was refused.
+            return
+        else:
+            yield from self._told_by_agent(line, method, params)
+
+    def _told_by_agent(self, line: Line, method: str, params: Message) -> Iterator[Step]:
+        if method == "$/cancel_request":
+            yield Cancel(request=params.get("requestId"))
+        yield ToEditor(without_overrides(line).passed)
+        if method == "session/update":
+            update = params.get("update")
+            if (
+                isinstance(update, dict)
+                and update.get("sessionUpdate") == "state_update"
+                and update.get("state") == "idle"
+            ):
+                yield from _turn(params, begins=False)
+
+    def _answer_of_agent(self, line: Line, message: Message) -> Iterator[Step]:
+        method, params, token = self._asked.pop(_key(message.get("id")), ("", {}, ""))
+        result = message.get("result")
+        failed = "error" in message
+        if method == "initialize" and isinstance(result, dict):
+            self._learn(result)
+        elif token:
+            opened = result if method in _MADE else params
+            session = opened.get("sessionId") if isinstance(opened, dict) else None
+            if failed or not isinstance(session, str):
+                yield Drop(token)
+            else:
+                yield Bind(token, session)
+        yield ToEditor(line.passed)
+        if method == "session/prompt" and (self.facts.protocol == 1 or failed):
+            yield from _turn(params, begins=False)
+        elif method in _ENDED and not failed and isinstance(params.get("sessionId"), str):
+            yield Close(params["sessionId"])
+
+    def _learn(self, result: Message) -> None:
+        version = result.get("protocolVersion")
+        self.facts.protocol = version if type(version) is int else 1
+        info = result.get("agentInfo") or result.get("info")
+        if isinstance(info, dict):
+            self.facts.agent = str(info.get("name") or self.facts.agent)
+            self.facts.version = str(info.get("version") or "")
+
+
+def _params(message: Message) -> Message:
+    params = message.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def _folders(params: Message) -> tuple[str, ...] | None:
+    """A session's folders; None when they are not given as they have to be."""
+    cwd, more = params.get("cwd"), params.get("additionalDirectories")
+    more = more if isinstance(more, list) else []
+    if not isinstance(cwd, str) or not cwd.startswith("/"):
+        return None
+    return (cwd, *(one for one in more if isinstance(one, str) and one.startswith("/")))
+
+
+def _turn(params: Message, *, begins: bool) -> Iterator[Turn]:
+    session = params.get("sessionId")
+    if isinstance(session, str):
+        yield Turn(session, begins)
+
+
+def _error(wanted: Any, code: int, reason: str) -> bytes:
+    return encode({"jsonrpc": "2.0", "id": wanted, "error": {"code": code, "message": reason}})
+
+
+def _is_ours(wanted: Any) -> bool:
+    return isinstance(wanted, str) and wanted.startswith(OURS)
+
+
+def _key(wanted: Any) -> Any:
+    """An id as a key: 1 and "1" are two, and what cannot be one is none."""
+    return (type(wanted).__name__, wanted) if isinstance(wanted, str | int | float) else None

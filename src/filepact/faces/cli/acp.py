@@ -1,0 +1,82 @@
+"""The command that editors start in an agent's place: the proxy between the two."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import InvalidParamsError
+from filepact.faces.cli.hosts import own_version
+from filepact.faces.cli.place import home_folder, named_settings, state_folder
+from filepact.faces.cli.screen import Answer, plain
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.cli.screen import Screen
+    from filepact.tools.registry import Toolbox
+
+__all__ = ["acp"]
+
+
+def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
+    """Serve one editor until it, or the agent, ends."""
+    from filepact.faces.acp.proxy.start import run  # noqa: PLC0415 - only this command needs it
+
+    if not arguments.agent:
+        raise InvalidParamsError(
+            "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
+        )
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+    )
+    status = run(
+        arguments.agent,
+        partial(_sessions, arguments),
+        roots=tuple(str(Path(root).absolute()) for root in arguments.root),
+        serve=None if arguments.no_tools else _serve,
+    )
+    return Answer(plain(""), {}, code=status) if status else None
+
+
+def _sessions(arguments: Namespace) -> Sessions:
+    from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
+
+    settings = read_settings(named_settings(arguments))
+    return Sessions(
+        state_folder(arguments),
+        mode=arguments.mode,
+        home=home_folder(),
+        rules=settings.rules,
+        encodings=settings.encodings,
+        mounts=settings.guard.mounts,
+        content=settings.guard.content,
+    )
+
+
+def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> None:
+    """Serve an agent's own connection for tools, as the agent that it is."""
+    from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - not before it is needed
+    from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
+
+    def session_of(_actor: Actor) -> Session:
+        name = f"acp-{secrets.token_hex(4)}"
+        return Session(name, Actor("agent", facts.agent, facts.version))
+
+    serve(
+        toolbox,
+        name="filepact",
+        version=own_version(),
+        instructions=instructions(bound.workspace, changes=True),
+        session_factory=session_of,
+        narrow=lambda _folders: None,
+        pipes=(descriptor, descriptor),
+    )
