@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final
 
-from acp import Client, RequestError
+from acp import RequestError
 from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
@@ -18,6 +20,7 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
+from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp import files
@@ -30,26 +33,28 @@ from filepact.faces.acp.errors import (
     refuse,
     to_refusal,
 )
+from filepact.faces.acp.listening import listen
+from filepact.faces.acp.open_files import OpenFiles
+from filepact.faces.acp.order import Flights, Queues
 from filepact.faces.acp.quirks import quirks_of
 from filepact.faces.acp.sessions import Sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from acp.schema import PermissionOption, ToolCallUpdate
 
+    from filepact.faces.acp.listening import Start
     from filepact.faces.acp.sessions import Bound
+    from filepact.workspace.buffers import Delivery
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Mode
 
 __all__ = ["ClientFileSystem", "Question"]
 
-_NAMES = frozenset(
-    name
-    for _, method in inspect.getmembers(Client, inspect.isfunction)
-    for name in inspect.signature(method).parameters
-)
-"""What the package would let a request's ``_meta`` put in the place of real parameters."""
+_PATIENCE: Final = 5.0  # seconds that a request waits for its session's start to be answered
+_GRACE: Final = 0.1  # seconds until a read is served before that: some agents answer only after it
+_EARLY: Final = "\0early "  # before the name of a session that is read for before it has begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +83,14 @@ class ClientFileSystem:
         write: Whether writing is announced.
         mode: Whether allowed writes are done, or wait for a person.
         ask: Asks a person and says whether the change may be done; None leaves it waiting.
-        home: The person's home folder, if links to the secrets in it are to be known.
+        settings: What people have set; None takes what `own` says.
+        home: The person's home folder, whose secrets links may lead to; None takes what `own` says.
+        on_delivery: Makes the edits of a change in the editor that shows the file, before the
+            change is answered; False says that it did not.
+        on_note: Is told in a sentence what a person should know, such as that texts were merged.
+
+    Attributes:
+        buffers: What the client's editors say about the files that they show.
     """
 
     def __init__(
@@ -89,14 +101,37 @@ class ClientFileSystem:
         write: bool = True,
         mode: Mode = "auto",
         ask: Callable[[Question], Awaitable[bool]] | None = None,
+        settings: Settings | None = None,
         home: str | None = None,
+        on_delivery: Callable[[Delivery], Awaitable[bool | None]] | None = None,
+        on_note: Callable[[str], None] | None = None,
     ) -> None:
         self._can_read = read
         self._can_write = write
         self._ask = ask
-        self._sessions = Sessions(state_dir, mode=mode, home=home)
-        self._locks: dict[str, asyncio.Lock] = {}
+        own_settings, own_home = self.own()
+        in_force = settings or own_settings
+        self._sessions = Sessions(
+            state_dir,
+            mode=mode,
+            home=home or own_home,
+            rules=in_force.rules,
+            encodings=in_force.encodings,
+            mounts=in_force.guard.mounts,
+            content=in_force.guard.content,
+        )
+        self.buffers = OpenFiles(self._sessions, on_delivery, on_note)
         self._agent = Actor("agent", "acp agent")
+        self._queues = Queues()
+        self._flights = Flights()
+        self._starts: list[Start] = []
+        self._early: dict[str, Bound] = {}
+        self._settled = asyncio.Event()
+
+    @staticmethod
+    def own() -> tuple[Settings, str | None]:
+        """Settings and home folder where none are given: nobody's."""
+        return Settings(), None
 
     def capabilities(self) -> ClientCapabilities:
         """What to send as ``clientCapabilities``."""
@@ -107,59 +142,50 @@ class ClientFileSystem:
 
     def on_connect(self, connection: Any) -> None:
         """Learn sessions from what passes over a connection; the package calls this itself."""
-        # The package offers no public way to see answers in order with the requests around them.
-        wire = connection._conn  # noqa: SLF001 - see above
-        handler, request, notify = wire._handler, wire.send_request, wire.send_notification  # noqa: SLF001
+        listen(connection, self)
 
-        async def handle(method: str, params: Any, is_notification: bool) -> Any:
-            return await handler(method, _without_overrides(params), is_notification)
+    def agent_named(self, name: str, version: str) -> None:
+        """Know the agent by the name that it gives itself."""
+        self._agent = Actor("agent", name or "acp agent", version)
 
-        async def send_request(method: str, params: Any = None) -> Any:
-            try:
-                answer = await request(method, params)
-            finally:
-                if method == "session/prompt":
-                    self.turn_ended(params["sessionId"])
-            await self._learn(method, params or {}, answer or {})
-            return answer
-
-        async def send_notification(method: str, params: Any = None) -> None:
-            if method == "session/cancel":
-                self.turn_ended(params["sessionId"])
-            await notify(method, params)
-
-        wire._handler = handle  # noqa: SLF001
-        wire.send_request = send_request
-        wire.send_notification = send_notification
-
-    async def _learn(self, method: str, params: dict[str, Any], answer: dict[str, Any]) -> None:
-        if method == "initialize":
-            info = answer.get("agentInfo") or {}
-            self._agent = Actor(
-                "agent", str(info.get("name") or "acp agent"), str(info.get("version") or "")
-            )
-        elif method in {"session/new", "session/fork", "session/load", "session/resume"}:
-            made = method in {"session/new", "session/fork"}
-            session_id = answer["sessionId"] if made else params["sessionId"]
-            roots = params.get("additionalDirectories") or ()
-            await self.session_started(session_id, params["cwd"], roots)
-        elif method in {"session/close", "session/delete"}:
-            await self.session_closed(params["sessionId"])
+    @asynccontextmanager
+    async def starting(self, start: Start) -> AsyncIterator[None]:
+        """A session is being started; requests for it may come before the answer."""
+        self._starts.append(start)
+        try:
+            yield
+        finally:
+            self._starts.remove(start)
+            self._settled.set()
+            self._settled = asyncio.Event()
+            if not self._starts:
+                for session_id in tuple(self._early):
+                    await self._end(self._early.pop(session_id))
 
     async def session_started(
         self, session_id: str, cwd: str, additional_directories: Sequence[str] = ()
     ) -> None:
         """Bind a session to its folders, in place of those it had."""
-        self.turn_ended(session_id)
-        async with self._lock(session_id):
-            self._sessions.start(session_id, cwd, additional_directories)
+        bound = self._sessions.get(session_id)
+        if bound is not None:
+            bound.turn += 1
+            bound.ending = True
+            await self._flights.landed(bound)
+        self._sessions.start(session_id, cwd, additional_directories)
+        self.buffers.settle()
 
     async def session_closed(self, session_id: str) -> None:
         """Forget a session, once what is being done for it has ended."""
-        self.turn_ended(session_id)
-        async with self._lock(session_id):
-            self._sessions.end(session_id)
-        self._locks.pop(session_id, None)
+        bound = self._sessions.get(session_id)
+        if bound is not None:
+            await self._end(bound)
+
+    async def _end(self, bound: Bound) -> None:
+        bound.turn += 1
+        bound.ending = True
+        await self._flights.landed(bound)
+        if self._sessions.get(bound.id) is bound:
+            self._sessions.end(bound.id)
 
     def turn_ended(self, session_id: str) -> None:
         """Drop what a session still has to write."""
@@ -184,37 +210,46 @@ class ClientFileSystem:
         """Answer ``fs/read_text_file``."""
         if not self._can_read:
             raise RequestError.method_not_found("fs/read_text_file")
+        quirks = quirks_of(self._agent.name)
+        session = Session(session_id, self._agent)
         try:
-            bound = self._bound(session_id)
-            async with self._lock(session_id):
+            bound = await self._find(session_id, early=True)
+            async with self._queues.turn(files.key(bound, session, path)):
                 self._check_open(bound)
-                content = await _in_thread(
-                    bound, files.read, bound, self._session(bound), path, line, limit
-                )
+                work = partial(files.excerpt, bound, session, path, line, limit)
+                part = await self._flights.run(bound, _go_on, work)
         except Refusal as refusal:
-            if refusal.code == MISSING and quirks_of(self._agent.name).missing_is_empty:
+            if refusal.code == MISSING and quirks.missing_is_empty:
                 return ReadTextFileResponse(content="")
-            raise RequestError(refusal.code, refusal.message, refusal.data) from None
-        return ReadTextFileResponse(content=content)
+            raise _request_error(refusal) from None
+        if quirks.counts_lines and part.total is not None:
+            meta = {"originalLineCount": part.total}
+            return ReadTextFileResponse(content=part.text, field_meta=meta)
+        return ReadTextFileResponse(content=part.text)
 
     async def write_text_file(
-        self, session_id: str, path: str, content: str, **_: Any
+        self, session_id: str, path: str, content: str, **meta: Any
     ) -> WriteTextFileResponse:
         """Answer ``fs/write_text_file``; the text is on the disk then."""
         if not self._can_write:
             raise RequestError.method_not_found("fs/write_text_file")
-        try:
-            bound = self._bound(session_id)
+        form = meta if quirks_of(self._agent.name).tells_form else None
+        session, dropped = Session(session_id, self._agent), Event()
+        with _answered():
+            bound = await self._find(session_id)
             turn = bound.turn
-            async with self._lock(session_id):
+            async with self._queues.turn(files.key(bound, session, path)):
                 self._check_open(bound)
-                receipt = await _in_thread(
-                    bound, files.write, bound, self._session(bound), path, content, turn
+                work = partial(
+                    files.write,
+                    *(bound, session, path, content, turn),
+                    dropped=dropped.is_set,
+                    form=form,
                 )
+                receipt = await self._flights.run(bound, dropped.set, work)
+                await self.buffers.tell(receipt.notes)
             if receipt.status == "pending":
                 await self._settle(bound, path, receipt, turn)
-        except Refusal as refusal:
-            raise RequestError(refusal.code, refusal.message, refusal.data) from None
         return WriteTextFileResponse()
 
     async def request_permission(
@@ -246,50 +281,85 @@ class ClientFileSystem:
             )
         approved = await self._ask(Question(change, path, receipt.diff, receipt.rule))
         person = Approval(Actor("person", "client"))
-        async with self._lock(bound.id):
+        async with self._queues.turn(files.key(bound, Session(bound.id, self._agent), path)):
             self._check_open(bound)
             if bound.turn != turn:
                 raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
             decide = bound.workspace.approve if approved else bound.workspace.reject
             try:
-                await _in_thread(bound, decide, change, person)
+                done = await self._flights.run(bound, _go_on, decide, change, person)
             except FilepactError as error:
                 raise to_refusal(error, path, bound.roots) from None
+            if approved:
+                await self.buffers.tell(done.notes)
         if not approved:
             raise refuse(REFUSED, "denied", "The person refused this change.")
 
-    def _bound(self, session_id: str) -> Bound:
-        bound = self._sessions.get(session_id)
+    # -- finding the session --------------------------------------------------------------
+
+    async def _find(self, session_id: str, *, early: bool = False) -> Bound:
+        """The session of a request, if need be once its start has been answered.
+
+        Args:
+            session_id: As it was sent.
+            early: Whether folders of a session that is being started will do.
+        """
+        if session_id.startswith(_EARLY):
+            # Or an agent could write for a session that has not begun.
+            raise _unknown()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + (_GRACE if early else _PATIENCE)
+        while (bound := self._sessions.get(session_id)) is None and self._is_starting(session_id):
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._settled.wait()
+            except TimeoutError:
+                if not early:
+                    break
+                known = self._bind_early(session_id)
+                if known is not None:
+                    return known
+                early, until = False, loop.time() + _PATIENCE
         if bound is None:
-            raise refuse(INVALID, "unknown_session", "No such session is open.")
+            raise _unknown()
+        return bound
+
+    def _is_starting(self, session_id: str) -> bool:
+        return any(known in ("", session_id) for known, _ in self._starts)
+
+    def _bind_early(self, session_id: str) -> Bound | None:
+        """The folders that a session will have, if there is only one answer to that."""
+        roots = {roots for known, roots in self._starts if known in ("", session_id)}
+        if len(roots) != 1:
+            return None
+        bound = self._early.get(session_id)
+        if bound is None:
+            (folders,) = roots
+            bound = self._sessions.start(f"{_EARLY}{session_id}", folders[0], folders[1:])
+            self._early[session_id] = bound
         return bound
 
     def _check_open(self, bound: Bound) -> None:
         """Refuse what waited while its session was closed or got other folders."""
-        if self._sessions.get(bound.id) is not bound:
+        if bound.ending or self._sessions.get(bound.id) is not bound:
             raise refuse(CANCELLED, "cancelled", "The session was closed before this was done.")
 
-    def _session(self, bound: Bound) -> Session:
-        return Session(bound.id, self._agent)
 
-    def _lock(self, session_id: str) -> asyncio.Lock:
-        return self._locks.setdefault(session_id, asyncio.Lock())
+def _unknown() -> Refusal:
+    return refuse(INVALID, "unknown_session", "No such session is open.")
 
 
-async def _in_thread(bound: Bound, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Run in a thread; who gives up waiting still waits until the thread lets go of the files."""
-    running = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+def _go_on() -> None:
+    """A read or a decision is finished, whoever waits for it."""
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
     try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        bound.turn += 1
-        await asyncio.wait([running])
-        raise
+        yield
+    except Refusal as refusal:
+        raise _request_error(refusal) from None
 
 
-def _without_overrides(params: Any) -> Any:
-    """A message's parameters without those that its ``_meta`` would put in their place."""
-    if not isinstance(params, dict) or not isinstance(params.get("_meta"), dict):
-        return params
-    kept = {name: value for name, value in params["_meta"].items() if name not in _NAMES}
-    return {**params, "_meta": kept}
+def _request_error(refusal: Refusal) -> RequestError:
+    return RequestError(refusal.code, refusal.message, refusal.data)

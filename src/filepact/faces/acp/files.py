@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import json
+from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
-from filepact.faces.acp.errors import CANCELLED, INVALID, REFUSED, refuse, to_refusal
+from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
+from filepact.workspace.excerpt import Wanted
+from filepact.workspace.excerpt import cut as part_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from filepact.domain.operation import Session
     from filepact.faces.acp.sessions import Bound
+    from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["ANSWER_LIMIT", "cut", "read", "write"]
+__all__ = ["ANSWER_LIMIT", "cut", "excerpt", "key", "read", "write"]
 
 ANSWER_LIMIT = 24 * 1_048_576
 """Bytes of the longest answer: other programs end the connection at a message over 32 MiB."""
@@ -25,37 +30,61 @@ def read(bound: Bound, session: Session, path: str, line: int | None, limit: int
     Raises:
         Refusal: There is nothing to be shown.
     """
+    return excerpt(bound, session, path, line, limit).text
+
+
+def excerpt(
+    bound: Bound, session: Session, path: str, line: int | None, limit: int | None
+) -> Excerpt:
+    """The same, with what else was seen of the file.
+
+    Raises:
+        Refusal: There is nothing to be shown.
+    """
     _check_path(path)
+    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded)
     try:
-        text = bound.workspace.reader(session).document(path).text
+        return bound.workspace.reader(session).excerpt(path, wanted)
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
-    content = cut(text, line, limit)
-    if len(content) > ANSWER_LIMIT // 6 and len(json.dumps(content)) > ANSWER_LIMIT:
-        raise refuse(REFUSED, "too_large", "The answer is too long. Ask for fewer lines.")
-    return content
+
+
+def key(bound: Bound, session: Session, path: str) -> str:
+    """What all names of one real file have in common; for a file that is refused, its name."""
+    try:
+        return bound.workspace.guard.find(path, "list", agent=session.agent).lock_key
+    except (FilepactError, ValueError):
+        return path
 
 
 def cut(text: str, line: int | None, limit: int | None) -> str:
     """The part of a text from a line on, 1-based; only LF ends a line."""
-    if limit is not None and limit <= 0:
-        return ""
-    start = 0
-    for _ in range(max(line or 1, 1) - 1):
-        start = text.find("\n", start) + 1
-        if not start:
-            return ""
-    if limit is None:
-        return text[start:]
-    end = start
-    for _ in range(limit):
-        end = text.find("\n", end) + 1
-        if not end:
-            return text[start:]
-    return text[start:end]
+    return part_of(text, _first(line), _count(limit))
 
 
-def write(bound: Bound, session: Session, path: str, content: str, turn: int) -> Receipt:
+def _first(line: int | None) -> int:
+    return max(line or 1, 1) - 1
+
+
+def _count(limit: int | None) -> int | None:
+    return None if limit is None else max(limit, 0)
+
+
+def _encoded(text: str) -> int:
+    """How long a piece of text is in an answer, where all but ASCII is escaped."""
+    return len(encode_basestring_ascii(text)) - 2
+
+
+def write(
+    bound: Bound,
+    session: Session,
+    path: str,
+    content: str,
+    turn: int,
+    *,
+    dropped: Callable[[], bool] = lambda: False,
+    form: Mapping[str, object] | None = None,
+) -> Receipt:
     """Give a file a new text; it is on the disk when this returns, or waits for a person.
 
     Args:
@@ -64,6 +93,8 @@ def write(bound: Bound, session: Session, path: str, content: str, turn: int) ->
         path: Absolute.
         content: The whole text.
         turn: The turn that the request belongs to.
+        dropped: Whether the request was cancelled.
+        form: What the agent says of a new file's form: ``bom`` and ``lineEnding``.
 
     Raises:
         Refusal: The file is what it was.
@@ -76,12 +107,25 @@ def write(bound: Bound, session: Session, path: str, content: str, turn: int) ->
     try:
         with bound.workspace.draft(session, "fs/write_text_file") as draft:
             target = draft.open(path)
+            if form is not None and target.document is None:
+                content = _in_form(content, form)
             draft.write(target, content)
+            if dropped():
+                raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
             if bound.turn != turn:
                 raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
             return bound.workspace.submit(draft, f"write {target.spot.shown}")
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
+
+
+def _in_form(content: str, form: Mapping[str, object]) -> str:
+    """A new file's text with the line ends and the mark that were said apart from it."""
+    if form.get("lineEnding") == "crlf" and "\r" not in content:
+        content = content.replace("\n", "\r\n")
+    if form.get("bom") is True and not content.startswith("\ufeff"):
+        content = "\ufeff" + content
+    return content
 
 
 def _check_path(path: str) -> None:

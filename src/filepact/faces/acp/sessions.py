@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.app import open_workspace
@@ -12,23 +13,27 @@ from filepact.workspace.buffers import Buffers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from filepact.config.layers import Rules
+    from filepact.text.glob import Glob
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["Bound", "Sessions"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Bound:
     """One session.
 
     Attributes:
         turn: Counts what ends a turn; a write that began in an earlier one is dropped.
+        ending: Nothing more is begun for it.
     """
 
     id: str
     roots: tuple[str, ...]
     workspace: Workspace
     turn: int = 0
+    ending: bool = False
 
 
 class Sessions:
@@ -38,13 +43,38 @@ class Sessions:
         state_dir: The state folder.
         mode: Whether allowed changes are done or wait.
         home: The person's home folder, if links to the secrets in it are to be known.
+        rules: The person's and the administrator's.
+        encodings: Globs with the encoding of the files that match.
+        mounts: Whether other file systems that are mounted below a folder may be used.
+        content: Whether files are looked through for private keys, and hits for tokens.
+
+    Attributes:
+        buffers: What editors have open, for all sessions.
     """
 
-    def __init__(self, state_dir: str, *, mode: Mode, home: str | None) -> None:
-        self._state_dir = state_dir
-        self._mode: Mode = mode
-        self._home = home
-        self._buffers = Buffers()
+    def __init__(
+        self,
+        state_dir: str,
+        *,
+        mode: Mode,
+        home: str | None,
+        rules: Rules | None = None,
+        encodings: Sequence[tuple[Glob, str]] = (),
+        mounts: bool = False,
+        content: bool = True,
+    ) -> None:
+        self.buffers = Buffers()
+        self._open = partial(
+            open_workspace,
+            state_dir=state_dir,
+            mode=mode,
+            encodings=encodings,
+            buffers=self.buffers,
+            home=home,
+            rules=rules,
+            mounts=mounts,
+            content=content,
+        )
         self._bound: dict[str, Bound] = {}
         self._shared: dict[tuple[str, ...], tuple[Workspace, int]] = {}
 
@@ -55,14 +85,7 @@ class Sessions:
             raise InvalidParamsError("a session's folders have to be absolute paths")
         known = self._shared.get(roots)
         if known is None:
-            workspace = open_workspace(
-                roots,
-                state_dir=self._state_dir,
-                mode=self._mode,
-                buffers=self._buffers,
-                home=self._home,
-            )
-            known = (workspace, 0)
+            known = (self._open(roots), 0)
         self._shared[roots] = (known[0], known[1] + 1)
         self.end(session_id)
         bound = self._bound[session_id] = Bound(session_id, roots, known[0])
@@ -72,12 +95,18 @@ class Sessions:
         """A session that was started and has not ended."""
         return self._bound.get(session_id)
 
+    @property
+    def workspaces(self) -> tuple[Workspace, ...]:
+        """Those in use, each once."""
+        return tuple(workspace for workspace, _ in self._shared.values())
+
     def end(self, session_id: str) -> None:
         """Forget a session; a workspace that no other uses is closed."""
         bound = self._bound.pop(session_id, None)
         if bound is None:
             return
         bound.turn += 1
+        bound.ending = True
         workspace, users = self._shared[bound.roots]
         if users > 1:
             self._shared[bound.roots] = (workspace, users - 1)

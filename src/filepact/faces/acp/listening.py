@@ -1,0 +1,126 @@
+"""What passes over a connection of the protocol's package, for a client that has to know it.
+
+The package offers no public way to see answers in order with the requests around them, lets a
+request's ``_meta`` take the place of its parameters, and does nothing about cancelled requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from acp import Client
+
+from filepact.faces.acp.errors import CANCELLED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager
+
+__all__ = ["Listener", "Start", "listen", "without_overrides"]
+
+Start = tuple[str, tuple[str, ...]]
+"""A session that is being started: its id, empty if the agent chooses it, and its folders."""
+
+_NEW: Final = frozenset({"session/new", "session/fork"})
+_AGAIN: Final = frozenset({"session/load", "session/resume"})
+_ENDS: Final = frozenset({"session/close", "session/delete"})
+
+_NAMES: Final = frozenset(
+    name
+    for _, method in inspect.getmembers(Client, inspect.isfunction)
+    for name in inspect.signature(method).parameters
+)
+"""What the package would let a request's ``_meta`` put in the place of real parameters."""
+
+
+class Listener(Protocol):
+    """What a client is told."""
+
+    def agent_named(self, name: str, version: str) -> None: ...
+
+    def starting(self, start: Start) -> AbstractAsyncContextManager[None]: ...
+
+    async def session_started(
+        self, session_id: str, cwd: str, additional_directories: Sequence[str] = ()
+    ) -> None: ...
+
+    async def session_closed(self, session_id: str) -> None: ...
+
+    def turn_ended(self, session_id: str) -> None: ...
+
+
+def listen(connection: Any, listener: Listener) -> None:
+    """Tell a client what passes over a connection from now on."""
+    wire = connection._conn  # noqa: SLF001 - see the module
+    handler, request, notify = wire._handler, wire.send_request, wire.send_notification  # noqa: SLF001
+    execute = wire._execute_request  # noqa: SLF001 - see the module
+    running: dict[Any, asyncio.Task[Any]] = {}
+
+    async def handle(method: str, params: Any, is_notification: bool) -> Any:
+        if method == "$/cancel_request":
+            task = running.get(params.get("requestId") if isinstance(params, dict) else None)
+            if task is not None:
+                task.cancel()
+            return None
+        return await handler(method, without_overrides(params), is_notification)
+
+    async def execute_request(message: dict[str, Any]) -> dict[str, Any]:
+        number = message["id"]
+        if isinstance(number, (dict, list)):
+            return await execute(message)  # type: ignore[no-any-return]  # the package's own
+        task = asyncio.ensure_future(execute(message))
+        running[number] = task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            waiting = asyncio.current_task()
+            if waiting is not None and waiting.cancelling():
+                raise
+            error = {"code": CANCELLED, "message": "The request was cancelled."}
+            return {"jsonrpc": "2.0", "id": number, "error": error}
+        finally:
+            if running.get(number) is task:
+                del running[number]
+
+    async def send_request(method: str, params: Any = None) -> Any:
+        given = params or {}
+        if method in _NEW | _AGAIN:
+            roots = (given["cwd"], *(given.get("additionalDirectories") or ()))
+            known = given["sessionId"] if method in _AGAIN else ""
+            async with listener.starting((known, roots)):
+                answer = await request(method, params)
+                session_id = known or (answer or {}).get("sessionId")
+                if isinstance(session_id, str):
+                    await listener.session_started(session_id, roots[0], roots[1:])
+            return answer
+        try:
+            answer = await request(method, params)
+        finally:
+            if method == "session/prompt":
+                listener.turn_ended(given["sessionId"])
+        if method == "initialize":
+            info = (answer or {}).get("agentInfo") or {}
+            listener.agent_named(str(info.get("name") or ""), str(info.get("version") or ""))
+        elif method in _ENDS:
+            await listener.session_closed(given["sessionId"])
+        return answer
+
+    async def send_notification(method: str, params: Any = None) -> None:
+        if method == "session/cancel":
+            listener.turn_ended(params["sessionId"])
+        await notify(method, params)
+
+    wire._handler = handle  # noqa: SLF001 - see the module
+    wire._execute_request = execute_request  # noqa: SLF001 - see the module
+    wire.send_request = send_request
+    wire.send_notification = send_notification
+
+
+def without_overrides(params: Any) -> Any:
+    """A message's parameters without those that its ``_meta`` would put in their place."""
+    if not isinstance(params, dict) or not isinstance(params.get("_meta"), dict):
+        return params
+    kept = {name: value for name, value in params["_meta"].items() if name not in _NAMES}
+    return {**params, "_meta": kept}

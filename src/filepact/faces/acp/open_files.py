@@ -1,0 +1,216 @@
+"""The files that a client's own editors show, and what is typed in them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import RootId, WorkspacePath
+from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
+from filepact.workspace.buffers import Typed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from filepact.faces.acp.sessions import Sessions
+    from filepact.text.position import Unit
+    from filepact.workspace.buffers import Delivery
+
+__all__ = ["OpenFiles"]
+
+_EDITOR: Final = "editor"
+_PATIENCE: Final = 10.0  # seconds for an editor to make edits; the disk has them already
+
+_log = logging.getLogger("filepact.acp")
+
+
+class OpenFiles:
+    """What editors say about their files, for every session whose folders hold them.
+
+    The methods do not wait for anything but the disk, and are called in the order in which things
+    happen in the editor.  Before there is a session, what is said is kept until there is one.
+
+    Args:
+        sessions: Whose files they are.
+        deliver: Makes the edits of a change in the editor; an answer of False says that it did not.
+        note: Is told in a sentence what a person should know.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        deliver: Callable[[Delivery], Awaitable[bool | None]] | None,
+        note: Callable[[str], None] | None,
+    ) -> None:
+        self._sessions = sessions
+        self._buffers = sessions.buffers
+        self._deliver = deliver
+        self._note = note
+        self._shown: dict[str, WorkspacePath] = {}
+        self._homeless: set[str] = set()
+        self._delivering = asyncio.Lock()
+
+    # -- what an editor says --------------------------------------------------------------
+
+    def open(self, path: str, text: str, version: int = 0) -> None:
+        """An editor shows a file, with all of its text as the editor has it; also once more.
+
+        Args:
+            path: Absolute.
+            text: Saved or not.
+            version: The editor's count of changes.
+
+        Raises:
+            InvalidParamsError: The path is not absolute.
+        """
+        if not path.startswith("/") or "\0" in path:
+            raise InvalidParamsError(f"{path!r} is no absolute path")
+        if not self._house(path, text, version):
+            there = self._shown.get(path) or WorkspacePath(RootId("/"), _plain(path))
+            self._buffers.open(there, text, client=_EDITOR, version=version, base=None)
+            self._shown[path] = there
+            self._homeless.add(path)
+
+    def change(
+        self, path: str, changes: str | Sequence[Typed], version: int, *, unit: Unit = "utf-16"
+    ) -> None:
+        """Its text has changed.
+
+        Args:
+            path: As it was opened.
+            changes: The whole new text, or changes that are made one after the other.
+            version: Later than the last one.  Edits that were delivered count one as well.
+            unit: What columns count.
+
+        Raises:
+            InvalidParamsError: The file is not open, or a place is none.
+            StaleFileError: The version is not a later one: open the file again with its whole text.
+        """
+        typed = (Typed(changes),) if isinstance(changes, str) else changes
+        self._buffers.change(self._there(path), typed, client=_EDITOR, version=version, unit=unit)
+
+    def saved(self, path: str) -> None:
+        """The editor has written its text to the disk by itself.
+
+        Raises:
+            InvalidParamsError: The file is not open.
+        """
+        there = self._there(path)
+        for workspace in self._sessions.workspaces:
+            try:
+                workspace.editors.saved(path, client=_EDITOR)
+            except FilepactError:
+                continue
+            self._compare(path, there)
+            return
+
+    def close(self, path: str) -> None:
+        """The editor no longer shows it; text that was not saved is gone, as it is there."""
+        there = self._shown.pop(path, None)
+        self._homeless.discard(path)
+        if there is not None:
+            self._buffers.close(there, client=_EDITOR)
+
+    def text(self, path: str) -> str | None:
+        """What the file holds for a reader, as far as an editor shows it."""
+        there = self._shown.get(path)
+        buffer = None if there is None else self._buffers.get(there)
+        return None if buffer is None else buffer.text
+
+    def names(self, path: WorkspacePath) -> tuple[str, ...]:
+        """The names by which editors opened a file."""
+        return tuple(name for name, there in self._shown.items() if there == path)
+
+    def take(self) -> tuple[Delivery, ...]:
+        """The edits that editors have to make, each once; for clients that are not told them."""
+        return self._buffers.take(_EDITOR)
+
+    # -- what becomes of it ---------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Look whether the folders of the sessions hold files that were in none before."""
+        for path in tuple(self._homeless):
+            buffer = self._buffers.get(self._shown[path])
+            if buffer is not None and self._house(path, buffer.text, buffer.version):
+                self._homeless.discard(path)
+
+    async def tell(self, notes: Sequence[str]) -> None:
+        """Hand on what a change said, and have editors make its edits before it is answered."""
+        for note in notes:
+            self._say(note)
+        if self._deliver is None:
+            return
+        # One after the other, so that nobody answers before the edits are made that were its own.
+        async with self._delivering:
+            for delivery in self.take():
+                await self._hand_over(self._deliver, delivery)
+
+    async def _hand_over(
+        self, deliver: Callable[[Delivery], Awaitable[bool | None]], delivery: Delivery
+    ) -> None:
+        said = "did not make"
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                if await deliver(delivery) is not False:
+                    return
+        except TimeoutError:
+            said = "did not say in time that it made"
+        except Exception:  # noqa: BLE001 - an editor's, which must not undo the answer
+            _log.exception("an editor could not make edits")
+        self._buffers.refused(delivery)
+        self._say(
+            f"{delivery.path.absolute}: the disk has a change that the editor {said}; "
+            "both are brought together when it is changed next."
+        )
+
+    def _house(self, path: str, text: str, version: int) -> bool:
+        """Open a file in a workspace whose folders hold it; whether there is one."""
+        for workspace in self._sessions.workspaces:
+            try:
+                there = workspace.editors.open(path, text, client=_EDITOR, version=version).path
+            except FilepactError:
+                continue
+            before = self._shown.get(path)
+            if before is not None and before.absolute != there.absolute:
+                self._buffers.close(before, client=_EDITOR)
+            self._shown[path] = there
+            return True
+        return False
+
+    def _compare(self, path: str, there: WorkspacePath) -> None:
+        """Say so if the disk is not what an editor says that it saved."""
+        buffer = self._buffers.get(there)
+        try:
+            stored = "" if buffer is None or buffer.base is None else buffer.base.text
+        except BinaryFileError:
+            stored = "\0"
+        if buffer is not None and stored.replace("\r\n", "\n") != buffer.text.replace("\r\n", "\n"):
+            self._say(f"{path}: was saved by the editor, but the disk has something else.")
+
+    def _there(self, path: str) -> WorkspacePath:
+        there = self._shown.get(path)
+        if there is None:
+            raise InvalidParamsError(
+                f"{path}: is not open", hint="Open it first, with its whole text."
+            )
+        return there
+
+    def _say(self, note: str) -> None:
+        if self._note is None:
+            _log.info("%s", note)
+        else:
+            self._note(note)
+
+
+def _plain(path: str) -> str:
+    """A path's parts as far as its letters tell; which links it goes through is not known yet."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+    if not parts:
+        raise InvalidParamsError("/ is no file")
+    return "/".join(parts)
