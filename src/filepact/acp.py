@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from filepact.config.settings import Settings
-from filepact.faces.acp import client
-from filepact.faces.acp.agent import AgentFiles
+from filepact.faces.acp import agent, client
 from filepact.faces.acp.client import Question
 from filepact.faces.cli import place, settings
 from filepact.text.position import Position
@@ -23,6 +22,17 @@ __all__ = [
     "read_settings",
     "state_folder",
 ]
+
+
+class AgentFiles(agent.AgentFiles):
+    """The files of one connection, under the rules of the person whose client it is."""
+
+    __doc__ = agent.AgentFiles.__doc__
+
+    @staticmethod
+    def own() -> tuple[Settings, str | None]:
+        """The person's and the administrator's settings, and the person's home folder."""
+        return read_settings(), place.home_folder()
 
 
 class ClientFileSystem(client.ClientFileSystem):

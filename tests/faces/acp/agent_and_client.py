@@ -24,6 +24,8 @@ from acp.schema import (
 
 from filepact.acp import AgentFiles
 
+UNSET = object()
+
 
 class Editor:
     """A client with texts that it has not saved; what it is asked is kept in ``heard``.
@@ -32,7 +34,9 @@ class Editor:
         unsaved: Texts by path, in front of the disk's.
         saves: Whether a text that it is given goes to the disk too.
         refuses: Errors by path, for writes.
-        keeps: Asked before a write is answered.
+        unreadable: Errors by path, for reads.
+        answer_read: Answers every read as it is, whatever it is.
+        instead: Answers every write.
         newline: How it ends lines on the disk, None for as they come.
     """
 
@@ -44,13 +48,13 @@ class Editor:
         self.unreadable = {}
         self.newline = None
         self.formats = lambda text: text
-        self.answer_read = None
+        self.answer_read = self.instead = UNSET
         self.held = None
         self.began = asyncio.Event()
 
     async def read_text_file(self, session_id, path, line=None, limit=None, **_):
         self.heard.append(("read", path, line, limit))
-        if self.answer_read is not None:
+        if self.answer_read is not UNSET:
             return self.answer_read
         if path in self.unreadable:
             raise self.unreadable[path]
@@ -69,6 +73,8 @@ class Editor:
     async def write_text_file(self, session_id, path, content, **_):
         self.heard.append(("write", path, content))
         self.began.set()
+        if self.instead is not UNSET:
+            return self.instead(path, content)
         if self.held is not None:
             await self.held.wait()
         if path in self.refuses:

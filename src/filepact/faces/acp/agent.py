@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
+from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.notices import OpenTexts
@@ -38,7 +40,8 @@ class AgentFiles:
         agent: The agent's name, for rules and for the journal.
         version: The agent's version.
         mode: Whether allowed changes are done, or wait for a person.
-        home: The person's home folder, if links to the secrets in it are to be known.
+        settings: What people have set; None takes what `own` says.
+        home: The person's home folder, whose secrets links may lead to; None takes what `own` says.
         unit: What columns count in the client's notices about documents.
     """
 
@@ -50,19 +53,34 @@ class AgentFiles:
         agent: str = "acp agent",
         version: str = "",
         mode: Mode = "auto",
+        settings: Settings | None = None,
         home: str | None = None,
         unit: Unit = "utf-16",
     ) -> None:
+        own_settings, own_home = self.own()
+        in_force = settings or own_settings
+        self._workspace = partial(
+            open_workspace,
+            state_dir=state_dir,
+            mode=mode,
+            encodings=in_force.encodings,
+            home=home or own_home,
+            rules=in_force.rules,
+            mounts=in_force.guard.mounts,
+            content=in_force.guard.content,
+        )
         self._connection = connection
-        self._state_dir = state_dir
         self._agent = Actor("agent", agent, version)
-        self._mode: Mode = mode
-        self._home = home
         self._client = "acp client"
         self._texts = OpenTexts(unit)
         self._sessions: dict[str, SessionFiles] = {}
         self.offers = Offers()
         self._listen()
+
+    @staticmethod
+    def own() -> tuple[Settings, str | None]:
+        """Settings and home folder where none are given: nobody's."""
+        return Settings(), None
 
     # -- what the client says -------------------------------------------------------------
 
@@ -148,18 +166,15 @@ class AgentFiles:
             remote=Remote(self._connection, session_id, self.offers),
             texts=self._texts,
         )
-        late = self._sessions.get(session_id)
+        # Another may have been opened under this name while the folders were.
+        await self.session_closed(session_id)
         self._sessions[session_id] = files
-        if late is not None:
-            await late.close()
         return files
 
     def _open(
         self, roots: tuple[str, ...], buffers: Buffers, caller: Session
     ) -> tuple[Workspace, Shown]:
-        workspace = open_workspace(
-            roots, state_dir=self._state_dir, mode=self._mode, buffers=buffers, home=self._home
-        )
+        workspace = self._workspace(roots, buffers=buffers)
         shown = Shown(workspace, buffers, session=caller, client=self._client, folders=roots)
         return workspace, shown
 

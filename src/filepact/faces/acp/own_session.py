@@ -16,7 +16,6 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.faces.acp.delivery import Delivery
-from filepact.faces.acp.files import cut
 from filepact.faces.acp.named import named_files
 from filepact.faces.acp.remote import TEXT_LIMIT
 from filepact.faces.acp.shown import News
@@ -24,6 +23,7 @@ from filepact.faces.acp.waiting import Stop, to_its_end
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.registry import Call, Outcome
 from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.excerpt import Wanted
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -166,8 +166,9 @@ class SessionFiles:
         return asked
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
-        text = self.workspace.reader(self._session).document(asked.path.absolute).text
-        return cut(text, line, limit)
+        count = None if limit is None else max(limit, 0)
+        wanted = Wanted(max(line or 1, 1) - 1, count, TEXT_LIMIT)
+        return self.workspace.reader(self._session).excerpt(asked.path.absolute, wanted).text
 
     def _take_note(self, asked: Asked, text: str, *, whole: bool) -> None:
         """Ask the rules about what a file holds, and remember that the agent has seen it."""

@@ -101,6 +101,7 @@ class Remote:
         """
         if not self.offers.read:
             raise ReadFailedError("the client does not offer fs/read_text_file", path=path)
+        _check_name(path, ReadFailedError)
         try:
             answer = await self._connection.read_text_file(
                 session_id=self._session_id, path=path, line=line, limit=limit
@@ -127,6 +128,7 @@ class Remote:
         """
         if not self.offers.write:
             raise WriteFailedError("the client does not offer fs/write_text_file", path=path)
+        _check_name(path, WriteFailedError)
         if _bytes(text) > TEXT_LIMIT:
             raise TooLargeError(
                 f"{path}: the text has more than {TEXT_LIMIT:,} bytes, too many for a client",
@@ -144,6 +146,15 @@ class Remote:
         except ValidationError:
             # An answer is an answer: the method has none to give.
             return
+
+
+def _check_name(path: str, kind: type[FilepactError]) -> None:
+    """Refuse a name whose bytes are no UTF-8: no message can carry it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = path.encode("utf-8", "backslashreplace").decode()
+        raise kind(f"{shown}: the client cannot be asked for a file of this name") from None
 
 
 def _text(content: object, path: str) -> str:

@@ -1,0 +1,463 @@
+"""The tools over what a client shows: unsaved text, given back to it, undone when it says no."""
+
+import asyncio
+
+import pytest
+from acp import RequestError
+
+from filepact.tools.registry import UnknownToolError
+from tests.faces.acp.test_agent_files import edit, refused, run
+
+DENIED = RequestError(-32603, "not today", {"errorKind": "denied"})
+
+
+def test_all_seven_tools_start_from_unsaved_text(tmp_path):
+    patch = "--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n ONE\n-typed\n+patched\n"
+
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\ntwo\n")
+        editor.unsaved[str(work / "a.txt")] = "one\ntyped\n"
+        assert [one.name for one in files.tools] == list(steps)
+        for tool, (arguments, part) in steps.items():
+            outcome = await files.call(tool, arguments)
+            assert not outcome.failed, outcome.text
+            assert part in outcome.text, outcome.text
+        return editor.unsaved[str(work / "a.txt")], editor.writes()
+
+    steps = {
+        "read_file": ({"path": "a.txt"}, "typed"),
+        "write_file": ({"path": "a.txt", "content": "more\n", "append": True}, "+more"),
+        "edit_file": (edit("a.txt", "one", "ONE"), "+ONE"),
+        "search_files": ({"pattern": "*.txt"}, "a.txt"),
+        "grep": ({"pattern": "typed"}, "a.txt"),
+        "directory_tree": ({}, "a.txt"),
+        "patch_apply": ({"patch": patch}, "+patched"),
+    }
+    text, writes = run(scene, tmp_path)
+    assert text == "ONE\npatched\nmore\n"
+    assert (tmp_path / "work" / "a.txt").read_text() == text
+    assert [written for _path, written in writes] == [
+        "one\ntyped\nmore\n",
+        "ONE\ntyped\nmore\n",
+        "ONE\npatched\nmore\n",
+    ]
+
+
+def test_undo_leaves_what_the_person_had_not_saved_and_tells_the_client(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\ntwo\n")
+        editor.unsaved[path] = "one\ntyped\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        undone = await files.undo(done.receipt["operation"])
+        assert not undone.failed, undone.text
+        assert editor.unsaved[path] == "one\ntyped\n"
+        assert [one.tool for one in files.workspace.log()] == ["undo", "edit_file", "editor"]
+        return await files.undo("c0000000000")
+
+    assert run(scene, tmp_path).code == "NOT_FOUND"
+    assert (tmp_path / "work" / "a.txt").read_text() == "one\ntyped\n"
+
+
+def test_a_tool_that_is_not_there_is_the_callers_mistake(tmp_path):
+    async def scene(editor, files, work):
+        with pytest.raises(UnknownToolError):
+            await files.call("format_disk", {})
+        return [
+            (await files.call("edit_file", {"path": 7})).code,
+            (await files.call("patch_apply", {"patch": "nonsense"})).code,
+            (await files.call("patch_apply", {"patch": 3})).code,
+        ]
+
+    assert run(scene, tmp_path) == ["INVALID_PARAMS", "PATCH_MALFORMED", "INVALID_PARAMS"]
+
+
+# -- searching ----------------------------------------------------------------------------
+
+
+def test_grep_sees_unsaved_text_of_files_that_are_known_and_asks_for_it_again(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("saved\n")
+        editor.unsaved[str(work / "a.txt")] = "apple\n"
+        first = await files.call("grep", {"pattern": "apple|pear", "output_mode": "count"})
+        named = await files.call("grep", {"pattern": "apple", "path": "a.txt"})
+        editor.unsaved[str(work / "a.txt")] = "pear\n"
+        later = await files.call("grep", {"pattern": "pear"})
+        editor.unreadable[str(work / "a.txt")] = DENIED
+        denied = await files.call("grep", {"pattern": "pear"})
+        return first.text, named.text, later.text, denied.failed
+
+    first, named, later, denied = run(scene, tmp_path)
+    assert "a.txt" not in first
+    assert "apple" in named
+    assert "pear" in later
+    assert not denied
+
+
+# -- giving it to the client --------------------------------------------------------------
+
+
+def test_a_new_file_is_given_to_the_client(tmp_path):
+    async def scene(editor, files, work):
+        done = await files.call(
+            "write_file", {"path": "deep/new.txt", "content": "x\n", "createDirs": True}
+        )
+        assert not done.failed, done.text
+        return editor.writes()
+
+    written = run(scene, tmp_path)
+    assert written == [(str(tmp_path / "work" / "deep" / "new.txt"), "x\n")]
+
+
+def test_a_client_that_answers_an_empty_text_for_a_missing_file_has_none(tmp_path):
+    async def scene(editor, files, work):
+        editor.unsaved[str(work / "new.txt")] = ""
+        missing = await files.call("read_file", {"path": "new.txt"})
+        done = await files.call("write_file", {"path": "new.txt", "content": "x\n"})
+        return missing.code, done.receipt["files"][0]["before"]
+
+    assert run(scene, tmp_path) == ("NOT_FOUND", None)
+
+
+def test_what_the_client_refuses_is_undone_and_is_the_tools_error(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\n")
+        editor.unsaved[path] = "typed one\n"
+        editor.refuses = {path: DENIED, str(work / "new.txt"): DENIED}
+        refusals = [
+            await files.call("edit_file", edit("a.txt", "one", "1")),
+            await files.call("write_file", {"path": "new.txt", "content": "x"}),
+        ]
+        assert "not today" in refusals[0].text
+        assert editor.unsaved[path] == "typed one\n"
+        shown = await files.call("read_file", {"path": "a.txt"})
+        assert "typed one" in shown.text
+        return [one.code for one in refusals]
+
+    assert run(scene, tmp_path) == ["USER_DENIED", "USER_DENIED"]
+    assert (tmp_path / "work" / "a.txt").read_text() == "typed one\n"
+    assert not (tmp_path / "work" / "new.txt").exists()
+
+
+TWO = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-a\n+A\n--- b.txt\n+++ b.txt\n@@ -1 +1 @@\n-b\n+B\n"
+
+
+def test_when_one_file_of_several_is_refused_the_others_get_their_old_text_back(tmp_path):
+    async def scene(editor, files, work):
+        for name in ("a", "b"):
+            (work / f"{name}.txt").write_text(f"{name}\n")
+        editor.refuses = {str(work / "b.txt"): DENIED}
+        assert (await files.call("patch_apply", {"patch": TWO})).code == "USER_DENIED"
+        return editor.writes()
+
+    work = tmp_path / "work"
+    assert run(scene, tmp_path) == [
+        (str(work / "a.txt"), "A\n"),
+        (str(work / "b.txt"), "B\n"),
+        (str(work / "a.txt"), "a\n"),
+    ]
+    assert (work / "a.txt").read_text() == "a\n"
+    assert (work / "b.txt").read_text() == "b\n"
+
+
+def test_a_client_that_takes_nothing_back_is_left_with_what_it_has(tmp_path):
+    async def scene(editor, files, work):
+        for name in ("a", "b"):
+            (work / f"{name}.txt").write_text(f"{name}\n")
+        editor.refuses = {str(work / "b.txt"): DENIED}
+
+        def once(text):
+            editor.refuses[str(work / "a.txt")] = DENIED
+            return text
+
+        editor.formats = once
+        return (await files.call("patch_apply", {"patch": TWO})).code
+
+    assert run(scene, tmp_path) == "USER_DENIED"
+    assert (tmp_path / "work" / "a.txt").read_text() == "a\n"
+
+
+def test_what_cannot_be_taken_back_is_said(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+
+        def instead(path, content):
+            (work / "a.txt").write_text("somebody else\n")
+            raise DENIED
+
+        editor.instead = instead
+        return await files.call("edit_file", edit("a.txt", "one", "1"))
+
+    outcome = run(scene, tmp_path)
+    assert outcome.code == "WRITE_ERROR"
+    assert "could not be taken back" in outcome.text
+    assert (tmp_path / "work" / "a.txt").read_text() == "somebody else\n"
+
+
+def test_the_client_gets_line_ends_as_it_shows_them_and_the_file_keeps_its_own(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+        editor.unsaved[str(path)] = "one\ntwo\nthree\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert editor.writes() == [(str(path), "1\ntwo\nthree\n")]
+        return done
+
+    done = run(scene, tmp_path)
+    assert not done.failed
+    assert "its own again" in done.text
+    assert (tmp_path / "work" / "a.txt").read_bytes() == b"\xef\xbb\xbf1\r\ntwo\r\nthree\r\n"
+
+
+def test_a_client_that_shows_the_mark_at_the_start_gets_it_back(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_bytes(b"\xef\xbb\xbfone\r\n")
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        return done.text, editor.writes()
+
+    text, writes = run(scene, tmp_path)
+    assert writes == [(str(tmp_path / "work" / "a.txt"), "\ufeff1\r\n")]
+    assert "its own again" not in text
+
+
+def test_what_a_client_formats_stays_and_is_said(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        editor.formats = str.upper
+        done = await files.call("edit_file", edit("a.txt", "one", "two"))
+        again = await files.call("edit_file", edit("a.txt", "TWO", "three"))
+        return done, again
+
+    done, again = run(scene, tmp_path)
+    assert "another text" in done.text
+    assert not again.failed
+    assert (tmp_path / "work" / "a.txt").read_text() == "THREE\n"
+
+
+def test_a_client_that_removes_the_file_is_told_of(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+
+        editor.instead = lambda *_: (work / "a.txt").unlink()
+        return (await files.call("edit_file", edit("a.txt", "one", "two"))).text
+
+    assert "cannot be read" in run(scene, tmp_path)
+
+
+def test_a_client_that_takes_no_writes_shows_the_old_text_and_that_is_not_taken_for_unsaved(
+    tmp_path,
+):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\ntwo\n")
+        editor.unsaved[path] = "one\ntyped\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert "takes no writes" in done.text
+        shown = await files.call("read_file", {"path": "a.txt"})
+        assert "1" in shown.text
+        # Somebody types on in the old text: both changes are kept.
+        editor.unsaved[path] = "one\ntyped\nmore\n"
+        await files.call("write_file", {"path": "a.txt", "content": "end\n", "append": True})
+        new = await files.call("write_file", {"path": "b.txt", "content": "new\n"})
+        assert not new.failed
+        return "takes no writes" in new.text
+
+    assert run(scene, tmp_path, write=False) is False
+    assert (tmp_path / "work" / "a.txt").read_text() == "1\ntyped\nmore\nend\n"
+
+
+def test_a_deleted_file_and_bytes_that_are_no_text_are_not_for_the_client(tmp_path):
+    patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
+
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        (work / "b.txt").write_bytes(b"\0\1")
+        first = await files.call("patch_apply", {"patch": patch})
+        assert not first.failed, first.text
+        assert editor.writes() == []
+        # Bringing it back is for the client again.
+        undone = await files.undo()
+        assert not undone.failed, undone.text
+        return editor.writes()
+
+    assert run(scene, tmp_path) == [(str(tmp_path / "work" / "a.txt"), "one\n")]
+
+
+# -- the disk and the client --------------------------------------------------------------
+
+
+def test_what_others_wrote_on_other_lines_is_merged_and_on_the_same_is_refused(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_text("one\ntwo\nthree\n")
+        await files.call("read_file", {"path": "a.txt"})
+        editor.unsaved[str(path)] = "typed\ntwo\nthree\n"
+        path.write_text("one\ntwo\nformatted\n")
+        done = await files.call("edit_file", edit("a.txt", "two", "2"))
+        assert "merged" in done.text
+        assert editor.unsaved[str(path)] == "typed\n2\nformatted\n"
+        editor.unsaved[str(path)] = "typed on\n2\nformatted\n"
+        path.write_text("else\n2\nformatted\n")
+        return (await files.call("edit_file", edit("a.txt", "2", "two"))).code
+
+    assert run(scene, tmp_path) == "STALE_FILE"
+    assert (tmp_path / "work" / "a.txt").read_text() == "else\n2\nformatted\n"
+
+
+def test_a_client_that_shows_an_older_text_has_nothing_unsaved(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_text("old\n")
+        editor.unsaved[str(path)] = "old\n"
+        await files.call("read_file", {"path": "a.txt"})
+        path.write_text("new\n")
+        return (await files.call("read_file", {"path": "a.txt"})).text
+
+    assert "new" in run(scene, tmp_path)
+
+
+def test_what_the_client_saved_and_then_typed_on_is_no_conflict(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_text("one\n")
+        await files.call("read_file", {"path": "a.txt"})
+        editor.unsaved[str(path)] = "one two\n"
+        await files.call("read_file", {"path": "a.txt"})
+        path.write_text("one two\n")
+        editor.unsaved[str(path)] = "one two three\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        return done.failed, editor.unsaved[str(path)]
+
+    assert run(scene, tmp_path) == (False, "1 two three\n")
+
+
+# -- writing ------------------------------------------------------------------------------
+
+
+def test_a_write_keeps_what_was_typed_since_the_agent_read(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\ntwo\nthree\n")
+        text = await files.read(path)
+        editor.unsaved[path] = "one\ntwo\ntyped\n"
+        await files.write(path, text.replace("one", "1"))
+        return editor.unsaved[path]
+
+    assert run(scene, tmp_path) == "1\ntwo\ntyped\n"
+
+
+def test_a_write_through_the_client_leaves_the_files_own_line_ends(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_bytes(b"one\r\ntwo\r\n")
+        editor.newline = "\n"
+        await files.write(str(path), "1\ntwo\n")
+        await files.write(str(work / "sub" / "new.txt"), "x\r\n")
+        await files.write(str(path), "1\ntwo\n")
+
+    run(scene, tmp_path)
+    assert (tmp_path / "work" / "a.txt").read_bytes() == b"1\r\ntwo\r\n"
+    assert (tmp_path / "work" / "sub" / "new.txt").read_bytes() == b"x\n"
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_where_every_change_waits_a_write_waits_and_the_client_hears_nothing(tmp_path, write):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        assert await refused(files.write(path, "x")) == "APPROVAL_REQUIRED"
+        waiting = await files.call("write_file", {"path": "a.txt", "content": "x"})
+        assert waiting.receipt["status"] == "pending"
+        assert len(files.workspace.pending()) == 2
+        return editor.writes()
+
+    assert run(scene, tmp_path, mode="preview", write=write) == []
+    assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def test_contents_that_cannot_be_sent_are_refused_before_anything_is(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.bin").write_bytes(b"\0\1\2")
+        path = str(work / "a.txt")
+        codes = [
+            await refused(files.write(path, "\ud800")),
+            await refused(files.write(path, "x" * 10_000_001)),
+            await refused(files._remote.write(path, "x" * 25_200_000)),
+            await refused(files.write(str(work / "a.bin"), "x")),
+        ]
+        return codes, editor.writes()
+
+    codes, writes = run(scene, tmp_path)
+    assert codes == ["INVALID_PARAMS", "FILE_TOO_LARGE", "FILE_TOO_LARGE", "BINARY_FILE"]
+    assert writes == []
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"_meta": 7}, {"_meta": {}}])
+def test_every_answer_to_a_write_is_one(tmp_path, answer):
+    async def scene(editor, files, work):
+        editor.instead = lambda *_: answer
+        await files._remote.write(str(work / "a.txt"), "x")
+
+    run(scene, tmp_path)
+
+
+# -- cancelling ---------------------------------------------------------------------------
+
+
+async def cancelled(task):
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_a_call_that_is_cancelled_while_the_client_holds_it_is_taken_back(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        editor.held = asyncio.Event()
+        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
+        await editor.began.wait()
+        waiting = asyncio.ensure_future(files.read(str(work / "a.txt")))
+        await asyncio.sleep(0)
+        await cancelled(waiting)
+        await cancelled(call)
+        assert (work / "a.txt").read_text() == "one\n"
+        editor.refuses[str(work / "a.txt")] = DENIED
+        editor.held.set()
+        return await files.read(str(work / "a.txt"))
+
+    assert run(scene, tmp_path) == "one\n"
+
+
+def test_a_write_that_is_cancelled_while_the_client_holds_it_is_over_for_the_agent(tmp_path):
+    async def scene(editor, files, work):
+        editor.held = asyncio.Event()
+        call = asyncio.ensure_future(files.write(str(work / "a.txt"), "x"))
+        await editor.began.wait()
+        await cancelled(call)
+        editor.refuses[str(work / "a.txt")] = DENIED
+        editor.held.set()
+
+    run(scene, tmp_path)
+    assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def test_a_call_that_is_cancelled_before_it_is_told_to_the_client_is_taken_back(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        run_tool, loop = files._toolbox.call, asyncio.get_running_loop()
+        calls = []
+
+        def call(*arguments):
+            outcome = run_tool(*arguments)
+            loop.call_soon_threadsafe(calls[0].cancel)
+            return outcome
+
+        files._toolbox.call = call
+        calls.append(asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1"))))
+        with pytest.raises(asyncio.CancelledError):
+            await calls[0]
+        return editor.writes()
+
+    assert run(scene, tmp_path) == []
+    assert (tmp_path / "work" / "a.txt").read_text() == "one\n"
