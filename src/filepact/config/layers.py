@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.patterns import NOWHERE, Folders
@@ -82,7 +83,13 @@ class Rules:
     @property
     def policy(self) -> Policy:
         """These and the built-in rules, in force."""
-        return Policy((*self.rules, *BUILT_IN), self.fallbacks)
+        return _compiled(self.rules, self.fallbacks)
+
+
+@lru_cache(maxsize=8)
+def _compiled(rules: tuple[Rule, ...], fallbacks: tuple[Rule, ...]) -> Policy:
+    # Every session of an editor has the same rules, and compiling them is most of its start.
+    return Policy((*rules, *BUILT_IN), fallbacks)
 
 
 @dataclass(frozen=True, slots=True)
