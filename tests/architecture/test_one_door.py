@@ -112,6 +112,17 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
         "standard input and output, kept from everybody else",
     ),
+    "lsp.process": dict.fromkeys(
+        ("os.killpg", "socket."), "a language server's process, and the line to its warden"
+    ),
+    "lsp.warden": dict.fromkeys(
+        (
+            "ctypes.", "open", "os._exit", "os.close", "os.environ", "os.kill", "os.killpg",
+            "os.pipe", "os.posix_spawnp", "os.read", "os.set_blocking", "os.set_inheritable",
+            "os.waitpid", "os.waitstatus_to_exitcode", "os.write", "os.WNOHANG",
+        ),
+        "a process of its own, which starts a language server, and ends whatever that has started",
+    ),
     "store.connection": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE

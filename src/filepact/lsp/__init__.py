@@ -1,0 +1,1 @@
+"""Language servers: kept in agreement with the files, and asked what they find wrong with them."""

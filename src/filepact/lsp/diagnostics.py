@@ -1,0 +1,193 @@
+"""What servers find wrong with files, as values, and how sure it is that they mean this text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from filepact.errors import InvalidParamsError
+from filepact.text.position import LineIndex, Position, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "Confirmation",
+    "Delta",
+    "Diagnostic",
+    "Report",
+    "Severity",
+    "compare",
+    "read_diagnostics",
+]
+
+Severity = Literal["error", "warning", "information", "hint"]
+
+Confirmation = Literal["version", "pull", "probe", "quiet window", "none"]
+"""How it is known that an answer is about the present text.
+
+``version``: the server named the text's version.  ``pull``: it answered a question that was asked
+after it had the text.  ``probe``: it took the text up as a whole after having been told all, and
+answered another question behind it.  ``quiet window``: it published, and then nothing for the time
+that its policy names.  ``none``: it is not known.
+"""
+
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
+_MOST = 5_000
+_MESSAGE_LENGTH = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing that a server finds wrong.
+
+    Attributes:
+        path: The file, absolute.
+        start: Where it begins; columns count characters.
+        end: Where it ends, exclusive.
+        severity: How bad it is.
+        code: The server's name for it; may be empty.
+        source: Which part of the server says so; the server's name if it does not tell.
+        message: For a reader.
+        line: The line where it begins, without the blanks around it.
+    """
+
+    path: str
+    start: Position
+    end: Position
+    severity: Severity
+    code: str
+    source: str
+    message: str
+    line: str
+
+    @property
+    def likeness(self) -> tuple[str, ...]:
+        """What stays the same of it when lines above it come and go."""
+        return (self.path, self.source, self.severity, self.code, self.message, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one server says about one file.
+
+    Attributes:
+        server: Its name.
+        path: The file, absolute.
+        diagnostics: What it finds; empty where that is not known to be about the present text.
+        confirmed_by: How that is known.
+        reason: Why it is not known; else empty.
+        complete: False if the list was cut, or parts of it could not be read.
+        seconds: From the question to the answer.
+    """
+
+    server: str
+    path: str
+    diagnostics: tuple[Diagnostic, ...] = ()
+    confirmed_by: Confirmation = "none"
+    reason: str = ""
+    complete: bool = True
+    seconds: float = 0.0
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the list is about the present text."""
+        return self.confirmed_by != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What differs between two lists of diagnostics.
+
+    Attributes:
+        new: Only in the later one.
+        fixed: Only in the earlier one.
+        total: How many the later one has.
+    """
+
+    new: tuple[Diagnostic, ...]
+    fixed: tuple[Diagnostic, ...]
+    total: int
+
+
+def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Delta:
+    """The difference of two lists, by what diagnostics say and not by where they stand."""
+    earlier, later = list(before), list(after)
+    return Delta(_only(later, earlier), _only(earlier, later), len(later))
+
+
+def _only(wanted: Sequence[Diagnostic], other: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    had = Counter(one.likeness for one in other)
+    found = []
+    for one in wanted:
+        if had[one.likeness]:
+            had[one.likeness] -= 1
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def read_diagnostics(
+    path: str, text: str, items: Any, unit: Unit, server: str
+) -> tuple[tuple[Diagnostic, ...], bool]:
+    """The diagnostics that a server has sent, in the order of the text, and whether these are all.
+
+    Args:
+        path: The file that they are about, absolute.
+        text: Its text as the server has it.
+        items: What was sent.
+        unit: What its columns count.
+        server: Stands for a missing source.
+    """
+    if not isinstance(items, list):
+        return (), False
+    index, lines = LineIndex(text), {}
+    found: list[Diagnostic] = []
+    whole = len(items) <= _MOST
+    for item in items[:_MOST]:
+        try:
+            span = item["range"]
+            start, end = (_place(index, span[side], unit) for side in ("start", "end"))
+            number = start.line
+            if number not in lines:
+                lines[number] = _line(text, index, number)
+            severity = item.get("severity")
+            code = item.get("code")
+            code = code.get("value", "") if isinstance(code, dict) else code
+            found.append(
+                Diagnostic(
+                    path,
+                    start,
+                    end,
+                    _SEVERITIES[severity - 1] if severity in (1, 2, 3, 4) else "error",
+                    "" if code is None else str(code)[:100],
+                    str(item.get("source") or server)[:100],
+                    _message(item["message"]),
+                    lines[number],
+                )
+            )
+        except (AttributeError, KeyError, TypeError, ValueError, InvalidParamsError):
+            whole = False
+    found.sort(key=lambda one: (one.start, one.end, one.severity, one.code, one.message))
+    return tuple(found), whole
+
+
+def _message(value: Any) -> str:
+    text = value.get("value", "") if isinstance(value, dict) else value
+    return str(text)[:_MESSAGE_LENGTH]
+
+
+def _place(index: LineIndex, value: Any, unit: Unit) -> Position:
+    """A place in characters; one behind the last line is the end of the text."""
+    line, column = value["line"], value["character"]
+    if not isinstance(line, int) or not isinstance(column, int):
+        raise TypeError("a place has two numbers")
+    if line >= index.lines:
+        line, column = index.lines - 1, 2**31
+    return index.position(index.offset(Position(line, column), unit), "utf-32")
+
+
+def _line(text: str, index: LineIndex, number: int) -> str:
+    start = index.offset(Position(number, 0))
+    return text[start : index.offset(Position(number, 2**31))].strip()

@@ -1,0 +1,271 @@
+"""All servers of all roots, on an event loop of their own, for callers that know no event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import posixpath
+import threading
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from filepact.lsp.process import Launch
+from filepact.lsp.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    from filepact.lsp.changes import Change
+    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.outcome import Preview, Status, Update
+    from filepact.lsp.servers import Server
+
+__all__ = ["Pool"]
+
+_T = TypeVar("_T")
+
+_REAP_SECONDS: Final = 15.0
+_STOP_SECONDS: Final = 15.0
+_SLACK_SECONDS: Final = 5.0
+
+
+class Pool:
+    """One server for each pair of server and root, started when it is first needed.
+
+    Every method may be called from any thread but the pool's own, and none raises because of a
+    server.
+
+    Args:
+        servers: Those that may be used, in order of preference.
+        environment: All variables that servers see.
+        locate: The absolute path of a program by its name, or None where there is none; it looks
+            nowhere in a root.
+        idle: Seconds without use after which a server is stopped.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[Server],
+        environment: Mapping[str, str],
+        locate: Callable[[str], str | None],
+        *,
+        idle: float = 600.0,
+    ) -> None:
+        self._servers = tuple(servers)
+        self._environment = dict(environment)
+        self._locate = locate
+        self._idle = idle
+        self._found: dict[str, str | None] = {}
+        self._services: dict[tuple[str, str], Service] = {}
+        self._facts: dict[str, dict[str, str]] = {}
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def servers_for(self, root: str, path: str) -> tuple[Server, ...]:
+        """The servers for a file: of each role the first that knows it and is installed.
+
+        Args:
+            root: Absolute.
+            path: Absolute, beneath it.
+        """
+        chosen: dict[str, Server] = {}
+        beneath = posixpath.relpath(path, root)
+        for server in self._servers:
+            if server.role in chosen or server.language(beneath) is None:
+                continue
+            if self.program(server) is not None:
+                chosen[server.role] = server
+        return tuple(chosen.values())
+
+    def program(self, server: Server) -> str | None:
+        """Where a server's program is; None if it is not installed."""
+        name = server.command[0]
+        if name not in self._found:
+            self._found[name] = self._locate(name)
+        return self._found[name]
+
+    def know(self, root: str, **facts: str) -> None:
+        """Keep what servers of a root are told after their start, such as ``solution_uri``."""
+        self._facts.setdefault(root, {}).update(facts)
+
+    def tell(self, root: str, changes: Sequence[Change]) -> None:
+        """Pass on what happened on the disk, to the servers that run; waits for nothing."""
+
+        async def pass_on() -> None:
+            for service in self._of(root):
+                service.tell(changes)
+
+        if self._services:
+            self._run(pass_on())
+
+    def report(
+        self, root: str, files: Mapping[str, str], seconds: float = 2.0
+    ) -> tuple[Report, ...]:
+        """What all servers find in files; servers that do not run are started.
+
+        Args:
+            root: Absolute.
+            files: Their texts as they are on the disk, by absolute path.
+            seconds: How long to wait in all.
+        """
+        work = [
+            (lambda one=service, some=some: one.report(some, seconds))
+            for service, some in self._shares(root, files)
+        ]
+        return tuple(one for several in self._all(work, seconds) for one in several)
+
+    def update(
+        self,
+        root: str,
+        changes: Sequence[Change],
+        files: Mapping[str, str],
+        seconds: float = 2.0,
+    ) -> tuple[Update, ...]:
+        """Pass on what happened on the disk, and what each server makes of it.
+
+        Args:
+            root: Absolute.
+            changes: What happened.
+            files: What to ask about, with their texts as they are now, by absolute path.
+            seconds: How long to wait in all.
+        """
+        shares = dict(self._shares(root, files))
+        for service in self._of(root):
+            shares.setdefault(service, {})
+        work = [
+            (lambda one=service, some=some: one.update(changes, some, seconds))
+            for service, some in shares.items()
+        ]
+        return tuple(self._all(work, seconds))
+
+    def preview(
+        self,
+        root: str,
+        proposed: Mapping[str, str],
+        files: Mapping[str, str],
+        seconds: float = 2.0,
+    ) -> tuple[Preview, ...]:
+        """What each server would find if some files held other texts; nothing of it stays.
+
+        Args:
+            root: Absolute.
+            proposed: The other texts, by absolute path.
+            files: Texts as they are on the disk, of the proposed files that exist and of others
+                to ask about.
+            seconds: How long to wait in all.
+        """
+        known = dict(self._shares(root, files))
+        work = [
+            (lambda one=service, some=some: one.preview(some, known.get(one, {}), seconds))
+            for service, some in self._shares(root, proposed)
+        ]
+        return tuple(self._all(work, seconds))
+
+    def status(self) -> tuple[Status, ...]:
+        """All servers that were started, and what they are doing."""
+
+        async def look() -> tuple[Status, ...]:
+            return tuple(service.status for service in self._services.values())
+
+        return self._run(look()) if self._services else ()
+
+    def restart(self, root: str) -> None:
+        """End all servers of a root; each is started again when it is next needed."""
+
+        async def end() -> None:
+            for key in [key for key in self._services if key[1] == root]:
+                await self._services.pop(key).stop()
+
+        if self._services:
+            self._run(end())
+
+    def close(self) -> None:
+        """End all servers and the event loop; the pool cannot be used any more."""
+        with self._guard:
+            loop, thread, self._closed = self._loop, self._thread, True
+        if loop is None or thread is None:
+            return
+
+        async def end() -> None:
+            services = list(self._services.values())
+            self._services.clear()
+            await asyncio.gather(*(one.stop() for one in services), return_exceptions=True)
+
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end(), loop).result(_STOP_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_STOP_SECONDS)
+        self._loop = self._thread = None
+
+    def _shares(self, root: str, files: Mapping[str, str]) -> list[tuple[Service, dict[str, str]]]:
+        """The files of each server."""
+        shares: dict[str, dict[str, str]] = {}
+        by_name = {server.name: server for server in self._servers}
+        for path, text in files.items():
+            for server in self.servers_for(root, path):
+                shares.setdefault(server.name, {})[path] = text
+        return [(self._service(by_name[name], root), some) for name, some in shares.items()]
+
+    def _of(self, root: str) -> list[Service]:
+        return [service for (_, place), service in list(self._services.items()) if place == root]
+
+    def _service(self, server: Server, root: str) -> Service:
+        async def make() -> Service:
+            key = (server.name, root)
+            if key not in self._services:
+                program = self.program(server) or server.command[0]
+                launch = Launch((program, *server.command[1:]), root, self._environment)
+                self._services[key] = Service(server, launch, self._facts.get(root, {}))
+            return self._services[key]
+
+        return self._run(make())
+
+    def _all(
+        self, work: Sequence[Callable[[], Coroutine[Any, Any, _T]]], seconds: float
+    ) -> list[_T]:
+        async def together() -> list[_T]:
+            return list(await asyncio.gather(*(one() for one in work)))
+
+        return self._run(together(), seconds) if work else []
+
+    def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
+        """Do something on the pool's loop and wait for it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        try:
+            # A server's own limits count; this one is for mistakes of ours.
+            return future.result(seconds + _SLACK_SECONDS + _STOP_SECONDS)
+        except BaseException:
+            future.cancel()
+            raise
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._guard:
+            if self._closed:
+                raise RuntimeError("the pool is closed")
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=self._serve, args=(self._loop,), name="language servers", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        reaper = loop.create_task(self._reap())
+        loop.run_forever()
+        reaper.cancel()
+        loop.run_until_complete(asyncio.gather(reaper, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+    async def _reap(self) -> None:
+        """End servers that nobody has used for a while."""
+        while True:
+            await asyncio.sleep(min(_REAP_SECONDS, max(self._idle / 2, 0.05)))
+            now = asyncio.get_running_loop().time()
+            for key, service in list(self._services.items()):
+                if now - service.used > self._idle and not service.busy:
+                    del self._services[key]
+                    await service.stop()

@@ -1,0 +1,259 @@
+"""Language servers as data: which files they know, how they start, what makes them look again.
+
+No server's name stands in any other code: what is particular about one is a field here.  Tables
+come from `builtin` and from people's settings, in the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from filepact.errors import InvalidParamsError, SearchFailedError
+from filepact.text.glob import Glob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Asking", "Notice", "Role", "Server", "Sync", "Unsaved", "parse_servers"]
+
+Role = Literal["types", "lint"]
+"""What a server is for; a file has at most one server of each role."""
+
+Asking = Literal["pull", "push"]
+"""Whether a server is asked for diagnostics, or publishes them."""
+
+Notice = Literal["watched", "open", "save", "repeat", "own watcher", "nothing"]
+"""What makes a server see what happened on the disk.
+
+``watched``: being told of it.  ``open``: being given the file's text as an open document.
+``save``: being told that an open document was saved.  ``repeat``: getting the texts of open
+documents again.  ``own watcher``: it looks by itself.  ``nothing``: only a new start.
+"""
+
+Unsaved = Literal["change", "repeat", "alone", "nothing"]
+"""What makes other files see the unsaved text of an open one: the change itself, their own texts
+sent again, nothing at all; or no file looks at another (``alone``)."""
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_LONGEST = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """What makes a server see a change.
+
+    Attributes:
+        written: A file that is not open was written.
+        created: A file has come.
+        deleted: A file has gone.
+        unsaved: An open file has a text that is not on the disk.
+        unsaved_new: The same, of a file that is not on the disk at all.
+        folders: Whether it has to be told of new folders besides the files in them.
+    """
+
+    written: Notice = "watched"
+    created: Notice = "watched"
+    deleted: Notice = "watched"
+    unsaved: Unsaved = "change"
+    unsaved_new: Unsaved = "nothing"
+    folders: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A language server.
+
+    Attributes:
+        name: Short, lower case.
+        command: The program and its arguments.
+        files: Globs of the files that it knows, each with the protocol's name of the language.
+        role: What it is for.
+        install: How a person gets it; a sentence or a command.
+        asking: Whether it is asked for diagnostics.
+        probe: A request that is answered only when all that was sent before has been worked up;
+            empty where there is none.
+        quiet: Seconds without a further publication after which a list counts as whole, for
+            servers that publish without saying about which version; 0 where that proves nothing.
+        first: Seconds that the first diagnostics of a project may take.
+        sync: What makes it see a change.
+        options: Its initialisation options; None for none.
+        settings: What it is answered when it asks for its configuration, nested by section.
+        announce: Notifications to send after the start, with `{root_uri}` and other facts in braces.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+    role: Role = "types"
+    install: str = ""
+    asking: Asking = "pull"
+    probe: str = ""
+    quiet: float = 0.0
+    first: float = 10.0
+    sync: Sync = field(default_factory=Sync)
+    options: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
+
+    def language(self, path: str) -> str | None:
+        """The language of a path as the protocol names it; None if the server does not know it.
+
+        Args:
+            path: Relative to the root, or a bare name.
+        """
+        for glob, language in self._globs:
+            if glob.matches(path):
+                return language
+        return None
+
+
+def parse_servers(tables: Mapping[str, Any], known: Iterable[Server] = ()) -> tuple[Server, ...]:
+    """Servers from plain tables, such as those of a settings file.
+
+    Args:
+        tables: One table for each server, by its name.
+        known: Servers that are there already.  A table with the name of one of them replaces only
+            the fields that it has, and ``enabled = false`` removes it.
+
+    Raises:
+        InvalidParamsError: A table is not as it has to be; the message names the key.
+    """
+    found = {one.name: one for one in known}
+    for name, table in tables.items():
+        if not _NAME.fullmatch(name):
+            raise _wrong(name, "is no name: lower-case letters, digits and `-`, at most 40")
+        reader = _Table(name, table)
+        if not reader.truth("enabled", default=True):
+            found.pop(name, None)
+            continue
+        found[name] = _server(reader, found.get(name))
+        reader.finish()
+    return tuple(found.values())
+
+
+def _server(table: _Table, old: Server | None) -> Server:
+    files = table.pairs("files", () if old is None else old.files)
+    command = table.words("command", () if old is None else old.command)
+    old = old or Server(table.name, command, files)
+    sync = table.below("sync")
+    try:
+        globs = tuple((Glob.parse(glob, braces=True), language) for glob, language in files)
+    except SearchFailedError as error:
+        raise _wrong(f"{table.name}.files", error.message) from error
+    server = Server(
+        table.name,
+        command,
+        files,
+        table.one_of("role", get_args(Role), old.role),
+        table.text("install", old.install),
+        table.one_of("diagnostics", get_args(Asking), old.asking),
+        table.text("probe", old.probe),
+        table.seconds("quiet", old.quiet),
+        table.seconds("first", old.first),
+        Sync(
+            sync.one_of("written", get_args(Notice), old.sync.written),
+            sync.one_of("created", get_args(Notice), old.sync.created),
+            sync.one_of("deleted", get_args(Notice), old.sync.deleted),
+            sync.one_of("unsaved", get_args(Unsaved), old.sync.unsaved),
+            sync.one_of("unsaved_new", get_args(Unsaved), old.sync.unsaved_new),
+            sync.truth("folders", default=old.sync.folders),
+        ),
+        table.table("options", old.options),
+        table.table("settings", old.settings) or {},
+        table.announcements("announce", old.announce),
+        globs,
+    )
+    sync.finish()
+    return server
+
+
+class _Table:
+    """One table, whose fields are taken one by one; what is left in the end is not known."""
+
+    def __init__(self, name: str, table: object) -> None:
+        if not isinstance(table, dict):
+            raise _wrong(name, "has to be a table")
+        self.name = name
+        self._left = dict(table)
+
+    def finish(self) -> None:
+        for key in self._left:
+            raise _wrong(f"{self.name}.{key}", "is not known")
+
+    def text(self, key: str, default: str) -> str:
+        value = self._left.pop(key, default)
+        if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
+            raise _wrong(f"{self.name}.{key}", "has to be a text of at most 500 characters")
+        return value
+
+    def words(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        value = self._left.pop(key, list(default))
+        if not isinstance(value, list) or not value or not all(_plain(one) for one in value):
+            raise _wrong(
+                f"{self.name}.{key}", 'has to be a list of texts, such as ["ty", "server"]'
+            )
+        return tuple(value)
+
+    def pairs(self, key: str, default: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        value = self._left.pop(key, dict(default))
+        fine = isinstance(value, dict) and value
+        if not fine or not all(_plain(part) for pair in value.items() for part in pair):
+            raise _wrong(f"{self.name}.{key}", 'has to be a table such as {"*.py" = "python"}')
+        return tuple(value.items())
+
+    def one_of(self, key: str, allowed: tuple[Any, ...], default: Any) -> Any:
+        value = self._left.pop(key, default)
+        if value not in allowed:
+            raise _wrong(f"{self.name}.{key}", f"has to be one of: {', '.join(allowed)}")
+        return value
+
+    def truth(self, key: str, *, default: bool) -> bool:
+        value = self._left.pop(key, default)
+        if not isinstance(value, bool):
+            raise _wrong(f"{self.name}.{key}", "has to be true or false")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self._left.pop(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong(f"{self.name}.{key}", "has to be a number of seconds")
+        if not 0 <= value <= _LONGEST:
+            raise _wrong(f"{self.name}.{key}", f"has to be between 0 and {_LONGEST:.0f}")
+        return float(value)
+
+    def table(self, key: str, default: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        value = self._left.pop(key, default)
+        if value is not None and not isinstance(value, dict):
+            raise _wrong(f"{self.name}.{key}", "has to be a table")
+        return value
+
+    def below(self, key: str) -> _Table:
+        return _Table(f"{self.name}.{key}", self._left.pop(key, {}))
+
+    def announcements(
+        self, key: str, default: tuple[tuple[str, Mapping[str, Any]], ...]
+    ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        value = self._left.pop(key, None)
+        if value is None:
+            return default
+        if not isinstance(value, list):
+            raise _wrong(f"{self.name}.{key}", "has to be a list of tables")
+        found = []
+        for number, one in enumerate(value):
+            table = _Table(f"{self.name}.{key}[{number}]", one)
+            found.append((table.text("method", ""), table.table("params", {}) or {}))
+            table.finish()
+        return tuple(found)
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and len(value) <= 500 and value.isprintable()
+
+
+def _wrong(where: str, what: str) -> InvalidParamsError:
+    return InvalidParamsError(
+        f"servers.{where} {what}", hint="Correct the server's table in the settings.", key=where
+    )

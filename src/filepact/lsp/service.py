@@ -1,0 +1,371 @@
+"""One server at work on one root: kept in step, asked, started again when it ends.
+
+Whatever goes wrong with the server is a value in an answer and never an error: nothing that a
+language server does may stand in the way of a write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import posixpath
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.lsp.changes import Change, Teller
+from filepact.lsp.confirm import Asker
+from filepact.lsp.diagnostics import Diagnostic, Report, compare
+from filepact.lsp.documents import Documents
+from filepact.lsp.failures import ServerError
+from filepact.lsp.outcome import Preview, Status, Update, make_update, weakest
+from filepact.lsp.running import Running
+from filepact.lsp.uris import uri_of
+from filepact.lsp.watched import Watchers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from filepact.lsp.client import Client
+    from filepact.lsp.documents import Notification
+    from filepact.lsp.process import Launch
+    from filepact.lsp.servers import Server
+
+__all__ = ["Service"]
+
+_OPEN_AT_MOST: Final = 40
+_WITHDRAW_SECONDS: Final = 2.0
+_DEAF_FACTOR: Final = 3
+_PATIENCE: Final = 120.0
+_CHANGES_KEPT: Final = 5_000
+
+
+class Service:
+    """A server and its place in the files.
+
+    Every method belongs to one event loop.
+
+    Args:
+        server: What is to be started.
+        launch: How; the folder is the root.
+        facts: What may stand in braces in the server's announcements.
+    """
+
+    def __init__(self, server: Server, launch: Launch, facts: Mapping[str, str]) -> None:
+        self.server = server
+        self._launch = launch
+        self._facts = {"root_uri": uri_of(launch.folder), **facts}
+        self._loop = asyncio.get_running_loop()
+        self._lock = asyncio.Lock()
+        self._documents = Documents(self._language)
+        self._teller = Teller(server, launch.folder, self._documents)
+        self._running = Running(server, launch, self._begin)
+        self._asker: Asker | None = None
+        self._asked: dict[str, tuple[int, asyncio.Task[Report]]] = {}
+        self._inbox: list[Change] = []
+        self._known: dict[str, tuple[Diagnostic, ...]] = {}
+        self._told = 0
+        self._deaf = 0.0
+        self._behind: set[str] = set()
+        self._first_report_in: float | None = None
+        self.used = self._loop.time()
+
+    @property
+    def status(self) -> Status:
+        """What it is doing now."""
+        running, client = self._running, self._running.client
+        return Status(
+            self.server.name,
+            self._launch.folder,
+            running.state,
+            0 if client is None else client.pid,
+            "" if client is None else client.version,
+            len(self._documents.paths),
+            running.starts,
+            running.started_in,
+            self._first_report_in,
+            running.message,
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody is waiting for it."""
+        return self._lock.locked()
+
+    def tell(self, changes: Iterable[Change]) -> None:
+        """Take down what happened on the disk; the server hears of it before it is next asked."""
+        new = list(changes)
+        self._inbox += new
+        self._told += len(new)
+        if len(self._inbox) > _CHANGES_KEPT:
+            # A new start sees the disk as it is, and costs less than so many events.
+            self._inbox.clear()
+            for path in self._documents.paths:
+                self._documents.close(path)
+            self._running.aside(self.stop())
+        elif self._running.state == "ready" and not self._lock.locked():
+            self._deliver()
+
+    async def report(self, files: Mapping[str, str], seconds: float) -> tuple[Report, ...]:
+        """What the server finds in files.
+
+        Args:
+            files: Their texts as they are on the disk, by absolute path.
+            seconds: How long to wait in all.
+        """
+        deadline = self._loop.time() + seconds
+        self.used = self._loop.time()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._lock.acquire()
+        except TimeoutError:
+            return self._none(files, "the server is busy with something else")
+        try:
+            return await self._report(files, deadline)
+        finally:
+            self._release()
+
+    async def update(
+        self, changes: Sequence[Change], files: Mapping[str, str], seconds: float
+    ) -> Update:
+        """Tell the server of changes on the disk, and what it finds since.
+
+        Args:
+            changes: What happened.
+            files: What to ask about, with their texts as they are now, by absolute path.
+            seconds: How long to wait in all.
+        """
+        began, before = self._loop.time(), self._told
+        known = dict(self._known)
+        for one in changes:
+            if one.kind == "renamed" and one.old_path in known:
+                known[one.path] = ()
+        self.tell(changes)
+        after = self._told
+        reports = await self.report(files, seconds)
+        running = self._running
+        failed = running.message if running.state in ("waiting", "broken") else ""
+        took = self._loop.time() - began
+        return make_update(self.server.name, changes, reports, known, (before, after), took, failed)
+
+    async def preview(
+        self, proposed: Mapping[str, str], files: Mapping[str, str], seconds: float
+    ) -> Preview:
+        """What the server would find if some files held other texts; nothing of it stays.
+
+        Args:
+            proposed: The other texts, by absolute path.
+            files: Texts as they are on the disk, of the proposed files that exist and of others
+                to ask about.
+            seconds: How long to wait in all.
+        """
+        began = self._loop.time()
+        deadline = began + seconds
+        self.used = began
+        nothing = self._none({**files, **proposed}, "")
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._lock.acquire()
+        except TimeoutError:
+            reason = "the server is busy with something else"
+            return self._preview(nothing, nothing, began, True, reason)
+        try:
+            before = await self._report(files, deadline)
+            if weakest(before) == "none" and before:
+                reason = next(one.reason for one in before if not one.fresh)
+                return self._preview(before, nothing, began, True, reason)
+            sync = self.server.sync
+            alone = sync.unsaved == "nothing" or (
+                sync.unsaved_new == "nothing" and not proposed.keys() <= files.keys()
+            )
+            withdrawn = False
+            try:
+                after = await self._report({**files, **proposed}, deadline, keep=False)
+            finally:
+                self._withdraw(proposed, files)
+                withdrawn = await self._prove(files, before)
+            reason = next((one.reason for one in after if not one.fresh), "")
+            return self._preview(before, after, began, withdrawn, reason, alone=alone)
+        finally:
+            self._release()
+
+    async def stop(self) -> None:
+        """End the server; it is started again when it is next needed."""
+        asked, self._asked = self._asked, {}
+        for _stamp, task in asked.values():
+            task.cancel()
+        await asyncio.gather(*(task for _, task in asked.values()), return_exceptions=True)
+        await self._running.stop()
+
+    def _begin(self, client: Client) -> None:
+        """Bring a new conversation to where the last one was."""
+        self._documents.kind, self._documents.unit = client.sync, client.unit
+        self._asker = Asker(self.server, client, self._documents)
+        self._teller.forget()
+        self._behind.clear()
+        self._first_report_in = None
+        with contextlib.suppress(ServerError):
+            client.send(self._announcements())
+            client.send(self._documents.reopen())
+
+    def _announcements(self) -> list[Notification]:
+        """What the server wants to be told after its start, if all of it is known."""
+        found: list[Notification] = []
+        for method, params in self.server.announce:
+            with contextlib.suppress(KeyError):
+                found.append((method, _filled(params, self._facts)))
+        return found
+
+    async def _report(
+        self, files: Mapping[str, str], deadline: float, *, keep: bool = True
+    ) -> tuple[Report, ...]:
+        """The same as `report`, for whoever holds the lock; ``keep`` if the texts are the disk's."""
+        try:
+            await self._running.ready(deadline)
+            self._deliver()
+            self._hold(files)
+        except ServerError as error:
+            return self._none(files, str(error))
+        asker = self._asker
+        if asker is None:
+            return self._none(files, "the server is not there")
+        heard, began = asker.heard, self._loop.time()
+        reports = await asyncio.gather(*(self._ask(asker, path, deadline) for path in files))
+        if any(one.fresh for one in reports) or asker.heard != heard:
+            self._deaf = 0.0
+        elif reports:
+            self._deaf += self._loop.time() - began
+            if self._deaf > self.server.first * _DEAF_FACTOR:
+                self._deaf = 0.0
+                self._running.give_up("the server does not answer any more")
+        if keep:
+            self._known.update({one.path: one.diagnostics for one in reports if one.fresh})
+        if self._first_report_in is None and any(one.fresh for one in reports):
+            self._first_report_in = self._loop.time() - self._running.began
+        return tuple(reports)
+
+    async def _ask(self, asker: Asker, path: str, deadline: float) -> Report:
+        """Ask about one document, or go on waiting for what was asked before and still counts."""
+        stamp, task = self._asked.get(path, (-1, None))
+        if task is None or stamp != asker.stamp or task.done():
+            if task is not None:
+                task.cancel()
+            task = asyncio.create_task(asker.ask(path, self._loop.time() + _PATIENCE))
+            self._asked[path] = (asker.stamp, task)
+        await asyncio.wait({task}, timeout=max(deadline - self._loop.time(), 0))
+        if not task.done():
+            reason = "no answer in time; the server is still being asked"
+            return Report(self.server.name, path, reason=reason)
+        if task.cancelled():
+            return Report(self.server.name, path, reason="the question was given up")
+        return task.result()
+
+    def _hold(self, files: Mapping[str, str]) -> None:
+        """Have the server see these texts, and again those that it would not look at otherwise."""
+        sent: list[Notification] = []
+        for path, text in files.items():
+            new = self._documents.hold(path, text)
+            if new and self.server.sync.unsaved == "repeat":
+                self._behind |= set(self._documents.paths)
+            if new:
+                self._behind.discard(path)
+            sent += new
+        for path in self._behind & files.keys():
+            sent += self._documents.repeat(path)
+        self._behind -= files.keys()
+        for path in self._documents.paths[: max(len(self._documents.paths) - _OPEN_AT_MOST, 0)]:
+            if path not in files:
+                sent += self._documents.close(path)
+                self._behind.discard(path)
+        self._send(sent)
+
+    def _deliver(self) -> None:
+        """Send what has happened on the disk."""
+        changes, self._inbox = self._inbox, []
+        client = self._running.client
+        if not changes:
+            return
+        for one in changes:
+            if one.kind in ("deleted", "renamed"):
+                self._known.pop(one.old_path or one.path, None)
+        # Without a server the documents still have to follow, for the next one.
+        watchers = Watchers(self._launch.folder) if client is None else client.answers.watchers
+        operations = {} if client is None else client.file_operations
+        sent = self._teller.tell(changes, watchers, operations)
+        if self._teller.repeats:
+            self._teller.repeats = False
+            self._behind |= set(self._documents.paths)
+        self._send(sent)
+
+    def _withdraw(self, proposed: Mapping[str, str], files: Mapping[str, str]) -> None:
+        """Give the server the disk's texts again; documents follow also when it is gone."""
+        sent: list[Notification] = []
+        for path in proposed:
+            if path in files:
+                sent += self._documents.hold(path, files[path])
+            else:
+                sent += self._documents.close(path)
+        if self.server.sync.unsaved == "repeat":
+            self._behind |= set(self._documents.paths)
+        self._send(sent)
+
+    async def _prove(self, files: Mapping[str, str], before: Sequence[Report]) -> bool:
+        """Whether the server finds again what it found; it is stopped if that cannot be seen."""
+        again = await self._report(files, self._loop.time() + _WITHDRAW_SECONDS)
+        same = [
+            one.fresh and one.diagnostics == was.diagnostics
+            for one, was in zip(again, before, strict=False)
+        ]
+        if all(same) and len(again) == len(before):
+            return True
+        await self.stop()
+        return False
+
+    def _preview(
+        self,
+        before: tuple[Report, ...],
+        after: tuple[Report, ...],
+        began: float,
+        withdrawn: bool,
+        reason: str,
+        *,
+        alone: bool = False,
+    ) -> Preview:
+        fresh = all(one.fresh for one in after) and bool(after)
+        delta = None
+        if fresh:
+            delta = compare(
+                (found for one in before for found in one.diagnostics),
+                (found for one in after for found in one.diagnostics),
+            )
+        complete = fresh and not alone and all(one.complete for one in after)
+        seconds = self._loop.time() - began
+        return Preview(self.server.name, before, after, delta, withdrawn, complete, seconds, reason)
+
+    def _none(self, files: Iterable[str], reason: str) -> tuple[Report, ...]:
+        return tuple(Report(self.server.name, path, reason=reason) for path in files)
+
+    def _send(self, notifications: Iterable[Notification]) -> None:
+        """Send, if the server is there; a text that is not sent now is sent at its next start."""
+        sent = list(notifications)
+        client = self._running.client
+        if not sent or client is None or self._asker is None:
+            return
+        self._asker.stir()
+        with contextlib.suppress(ServerError):
+            client.send(sent)
+
+    def _release(self) -> None:
+        self.used = self._loop.time()
+        self._deliver()
+        self._lock.release()
+
+    def _language(self, path: str) -> str:
+        return self.server.language(posixpath.relpath(path, self._launch.folder)) or "plaintext"
+
+
+def _filled(value: Any, facts: Mapping[str, str]) -> Any:
+    """A value with all braces in its texts filled; KeyError if a fact is not known."""
+    if isinstance(value, str):
+        return value.format_map(facts)
+    if isinstance(value, dict):
+        return {key: _filled(one, facts) for key, one in value.items()}
+    return [_filled(one, facts) for one in value] if isinstance(value, list) else value

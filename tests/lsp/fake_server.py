@@ -1,0 +1,206 @@
+"""A language server that behaves as its orders say, for what no real one does on demand.
+
+Started as a program with a JSON object of orders.  It finds one error for each line of a document
+that holds the word ``wrong``, and one for each ``missing: NAME`` whose file it has not been told
+to exist.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+
+ORDERS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+documents: dict[str, tuple[int, str]] = {}
+counts = {"asked": 0}
+
+
+def send(message):
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    sys.stdout.buffer.flush()
+
+
+def receive():
+    length = 0
+    while (line := sys.stdin.buffer.readline()) != b"\r\n":
+        if not line:
+            sys.exit(3)
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    return json.loads(sys.stdin.buffer.read(length))
+
+
+def found(uri):
+    _version, text = documents.get(uri, (0, ""))
+    return [
+        {
+            "range": {
+                "start": {"line": number, "character": match.start()},
+                "end": {"line": number, "character": match.end()},
+            },
+            "severity": 1,
+            "code": "wrong",
+            "message": "this is wrong",
+        }
+        for number, line in enumerate(text.split("\n"))
+        for match in re.finditer("wrong", line)
+    ]
+
+
+def publish(uri, items=None):
+    params = {"uri": uri, "diagnostics": found(uri) if items is None else items}
+    if ORDERS.get("versions", True):
+        params["version"] = documents[uri][0] + ORDERS.get("lie", 0)
+    send({"method": "textDocument/publishDiagnostics", "params": params})
+
+
+def count(name):
+    """How often something has happened, over all starts of this server."""
+    path = ORDERS["notes"] + "." + name
+    with open(path, "a") as notes:
+        notes.write("x")
+    return os.path.getsize(path)
+
+
+def capabilities():
+    said = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": True}}}
+    if ORDERS.get("kind", "pull") == "pull" and not ORDERS.get("late_pull"):
+        said["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
+    if ORDERS.get("symbols"):
+        said["documentSymbolProvider"] = True
+    if ORDERS.get("utf8"):
+        said["positionEncoding"] = "utf-8"
+    return said
+
+
+def change(params):
+    uri = params["textDocument"]["uri"]
+    text = documents[uri][1]
+    for one in params["contentChanges"]:
+        if "range" not in one:
+            text = one["text"]
+            continue
+        starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
+        places = []
+        for side in ("start", "end"):
+            place = one["range"][side]
+            line = text[starts[place["line"]] :]
+            units = line.encode("utf-16-le")[: place["character"] * 2]
+            places.append(starts[place["line"]] + len(units.decode("utf-16-le")))
+        text = text[: places[0]] + one["text"] + text[places[1] :]
+    documents[uri] = (params["textDocument"]["version"], text)
+    if ORDERS.get("kind") == "push" and not ORDERS.get("mute"):
+        publish(uri)
+
+
+def diagnose(message):
+    counts["asked"] += 1
+    asked = counts["asked"]
+    number = message["id"]
+    if ORDERS.get("hang"):
+        return
+    if ORDERS.get("crash") and asked >= ORDERS["crash"]:
+        os._exit(7)
+    if asked <= ORDERS.get("busy", 0):
+        error = {"code": -32802, "message": "later", "data": {"retriggerRequest": True}}
+        send({"id": number, "error": error})
+        return
+    if asked <= ORDERS.get("modified", 0):
+        send({"id": number, "error": {"code": -32801, "message": "content modified"}})
+        return
+    if ORDERS.get("refuse"):
+        send({"id": number, "error": {"code": -32603, "message": "no"}})
+        return
+    time.sleep(ORDERS.get("slow", 0))
+    uri = message["params"]["textDocument"]["uri"]
+    result = {"kind": "full", "resultId": str(hash(documents[uri][1])), "items": found(uri)}
+    if message["params"].get("previousResultId") == result["resultId"]:
+        result = {"kind": "unchanged", "resultId": result["resultId"]}
+    if "answer" in ORDERS:
+        result = ORDERS["answer"]
+    send({"id": number, "result": result})
+
+
+def begin(message):
+    if ORDERS.get("first_words"):
+        sys.stdout.buffer.write(ORDERS["first_words"].encode())
+        sys.stdout.buffer.flush()
+    if "notes" in ORDERS and count("starts") <= ORDERS.get("fail_starts", 0):
+        sys.stderr.write("cannot work today\n")
+        os._exit(9)
+    if ORDERS.get("garbage_after"):
+        sys.stdout.buffer.write(b"Content-Length: x\r\n\r\n{}")
+        sys.stdout.buffer.flush()
+    send({"id": message["id"], "result": {"capabilities": capabilities()}})
+
+
+def begun():
+    if ORDERS.get("late_pull"):
+        one = {
+            "id": "d",
+            "method": "textDocument/diagnostic",
+            "registerOptions": {"identifier": "i"},
+        }
+        send({"id": 900, "method": "client/registerCapability", "params": {"registrations": [one]}})
+    for number in range(ORDERS.get("flood", 0)):
+        send({"method": "window/logMessage", "params": {"type": 3, "message": f"{number} " * 50}})
+    if ORDERS.get("loud"):
+        for _ in range(ORDERS["loud"]):
+            os.write(2, b"complaint " * 1000)
+    for item in ORDERS.get("nonsense", []):
+        send(item)
+    if ORDERS.get("child") and os.fork() == 0:
+        os.setsid()
+        with open(ORDERS["child"], "w") as note:
+            note.write(str(os.getpid()))
+        time.sleep(600)
+
+
+def main():
+    while True:
+        message = receive()
+        method = message.get("method")
+        if method == "initialize":
+            begin(message)
+        elif method == "initialized":
+            begun()
+        elif method == "shutdown":
+            send({"id": message["id"], "result": None})
+        elif method == "exit":
+            if not ORDERS.get("stay"):
+                sys.exit(0)
+            time.sleep(600)
+        elif method == "textDocument/didOpen":
+            item = message["params"]["textDocument"]
+            documents[item["uri"]] = (item["version"], item["text"])
+            if ORDERS.get("kind") == "push" and not ORDERS.get("mute"):
+                publish(item["uri"])
+        elif method == "textDocument/didChange":
+            change(message["params"])
+        elif method == "textDocument/didClose":
+            documents.pop(message["params"]["textDocument"]["uri"], None)
+        elif method == "textDocument/diagnostic":
+            diagnose(message)
+        elif method == "test/ask":
+            send(
+                {
+                    "id": "ask",
+                    "method": message["params"]["method"],
+                    "params": message["params"]["params"],
+                }
+            )
+            reply = receive()
+            send({"id": message["id"], "result": reply})
+        elif "id" in message and method:
+            known = ORDERS.get("knows", ["textDocument/documentSymbol", "probe"])
+            if method in known:
+                send({"id": message["id"], "result": []})
+            else:
+                send({"id": message["id"], "error": {"code": -32601, "message": "unknown"}})
+
+
+main()

@@ -1,0 +1,121 @@
+"""Real language servers, as far as this machine has them, on throw-away trees."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.lsp.builtin import builtin_servers
+from filepact.lsp.changes import Change
+from filepact.lsp.pool import Pool
+from tests.node_programs import NodeError, install
+
+if TYPE_CHECKING:
+    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.servers import Server
+
+SECONDS = 60.0
+"""Far more than any answer takes; what is slower fails."""
+
+
+@cache
+def node_folders() -> tuple[str, ...]:
+    """The folders of the npm programs' commands and of Node itself."""
+    try:
+        programs = install()
+    except NodeError:
+        return ()
+    return str(programs.modules / ".bin"), str(programs.node.parent)
+
+
+def locate(name: str) -> str | None:
+    """A program among those of the test environment."""
+    beside = str(Path(sys.executable).parent)
+    folders = [beside, *(node_folders() if name == "tsc" else ())]
+    return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def server(name: str) -> Server:
+    """A server by its name; the test is skipped where it is not installed."""
+    found = next(one for one in builtin_servers() if one.name == name)
+    if locate(found.command[0]) is None:
+        pytest.skip(f"{found.command[0]} is not installed")
+    return found
+
+
+class Tree:
+    """A folder of files, and one server that is told of what happens in it.
+
+    Args:
+        root: An empty folder.
+        name: The server.
+    """
+
+    def __init__(self, root: Path, name: str) -> None:
+        self.root = root
+        self.server = server(name)
+        self.pool = self._pool()
+
+    def path(self, name: str) -> str:
+        return str(self.root / name)
+
+    def text(self, name: str) -> str:
+        return (self.root / name).read_text(encoding="utf-8")
+
+    def files(self) -> list[str]:
+        """All files that the server knows."""
+        names = [str(one.relative_to(self.root)) for one in self.root.rglob("*") if one.is_file()]
+        return sorted(name for name in names if self.server.language(name))
+
+    def write(self, name: str, text: str) -> Change:
+        """Write a file; the answer is what happened."""
+        place = self.root / name
+        kind = "changed" if place.exists() else "created"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        return Change(str(place), kind, text)
+
+    def delete(self, name: str) -> Change:
+        (self.root / name).unlink()
+        return Change(self.path(name), "deleted")
+
+    def rename(self, old: str, new: str) -> Change:
+        (self.root / new).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / old).rename(self.root / new)
+        return Change(self.path(new), "renamed", self.text(new), self.path(old))
+
+    def tell(self, *changes: Change) -> None:
+        self.pool.tell(str(self.root), changes)
+
+    def report(self, *names: str) -> dict[str, Report]:
+        """What the server says about files; all that it knows, if none are named."""
+        texts = {self.path(name): self.text(name) for name in names or self.files()}
+        reports = self.pool.report(str(self.root), texts, SECONDS)
+        return {os.path.relpath(one.path, self.root): one for one in reports}
+
+    def cold(self) -> dict[str, Report]:
+        """What a server says that was started just now."""
+        warm, self.pool = self.pool, self._pool()
+        try:
+            return self.report()
+        finally:
+            self.pool.close()
+            self.pool = warm
+
+    def close(self) -> None:
+        self.pool.close()
+
+    def _pool(self) -> Pool:
+        # No cache and no setting of the person's may make one start differ from another.
+        environment = {
+            "HOME": os.environ["HOME"],
+            "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
+            "LANG": "C.UTF-8",
+        }
+        return Pool([self.server], environment, locate)

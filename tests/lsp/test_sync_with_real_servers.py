@@ -1,0 +1,152 @@
+"""After whatever happens to files, a server that runs says what one would that is started now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lsp.real_servers import Tree
+from tests.lsp.sync_trees import PROJECTS, Project
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+Step = "Callable[[Tree, Project], None]"
+
+
+@pytest.fixture(params=PROJECTS)
+def project(request: pytest.FixtureRequest) -> Project:
+    return PROJECTS[request.param]
+
+
+@pytest.fixture
+def tree(project: Project, tmp_path: Path) -> Iterator[Tree]:
+    root = tmp_path / "deep" / "enough" / "project"
+    root.mkdir(parents=True)
+    made = Tree(root.resolve(), project.server)
+    for name, text in project.settings.items():
+        made.write(name, text)
+    made.write(project.dependency, project.right)
+    made.write(project.user, project.user_text)
+    yield made
+    made.close()
+
+
+def edit_open_file(tree: Tree, project: Project) -> None:
+    tree.report()
+    tree.tell(tree.write(project.dependency, project.wrong))
+
+
+def edit_closed_file(tree: Tree, project: Project) -> None:
+    tree.report(project.user)
+    tree.tell(tree.write(project.dependency, project.wrong))
+
+
+def new_file_imported(tree: Tree, project: Project) -> None:
+    tree.tell(tree.write(project.user, project.wants_new))
+    tree.report(project.user)
+    tree.tell(tree.write(project.new, project.new_text))
+
+
+def deleted_file(tree: Tree, project: Project) -> None:
+    tree.report(project.user)
+    tree.tell(tree.delete(project.dependency))
+
+
+def renamed_file(tree: Tree, project: Project) -> None:
+    tree.report()
+    tree.tell(tree.rename(project.dependency, project.moved))
+    tree.report()
+    tree.tell(tree.write(project.user, project.moved_user))
+
+
+def reverted(tree: Tree, project: Project) -> None:
+    tree.report(project.user)
+    tree.tell(tree.write(project.dependency, project.wrong))
+    tree.report(project.user)
+    tree.tell(tree.write(project.dependency, project.right))
+
+
+def changed_from_outside(tree: Tree, project: Project) -> None:
+    tree.report()
+    changes = [
+        tree.write(project.dependency, project.wrong),
+        tree.write(project.user, project.user_text + "\n"),
+    ]
+    tree.report(project.dependency)
+    tree.tell(*changes)
+
+
+def two_files_in_one_set(tree: Tree, project: Project) -> None:
+    tree.report()
+    tree.tell(
+        tree.write(project.new, project.new_text), tree.write(project.user, project.wants_new)
+    )
+
+
+def new_folder(tree: Tree, project: Project) -> None:
+    tree.tell(tree.write(project.user, project.folder_user))
+    tree.report(project.user)
+    tree.tell(*(tree.write(name, text) for name, text in project.folder.items()))
+
+
+def syntax_error_and_back(tree: Tree, project: Project) -> None:
+    tree.report()
+    tree.tell(tree.write(project.dependency, project.broken))
+    tree.report()
+    tree.tell(tree.write(project.dependency, project.right))
+
+
+def only_saved(tree: Tree, project: Project) -> None:
+    tree.report()
+    tree.tell(tree.write(project.dependency, project.right))
+
+
+def overlay_and_withdrawn(tree: Tree, project: Project) -> None:
+    texts = {tree.path(name): tree.text(name) for name in tree.files()}
+    proposed = {tree.path(project.dependency): project.wrong}
+    (seen,) = tree.pool.preview(str(tree.root), proposed, texts, 60.0)
+    assert seen.withdrawn
+    assert seen.delta is not None
+    assert seen.complete
+    if tree.server.role == "types":
+        assert [one.path for one in seen.delta.new if one.severity == "error"]
+
+
+STEPS = [
+    edit_open_file,
+    edit_closed_file,
+    new_file_imported,
+    deleted_file,
+    renamed_file,
+    reverted,
+    changed_from_outside,
+    two_files_in_one_set,
+    new_folder,
+    syntax_error_and_back,
+    only_saved,
+    overlay_and_withdrawn,
+]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_a_server_kept_in_step_says_what_a_new_one_says(
+    tree: Tree, project: Project, step: Callable[[Tree, Project], None]
+) -> None:
+    step(tree, project)
+    warm, cold = tree.report(), tree.cold()
+    assert {name: one.diagnostics for name, one in warm.items()} == {
+        name: one.diagnostics for name, one in cold.items()
+    }
+    assert all(one.fresh and one.complete for one in [*warm.values(), *cold.values()])
+
+
+def test_the_steps_make_a_difference_that_servers_see(tree: Tree, project: Project) -> None:
+    """Otherwise the comparison above would compare nothing."""
+    before = tree.report(project.user)[project.user]
+    edit_closed_file(tree, project)
+    after = tree.report(project.user)[project.user]
+    if tree.server.role == "types":
+        assert len(after.diagnostics) > len(before.diagnostics)
