@@ -52,11 +52,15 @@ class Talk:
     def see(self, message: Message, direction: Direction) -> None:
         """Check the next message of the conversation, in either direction."""
         other: Direction = "agent" if direction == "client" else "client"
-        if "method" in message and "id" in message:
-            self._asked[direction, message["id"]] = message["method"]
+        self.asked(message, direction)
         asked = "" if "method" in message else self._asked.pop((other, message.get("id")), "")
         check(message, direction, asked)
         self.count += 1
+
+    def asked(self, message: Message, direction: Direction) -> None:
+        """Know what a request asks for, whatever else is in it."""
+        if "method" in message and "id" in message:
+            self._asked[direction, message["id"]] = message["method"]
 
 
 def problems(message: Message, direction: Direction, asked: str = "") -> list[str]:

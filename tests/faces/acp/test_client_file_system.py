@@ -1,38 +1,14 @@
 """The client's file system, over a real stdio connection with an agent that sends raw lines."""
 
 import asyncio
-import json
-import sys
 import tempfile
-from pathlib import Path
 
 import pytest
-from acp import RequestError, spawn_agent_process, text_block
+from acp import RequestError
 
 from filepact.acp import ClientFileSystem
 from filepact.faces.acp.files import cut
-
-AGENT = Path(__file__).with_name("raw_agent.py")
-READ, WRITE = "fs/read_text_file", "fs/write_text_file"
-
-
-def run(tmp_path, *script, name="raw", **options):
-    """The answers to an agent's requests; its session has the folder ``work``."""
-    (tmp_path / "work").mkdir(exist_ok=True)
-    filesystem = ClientFileSystem(state_dir=str(tmp_path / "state"), **options)
-
-    async def talk():
-        arguments = [str(AGENT), json.dumps(script), name]
-        async with spawn_agent_process(filesystem, sys.executable, *arguments) as (agent, _):
-            await agent.initialize(1, client_capabilities=filesystem.capabilities())
-            session = await agent.new_session(cwd=str(tmp_path / "work"), mcp_servers=[])
-            done = await agent.prompt(prompt=[text_block("go")], session_id=session.session_id)
-            return done.field_meta["answers"]
-
-    try:
-        return asyncio.run(talk())
-    finally:
-        filesystem.close()
+from tests.faces.acp.talking import READ, WRITE, run
 
 
 def test_a_file_is_read_and_written_with_its_own_line_ends(tmp_path):

@@ -1,0 +1,309 @@
+"""Whose rules count, in which order requests are served, and what becomes of early and late ones."""
+
+import asyncio
+import gc
+import os
+import threading
+
+import pytest
+from acp import RequestError
+
+from filepact.acp import ClientFileSystem, Settings, read_settings, state_folder
+from filepact.errors import InvalidParamsError
+from filepact.faces.acp import client as client_module
+from filepact.faces.acp import files as files_module
+from filepact.faces.acp.order import Queues
+from tests.faces.acp.talking import READ, WRITE, run, talk
+
+DENY = '[[deny]]\npaths = ["plans/**"]\nactions = ["read", "write"]\nwhy = "not yet"\n'
+
+
+def files_in(tmp_path, **options):
+    return ClientFileSystem(state_dir=str(tmp_path / "state"), **options)
+
+
+# -- whose rules ------------------------------------------------------------------------
+
+
+def test_the_persons_settings_count_where_none_are_given(tmp_path):
+    folder = tmp_path / "settings" / "filepact"
+    folder.mkdir(parents=True)
+    (folder / "filepact.toml").write_text(DENY)
+    plan = tmp_path / "work" / "plans" / "a.txt"
+    plan.parent.mkdir(parents=True)
+    plan.write_text("x")
+    (refused,) = run(tmp_path, (READ, {"path": str(plan)}))
+    assert refused["error"]["data"]["errorKind"] == "protected"
+    (shown,) = run(tmp_path, (READ, {"path": str(plan)}), settings=Settings())
+    assert shown["result"] == {"content": "x"}
+
+
+def test_other_settings_can_be_named(tmp_path):
+    named = tmp_path / "other.toml"
+    named.write_text(f'{DENY}\n[encodings]\n"*.txt" = "cp1252"\n')
+    (tmp_path / "work" / "plans").mkdir(parents=True)
+    text = tmp_path / "work" / "a.txt"
+    text.write_bytes("caf\xe9 \u20ac\n".encode("cp1252"))
+    plan = tmp_path / "work" / "plans" / "a.txt"
+    shown, refused = run(
+        tmp_path,
+        (READ, {"path": str(text)}),
+        (WRITE, {"path": str(plan), "content": "x"}),
+        settings=read_settings(str(named)),
+    )
+    assert shown["result"] == {"content": "caf\xe9 \u20ac\n"}
+    assert refused["error"]["data"]["errorKind"] == "protected"
+    assert not plan.exists()
+
+
+def test_wrong_settings_stop_a_client_before_it_starts(tmp_path):
+    folder = tmp_path / "settings" / "filepact"
+    folder.mkdir(parents=True)
+    (folder / "filepact.toml").write_text("[[deny]]\nwhat = 1\n")
+    with pytest.raises(InvalidParamsError) as caught:
+        files_in(tmp_path)
+    assert "filepact.toml" in caught.value.message
+
+
+def test_the_own_state_folder_is_where_the_command_line_looks(tmp_path, monkeypatch):
+    monkeypatch.setenv("FILEPACT_STATE_DIR", str(tmp_path / "mine"))
+    assert state_folder() == str(tmp_path / "mine")
+
+
+# -- early and late ---------------------------------------------------------------------
+
+
+def test_requests_that_come_before_the_session_is_known_are_served_once_it_is(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("be kind\n")
+    done = talk(
+        tmp_path,
+        files_in(tmp_path),
+        around=[
+            [
+                [READ, {"path": str(work / "AGENTS.md")}],
+                [WRITE, {"path": str(work / "a.txt"), "content": "early\n"}],
+            ]
+        ],
+    )
+    assert [one["result"] for one in done["answers"]] == [{"content": "be kind\n"}, {}]
+    assert (work / "a.txt").read_text() == "early\n"
+
+
+def test_an_agent_that_reads_before_it_answers_the_sessions_start_gets_its_folders(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(client_module, "_PATIENCE", 0.3)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("be kind\n")
+    path = str(work / "AGENTS.md")
+    done = talk(
+        tmp_path,
+        files_in(tmp_path),
+        before=[
+            [READ, {"path": path}],
+            [READ, {"path": path}],
+            [READ, {"path": "/etc/hostname"}],
+            # Nobody knows yet that it is this session's, and what is written stays.
+            [WRITE, {"path": str(work / "a.txt"), "content": "early\n"}],
+            [WRITE, {"path": path, "content": "", "sessionId": "\0early s1"}],
+        ],
+        prompt=[[READ, {"path": path}]],
+    )
+    *read, outside, written, posing, last = done["answers"]
+    assert [one["result"] for one in (*read, last)] == [{"content": "be kind\n"}] * 3
+    kinds = [one["error"]["data"]["errorKind"] for one in (outside, written, posing)]
+    assert kinds == ["path_outside_workspace", "unknown_session", "unknown_session"]
+    assert not (work / "a.txt").exists()
+
+
+def test_of_two_sessions_that_start_at_once_nobody_knows_whose_folders_are_meant(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(client_module, "_PATIENCE", 0.3)
+    path = tmp_path / "one" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("x")
+
+    async def scene():
+        files = files_in(tmp_path)
+        async with files.starting(("", (str(path.parent),))):
+            early = await files.read_text_file("s9", str(path))
+            async with files.starting(("s2", (str(tmp_path),))):
+                # The second has its id already, so the first is meant.
+                again = await files.read_text_file("s9", str(path))
+                with pytest.raises(RequestError) as caught:
+                    await files.read_text_file("s2", str(path))
+        assert files._sessions.workspaces == ()
+        with pytest.raises(RequestError):
+            await files.read_text_file("s9", str(path))
+        files.close()
+        return early.content, again.content, caught.value.code
+
+    assert asyncio.run(scene()) == ("x", "x", -32602)
+
+
+def test_a_request_that_is_cancelled_leaves_the_file(tmp_path, monkeypatch):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("old")
+    begun, go_on = threading.Event(), threading.Event()
+    write = files_module.write
+
+    def slow(*arguments, **options):
+        begun.set()
+        assert go_on.wait(30)
+        return write(*arguments, **options)
+
+    def let_go():
+        assert begun.wait(30)
+
+    monkeypatch.setattr(files_module, "write", slow)
+
+    async def ask(question):
+        raise AssertionError
+
+    files = files_in(tmp_path, ask=ask)
+    told = files.session_update
+
+    async def update(session_id, update, **_):
+        go_on.set()
+        await told(session_id, update)
+
+    files.session_update = update
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "."}}
+    done = talk(
+        tmp_path,
+        files,
+        hold=True,
+        prompt=[
+            [WRITE, {"path": str(path), "content": "new"}],
+            ["notify", "$/cancel_request", {"requestId": 0}],
+            ["notify", "$/cancel_request", {"requestId": 77}],
+            ["notify", "session/update", {"sessionId": "s1", "update": chunk}],
+        ],
+    )
+    assert done["answers"][0]["error"]["code"] == -32800
+    assert path.read_text() == "old"
+
+
+def test_a_request_that_is_cancelled_while_it_waits_for_a_person_is_answered(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    asked = asyncio.Event()
+
+    async def ask(_question):
+        asked.set()
+        await asyncio.Event().wait()
+
+    done = talk(
+        tmp_path,
+        files_in(tmp_path, mode="preview", ask=ask),
+        hold=True,
+        prompt=[
+            [WRITE, {"path": str(path), "content": "new"}],
+            ["notify", "$/cancel_request", {"requestId": 0}],
+        ],
+    )
+    assert done["answers"][0]["error"]["code"] == -32800
+    assert not path.exists()
+
+
+# -- order ------------------------------------------------------------------------------
+
+
+def test_writes_of_one_file_are_done_in_the_order_in_which_they_were_sent(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("0\n")
+    (work / "b.txt").symlink_to("a.txt")
+    paths = [str(work / name) for name in ("a.txt", "b.txt", "a.txt", "b.txt", "a.txt")]
+    batch = [[WRITE, {"path": path, "content": f"{n}\n"}] for n, path in enumerate(paths, 1)]
+    done = talk(tmp_path, files_in(tmp_path), prompt=[batch, [READ, {"path": paths[1]}]])
+    *written, read = done["answers"]
+    assert [one["result"] for one in written] == [{}] * 5
+    assert done["order"] == [0, 1, 2, 3, 4, 5]
+    assert read["result"] == {"content": "5\n"}
+
+
+def test_one_file_does_not_wait_for_another(tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    work.mkdir()
+    both = threading.Barrier(2, timeout=30)
+    write = files_module.write
+
+    def meeting(*arguments, **options):
+        both.wait()
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(files_module, "write", meeting)
+    batch = [[WRITE, {"path": str(work / name), "content": name}] for name in ("a", "b")]
+    done = talk(tmp_path, files_in(tmp_path), prompt=[batch])
+    assert [one["result"] for one in done["answers"]] == [{}, {}]
+
+
+def test_an_empty_queue_is_forgotten():
+    async def scene():
+        queues, order = Queues(), []
+
+        async def pass_through(number):
+            async with queues.turn("key"):
+                order.append(number)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*map(pass_through, range(5)))
+        return order, len(queues)
+
+    assert asyncio.run(scene()) == ([0, 1, 2, 3, 4], 0)
+
+
+# -- many -------------------------------------------------------------------------------
+
+
+def held():
+    """Open descriptors, and objects."""
+    gc.collect()
+    return len(os.listdir("/proc/self/fd")), len(gc.get_objects())
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
+def test_a_thousand_sessions_leave_nothing_behind(tmp_path):
+    folders = []
+    for number in range(1000):
+        folder = tmp_path / f"f{number}"
+        folder.mkdir()
+        (folder / "a.txt").write_text("old\n")
+        folders.append(folder)
+
+    async def one(files, number):
+        path = str(folders[number] / "a.txt")
+        name = f"s{number}"
+        await files.session_started(name, str(folders[number]), [str(tmp_path / "shared")])
+        files.buffers.open(path, "old\n", 1)
+        await files.read_text_file(name, path)
+        await files.write_text_file(name, path, f"{number}\n")
+        files.buffers.close(path)
+        files.buffers.take()
+        await files.session_closed(name)
+
+    async def scene():
+        files = files_in(tmp_path)
+        for number in range(100):
+            await one(files, number)
+        before = held()
+        for start in range(100, 1000, 20):
+            await asyncio.gather(*(one(files, number) for number in range(start, start + 20)))
+        after = held()
+        assert len(files._queues) == 0
+        assert files._sessions.workspaces == ()
+        files.close()
+        return before, after
+
+    (tmp_path / "shared").mkdir()
+    before, after = asyncio.run(scene())
+    assert after[0] <= before[0]
+    # Fewer than one object a session.
+    assert after[1] - before[1] < 500
+    assert (folders[999] / "a.txt").read_text() == "999\n"
