@@ -123,17 +123,6 @@ def test_windows_are_substrings(line, limit, expected):
     assert cut("a\r\nb\u2028c\nd", line, limit) == expected
 
 
-def test_a_missing_file_is_empty_for_gemini_inside_its_folders_alone(tmp_path):
-    inside, outside = run(
-        tmp_path,
-        (READ, {"path": str(tmp_path / "work" / "new.txt")}),
-        (READ, {"path": str(tmp_path / "new.txt")}),
-        name="gemini-cli",
-    )
-    assert inside["result"] == {"content": ""}
-    assert outside["error"]["data"]["errorKind"] == "path_outside_workspace"
-
-
 def test_a_write_that_was_approved_after_its_turn_is_dropped(tmp_path):
     path = tmp_path / "a.txt"
     folder = str(tmp_path)
@@ -172,3 +161,25 @@ def test_sessions_of_the_same_folders_share_a_workspace_until_the_last_is_closed
         return answer.content
 
     assert asyncio.run(scene()) == "kept"
+
+
+def test_an_answer_that_would_be_too_long_is_refused_and_its_lines_can_be_read(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    large, dense = work / "large.txt", work / "dense.txt"
+    line = f"{'x' * 99}\n"
+    large.write_text(line * 300_000)
+    # Each of these characters is six in an answer.
+    dense.write_text("\x01" * 5_000_000)
+    whole, part, escaped, end = run(
+        tmp_path,
+        (READ, {"path": str(large)}),
+        (READ, {"path": str(large), "line": 299_000, "limit": 2}),
+        (READ, {"path": str(dense)}),
+        (READ, {"path": str(large), "line": 299_999}),
+    )
+    for refused in (whole, escaped):
+        assert refused["error"]["code"] == -32603
+        assert refused["error"]["data"]["errorKind"] == "too_large"
+    assert part["result"] == {"content": line * 2}
+    assert end["result"] == {"content": line * 2}
