@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from filepact.errors import InvalidParamsError
 from filepact.faces.cli.hosts import own_version
 from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import Answer, plain
+from filepact.faces.wire.pipes import write_at_once
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,7 +35,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
         )
     logging.basicConfig(
-        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+        handlers=[_Remarks()], level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
     )
     status = run(
         arguments.agent,
@@ -44,6 +44,13 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         serve=None if arguments.no_tools else _serve,
     )
     return Answer(plain(""), {}, code=status) if status else None
+
+
+class _Remarks(logging.Handler):
+    """Standard error, which an editor may not read: what it does not take at once is lost."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        write_at_once(2, f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
 
 
 def _sessions(arguments: Namespace) -> Sessions:

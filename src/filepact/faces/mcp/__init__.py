@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
-import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.tools.registry import Toolbox
@@ -62,7 +60,11 @@ def serve(
     )
     from filepact.faces.mcp.connection import Connection  # noqa: PLC0415
     from filepact.faces.mcp.ordinary import ServerFacts, describe_tool  # noqa: PLC0415
-    from filepact.faces.wire.pipes import Wire, standard_pipes  # noqa: PLC0415
+    from filepact.faces.wire.pipes import (  # noqa: PLC0415
+        Wire,
+        standard_pipes,
+        stopped_by_signals,
+    )
 
     facts = ServerFacts(
         name=name,
@@ -73,7 +75,7 @@ def serve(
     over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
-        stack.enter_context(_signals(lambda: over.put(None)))
+        stack.enter_context(stopped_by_signals(lambda: over.put(None)))
         wire = Wire(source, sink)
         stack.callback(wire.close)
         connection = Connection(
@@ -92,20 +94,3 @@ def serve(
         wire.start(connection.receive, ended=ended, lost=lambda: over.put(None))
         over.get()
         connection.finish()
-
-
-@contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT stop the server; ``stop`` must be safe at any moment."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {
-        number: signal.signal(number, lambda *_: stop())
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import sys
 import threading
 from contextlib import contextmanager
@@ -22,7 +23,14 @@ if TYPE_CHECKING:
 
     from filepact.faces.wire.lines import Message
 
-__all__ = ["Wire", "read_some", "standard_pipes", "write_all"]
+__all__ = [
+    "Wire",
+    "read_some",
+    "standard_pipes",
+    "stopped_by_signals",
+    "write_all",
+    "write_at_once",
+]
 
 _CHUNK = 1 << 16
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
@@ -43,6 +51,23 @@ def standard_pipes() -> Iterator[tuple[int, int]]:
         sys.stdout = printed
         os.dup2(source, 0)
         os.dup2(sink, 1)
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT end what is served; ``stop`` must be safe at any moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, lambda *_: stop())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's
 
 
 class Wire:
@@ -145,3 +170,13 @@ def write_all(sink: int, data: bytes) -> bool:
         except OSError:
             return False
     return True
+
+
+def write_at_once(sink: int, data: bytes) -> None:
+    """Write as much as a pipe takes without waiting; the rest is lost."""
+    while data and select.select([], [sink], [], 0)[1]:
+        try:
+            # A pipe that can be written to takes so much at once.
+            data = data[os.write(sink, data[: select.PIPE_BUF]) :]
+        except OSError:
+            return

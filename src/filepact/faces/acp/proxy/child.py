@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import threading
@@ -12,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import InvalidParamsError
-from filepact.faces.wire.pipes import read_some
+from filepact.faces.wire.pipes import read_some, write_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ _AFTER_TERM: Final = 2.0
 _STDERR: Final = 2
 _LAST_WORDS: Final = 40  # lines of its standard error that are kept
 
-_WATCH: Final = 'read -r _; kill -KILL -- "-$1" 2>/dev/null'
+_WATCH: Final = 'read -r _; kill -9 "-$1" 2>/dev/null'
 """Waits for the end of its input, which comes when the last holder of the other end is gone, be
 it by SIGKILL, and then ends every process that the agent has started."""
 
@@ -104,13 +103,5 @@ class Child:
             return
         while data := read_some(self._process.stderr.fileno()):
             self._words.extend(data.splitlines(keepends=True))
-            _say(data)
-
-
-def _say(data: bytes) -> None:
-    """Write to our own standard error as much as is taken at once; an editor may not read it."""
-    while data and select.select([], [_STDERR], [], 0)[1]:
-        try:
-            data = data[os.write(_STDERR, data[: select.PIPE_BUF]) :]
-        except OSError:
-            return
+            # An editor may not read it, and the agent must not have to wait for that.
+            write_at_once(_STDERR, data)

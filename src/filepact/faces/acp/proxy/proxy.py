@@ -6,6 +6,7 @@ import logging
 import posixpath
 import threading
 from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from filepact.faces.acp.proxy.line import encode, parse
@@ -52,7 +53,7 @@ class Proxy:
         self._editor = editor
         self._agent = agent
         self._roots = roots
-        self._over = threading.Event()
+        self._over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use too
         self._questions = Questions(editor.send)
         self._traffic = Traffic(server=self._entry if tools else None, check=self._check)
         self._making: Future[Service] = Future()
@@ -64,7 +65,7 @@ class Proxy:
                 )
             except BaseException as error:  # noqa: BLE001 - told to whoever needs the service
                 self._making.set_exception(error)
-                self._over.set()
+                self.stop()
 
         self._preparing = threading.Thread(target=prepare, name="acp-service", daemon=True)
 
@@ -75,16 +76,18 @@ class Proxy:
             FilepactError: The service cannot be had, and so nothing may pass.
         """
         self._preparing.start()
-        self._editor.start(self._heard_editor, ended=self._over.set)
-        self._agent.start(self._heard_agent, ended=self._over.set)
-        self._over.wait()
+        self._editor.start(self._heard_editor, ended=self.stop)
+        self._agent.start(self._heard_agent, ended=self.stop)
+        self._over.get()
         self._questions.end()
-        if self._making.done():
-            self._making.result()
+        self._making.result()
+
+    def stop(self) -> None:
+        """Have it end; at any moment."""
+        self._over.put(None)
 
     def close(self) -> None:
         """Finish what has begun, and forget everything."""
-        self._preparing.join()
         if self._making.exception() is None:
             self._service.close()
 

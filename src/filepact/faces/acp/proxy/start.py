@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from filepact.faces.acp.proxy.child import Child
 from filepact.faces.acp.proxy.proxy import Proxy
 from filepact.faces.acp.proxy.side import Side
-from filepact.faces.wire.pipes import standard_pipes
+from filepact.faces.wire.pipes import standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,6 +61,7 @@ def run(
             editor = Side("editor", source, sink)
             agent = Side("agent", *child.pipes)
             proxy = Proxy(editor, agent, make, roots=roots, tools=serve is not None)
+            stack.enter_context(stopped_by_signals(proxy.stop))
             proxy.run()
             agent.close()
             status = child.end()

@@ -59,12 +59,12 @@ class Texts:
         if not self._facts.reads:
             return
         spot = bound.workspace.guard.find(path, "read", agent=session.agent)
-        name = spot.path.absolute
-        # The editor tells by itself what happens to files that it has announced, and a file that
-        # is too large to be changed here is read where it is.
-        if name in self._told or spot.place.kind not in ("file", "missing"):
+        if spot.place.kind not in ("file", "missing") or spot.place.size > EDIT_LIMIT:
+            # Too large to be changed here: it is read where it is.
             return
-        if spot.place.size > EDIT_LIMIT:
+        name = spot.path.absolute
+        if name in self._told:
+            # The editor says by itself what happens to files that it has announced.
             return
         asked = {"sessionId": bound.id, "path": path if path.startswith("/") else name}
         reply = self._questions.ask("fs/read_text_file", asked, patience=_PATIENCE)
