@@ -37,6 +37,7 @@ class Editor:
         unreadable: Errors by path, for reads.
         answer_read: Answers every read as it is, whatever it is.
         instead: Answers every write.
+        says: Answers every question.
         newline: How it ends lines on the disk, None for as they come.
     """
 
@@ -48,7 +49,7 @@ class Editor:
         self.unreadable = {}
         self.newline = None
         self.formats = lambda text: text
-        self.answer_read = self.instead = UNSET
+        self.answer_read = self.instead = self.says = UNSET
         self.held = None
         self.began = asyncio.Event()
 
@@ -91,8 +92,14 @@ class Editor:
 
     async def session_update(self, session_id, update, **_): ...
 
-    async def request_permission(self, **_):
-        raise RequestError.method_not_found("session/request_permission")
+    async def request_permission(self, session_id, tool_call, options, **_):
+        self.heard.append(("asked", tool_call, options))
+        if self.says is UNSET:
+            raise RequestError.method_not_found("session/request_permission")
+        if self.held is not None:
+            self.began.set()
+            await self.held.wait()
+        return self.says
 
     def writes(self):
         return [one[1:] for one in self.heard if one[0] == "write"]

@@ -50,8 +50,8 @@ def test_each_method_goes_through_the_client_only_where_it_is_offered(tmp_path, 
         (work / "a.txt").write_text("disk\n")
         editor.unsaved[path] = "unsaved\n"
         text = await files.read(path)
-        receipt = await files.write(path, "new\n")
-        return text, receipt, {one[0] for one in editor.heard}
+        done = await files.write(path, "new\n")
+        return text, done.receipt, {one[0] for one in editor.heard}
 
     text, receipt, heard = run(scene, tmp_path, read=read, write=write)
     assert text == ("unsaved\n" if read else "disk\n")
@@ -371,7 +371,8 @@ def test_a_folder_that_is_a_link_is_spelt_as_the_client_spells_it(tmp_path):
         assert not done.failed, done.text
         return editor.writes()
 
-    assert run(scene, tmp_path) == [(str(tmp_path / "link" / "a.txt"), "done\n")]
+    path = str(tmp_path / "link" / "a.txt")
+    assert run(scene, tmp_path) == [(path, "typed\n"), (path, "done\n")]
 
 
 # -- a real agent -------------------------------------------------------------------------

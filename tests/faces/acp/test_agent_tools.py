@@ -37,6 +37,7 @@ def test_all_seven_tools_start_from_unsaved_text(tmp_path):
     assert text == "ONE\npatched\nmore\n"
     assert (tmp_path / "work" / "a.txt").read_text() == text
     assert [written for _path, written in writes] == [
+        "one\ntyped\n",
         "one\ntyped\nmore\n",
         "ONE\ntyped\nmore\n",
         "ONE\npatched\nmore\n",
@@ -52,7 +53,7 @@ def test_undo_leaves_what_the_person_had_not_saved_and_tells_the_client(tmp_path
         undone = await files.undo(done.receipt["operation"])
         assert not undone.failed, undone.text
         assert editor.unsaved[path] == "one\ntyped\n"
-        assert [one.tool for one in files.workspace.log()] == ["undo", "edit_file", "editor"]
+        assert [one.tool for one in files.workspace.log()] == ["undo", "edit_file"]
         return await files.undo("c0000000000")
 
     assert run(scene, tmp_path).code == "NOT_FOUND"
@@ -123,20 +124,24 @@ def test_what_the_client_refuses_is_undone_and_is_the_tools_error(tmp_path):
     async def scene(editor, files, work):
         path = str(work / "a.txt")
         (work / "a.txt").write_text("one\n")
-        editor.unsaved[path] = "typed one\n"
         editor.refuses = {path: DENIED, str(work / "new.txt"): DENIED}
         refusals = [
             await files.call("edit_file", edit("a.txt", "one", "1")),
             await files.call("write_file", {"path": "new.txt", "content": "x"}),
         ]
         assert "not today" in refusals[0].text
+        assert len(editor.writes()) == 2
+        # What cannot be saved is not changed either.
+        editor.unsaved[path] = "typed one\n"
+        refusals.append(await files.call("edit_file", edit("a.txt", "one", "1")))
         assert editor.unsaved[path] == "typed one\n"
+        assert editor.writes()[2:] == [(path, "typed one\n")]
         shown = await files.call("read_file", {"path": "a.txt"})
         assert "typed one" in shown.text
         return [one.code for one in refusals]
 
-    assert run(scene, tmp_path) == ["USER_DENIED", "USER_DENIED"]
-    assert (tmp_path / "work" / "a.txt").read_text() == "typed one\n"
+    assert run(scene, tmp_path) == ["USER_DENIED"] * 3
+    assert (tmp_path / "work" / "a.txt").read_text() == "one\n"
     assert not (tmp_path / "work" / "new.txt").exists()
 
 
@@ -201,7 +206,10 @@ def test_the_client_gets_line_ends_as_it_shows_them_and_the_file_keeps_its_own(t
         path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
         editor.unsaved[str(path)] = "one\ntwo\nthree\n"
         done = await files.call("edit_file", edit("a.txt", "one", "1"))
-        assert editor.writes() == [(str(path), "1\ntwo\nthree\n")]
+        assert editor.writes() == [
+            (str(path), "one\ntwo\nthree\n"),
+            (str(path), "1\ntwo\nthree\n"),
+        ]
         return done
 
     done = run(scene, tmp_path)
@@ -243,7 +251,7 @@ def test_a_client_that_removes_the_file_is_told_of(tmp_path):
         editor.instead = lambda *_: (work / "a.txt").unlink()
         return (await files.call("edit_file", edit("a.txt", "one", "two"))).text
 
-    assert "cannot be read" in run(scene, tmp_path)
+    assert "not on the disk" in run(scene, tmp_path)
 
 
 def test_a_client_that_takes_no_writes_shows_the_old_text_and_that_is_not_taken_for_unsaved(
@@ -283,6 +291,25 @@ def test_a_deleted_file_and_bytes_that_are_no_text_are_not_for_the_client(tmp_pa
         return editor.writes()
 
     assert run(scene, tmp_path) == [(str(tmp_path / "work" / "a.txt"), "one\n")]
+
+
+def test_a_change_that_cannot_be_made_leaves_the_client_its_unsaved_text(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\n")
+        editor.unsaved[path] = "typed\n"
+        nowhere = await files.call("edit_file", edit("a.txt", "one", "1"))
+        shown = await files.call("edit_file", {**edit("a.txt", "typed", "1"), "dry_run": True})
+        same = await files.call("write_file", {"path": "a.txt", "content": "typed\n"})
+        assert editor.writes() == []
+        # A client that does not save: the text is written to the disk before the change.
+        editor.saves = False
+        done = await files.call("edit_file", edit("a.txt", "typed", "1"))
+        assert [one.tool for one in files.workspace.log()] == ["edit_file", "editor"]
+        return nowhere.code, shown.receipt["status"], same.receipt["status"], done.failed
+
+    expected = ("STRING_NOT_FOUND", "preview", "unchanged", False)
+    assert run(scene, tmp_path) == expected
 
 
 # -- the disk and the client --------------------------------------------------------------
@@ -353,13 +380,28 @@ def test_a_write_through_the_client_leaves_the_files_own_line_ends(tmp_path):
         path = work / "a.txt"
         path.write_bytes(b"one\r\ntwo\r\n")
         editor.newline = "\n"
-        await files.write(str(path), "1\ntwo\n")
+        done = await files.write(str(path), "1\ntwo\n")
+        assert "its own again" in done.text
         await files.write(str(work / "sub" / "new.txt"), "x\r\n")
         await files.write(str(path), "1\ntwo\n")
 
     run(scene, tmp_path)
     assert (tmp_path / "work" / "a.txt").read_bytes() == b"1\r\ntwo\r\n"
     assert (tmp_path / "work" / "sub" / "new.txt").read_bytes() == b"x\n"
+
+
+def test_a_client_that_does_not_save_is_seen_to_have_unsaved_text(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\n")
+        editor.saves = False
+        editor.unsaved[path] = "one\n"
+        done = await files.write(path, "two\n")
+        assert "another text" in done.text
+        return (await files.call("edit_file", edit("a.txt", "two", "three"))).failed
+
+    assert run(scene, tmp_path) is False
+    assert (tmp_path / "work" / "a.txt").read_text() == "three\n"
 
 
 @pytest.mark.parametrize("write", [True, False])
@@ -374,6 +416,65 @@ def test_where_every_change_waits_a_write_waits_and_the_client_hears_nothing(tmp
 
     assert run(scene, tmp_path, mode="preview", write=write) == []
     assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def chosen(option):
+    return {"outcome": {"outcome": "selected", "optionId": option}}
+
+
+@pytest.mark.parametrize("write", [True, False])
+def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\n```\n")
+        editor.says = chosen("reject")
+        denied = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert denied.code == "USER_DENIED"
+        assert await refused(files.write(path, "x")) == "USER_DENIED"
+        editor.says = chosen("allow")
+        editor.unsaved[path] = "one\n```\ntyped\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert done.receipt["status"] == "applied", done.text
+        assert "Proposal" not in done.text
+        written = await files.write(path, "all new\n")
+        assert written.receipt["status"] == "applied"
+        (_, call, options), *_ = [one for one in editor.heard if one[0] == "asked"]
+        assert [one.kind for one in options] == ["allow_once", "reject_once"]
+        assert [one.path for one in call.locations] == [path]
+        assert "-one" in call.content[0].content.text
+        editor.says = {"outcome": {"outcome": "cancelled"}}
+        waiting = await files.call("edit_file", edit("a.txt", "all", "very"))
+        assert waiting.receipt["status"] == "pending"
+        editor.says = {"outcome": 7}
+        assert await refused(files.write(path, "x")) == "APPROVAL_REQUIRED"
+        return len(files.workspace.pending()), [text for _path, text in editor.writes()]
+
+    waiting, written = run(scene, tmp_path, mode="preview", write=write)
+    assert waiting == 2
+    unsaved = "one\n```\ntyped\n"
+    assert written == ([unsaved, "1\n```\ntyped\n", "all new\n"] if write else [])
+    assert (tmp_path / "work" / "a.txt").read_text() == "all new\n"
+
+
+def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path):
+    async def scene(editor, files, work):
+        editor.says, editor.held = chosen("allow"), asyncio.Event()
+        call = asyncio.ensure_future(files.write(str(work / "a.txt"), "x"))
+        await editor.began.wait()
+        await cancelled(call)
+        editor.held.set()
+        return files.workspace.pending()
+
+    assert run(scene, tmp_path, mode="preview") == ()
+    assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def test_without_asking_a_change_waits_for_the_command(tmp_path):
+    async def scene(editor, files, work):
+        code = await refused(files.write(str(work / "a.txt"), "x"))
+        return code, editor.heard[1:]
+
+    assert run(scene, tmp_path, mode="preview", ask=False) == ("APPROVAL_REQUIRED", [])
 
 
 def test_contents_that_cannot_be_sent_are_refused_before_anything_is(tmp_path):

@@ -11,6 +11,7 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
+from filepact.faces.acp.approval import Approvals
 from filepact.faces.acp.notices import OpenTexts
 from filepact.faces.acp.own_session import SessionFiles
 from filepact.faces.acp.remote import Offers, Remote
@@ -40,6 +41,8 @@ class AgentFiles:
         agent: The agent's name, for rules and for the journal.
         version: The agent's version.
         mode: Whether allowed changes are done, or wait for a person.
+        ask: Whether the client's person is asked about changes that wait; else they stay waiting
+            for `filepact approve`.
         settings: What people have set; None takes what `own` says.
         home: The person's home folder, whose secrets links may lead to; None takes what `own` says.
         unit: What columns count in the client's notices about documents.
@@ -53,6 +56,7 @@ class AgentFiles:
         agent: str = "acp agent",
         version: str = "",
         mode: Mode = "auto",
+        ask: bool = True,
         settings: Settings | None = None,
         home: str | None = None,
         unit: Unit = "utf-16",
@@ -71,6 +75,7 @@ class AgentFiles:
         )
         self._connection = connection
         self._agent = Actor("agent", agent, version)
+        self._ask = ask
         self._client = "acp client"
         self._texts = OpenTexts(unit)
         self._sessions: dict[str, SessionFiles] = {}
@@ -159,12 +164,15 @@ class AgentFiles:
         buffers = Buffers()
         caller = Session(session_id, self._agent)
         workspace, shown = await asyncio.to_thread(self._open, roots, buffers, caller)
+        remote = Remote(self._connection, session_id, self.offers)
+        asking = Approvals(workspace, shown, session=caller, remote=remote, client=self._client)
         files = SessionFiles(
             workspace,
             shown,
             session=caller,
-            remote=Remote(self._connection, session_id, self.offers),
+            remote=remote,
             texts=self._texts,
+            approvals=asking if self._ask and self._connection is not None else None,
         )
         # Another may have been opened under this name while the folders were.
         await self.session_closed(session_id)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Delivery"]
 
+_PATIENCE = 10.0  # seconds for a client to take back what was undone
+
 
 class Delivery:
     """Hands a session's client the new texts of files.
@@ -113,6 +115,7 @@ class Delivery:
         return notes
 
     def mark(self, news: News) -> None:
+        """Remember that the client was given a text, and has yet to say what it shows."""
         name = self._shown.open_name(news.asked.path)
         if name is not None:
             self._texts.told(name, news.text)
@@ -135,8 +138,9 @@ class Delivery:
         for one in await asyncio.to_thread(self._news, str(undone.operation)):
             if any(one.asked.path == earlier.asked.path for earlier in told):
                 try:
-                    await self._remote.write(one.asked.name, one.text)
-                except FilepactError:
+                    async with asyncio.timeout(_PATIENCE):
+                        await self._remote.write(one.asked.name, one.text)
+                except (FilepactError, TimeoutError):
                     continue
                 self.mark(one)
                 await asyncio.to_thread(self._shown.settle, one)

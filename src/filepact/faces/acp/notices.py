@@ -95,6 +95,9 @@ class OpenTexts:
                     self._stamp(known)
             case "document/didClose":
                 self._known.pop(path, None)
+            case _:
+                # What a person looks at, for example, changes no text.
+                return
 
     def forget(self, session: str) -> None:
         """A session of the client has ended, and with it what was told under it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from filepact.app import open_toolbox
 from filepact.domain.document import Document
@@ -12,24 +12,26 @@ from filepact.errors import (
     FilepactError,
     InvalidParamsError,
     NotAFileError,
-    NotFoundError,
     TooLargeError,
 )
 from filepact.faces.acp.delivery import Delivery
+from filepact.faces.acp.in_step import InStep
 from filepact.faces.acp.named import named_files
 from filepact.faces.acp.remote import TEXT_LIMIT
 from filepact.faces.acp.shown import News
-from filepact.faces.acp.waiting import Stop, to_its_end
+from filepact.faces.acp.waiting import Stop, StoppedError, to_its_end
 from filepact.tools.answer import receipt_facts, render_receipt
+from filepact.tools.catalogue import TOOLS
 from filepact.tools.registry import Call, Outcome
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import Wanted
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from filepact.domain.operation import Session
+    from filepact.faces.acp.approval import Approvals
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
     from filepact.faces.acp.shown import Asked, Shown
@@ -37,6 +39,10 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["SessionFiles"]
+
+_LOOKING = frozenset(tool.name for tool in TOOLS if tool.kind == "reads")
+
+_T = TypeVar("_T")
 
 
 class SessionFiles:
@@ -51,6 +57,7 @@ class SessionFiles:
         session: Who asks.
         remote: The client's methods.
         texts: What the client tells of by itself.
+        approvals: Asks a person about changes that wait; None leaves them waiting.
 
     Attributes:
         workspace: For looking back: the journal, pending changes, diffs.
@@ -64,12 +71,14 @@ class SessionFiles:
         session: Session,
         remote: Remote,
         texts: OpenTexts,
+        approvals: Approvals | None = None,
     ) -> None:
         self.workspace = workspace
         self._shown = shown
         self._session = session
         self._remote = remote
-        self._texts = texts
+        self._step = InStep(shown, remote=remote, texts=texts)
+        self._approvals = approvals
         self._delivery = Delivery(workspace, shown, session=session, remote=remote, texts=texts)
         self._toolbox = open_toolbox(workspace)
         self._lock = asyncio.Lock()
@@ -103,7 +112,7 @@ class SessionFiles:
         """
         return await self._run(lambda stop: self._read(path, line, limit, stop))
 
-    async def write(self, path: str, content: str) -> Receipt | None:
+    async def write(self, path: str, content: str) -> Outcome:
         """Give a file a new text: through the client where it offers that, else on the disk.
 
         Args:
@@ -111,7 +120,7 @@ class SessionFiles:
             content: The whole text.
 
         Returns:
-            What was done and recorded on the disk; None when the client did it.
+            What was done; without a receipt when it is the client that did it.
 
         Raises:
             ApprovalRequiredError: It waits for a person.
@@ -131,8 +140,8 @@ class SessionFiles:
         """Take back one operation, the newest in force unless one is named."""
         return await self._run(lambda stop: self._undo(operation, stop))
 
-    async def _run(self, work: Callable[[Stop], Any]) -> Any:
-        async def run(stop: Stop) -> Any:
+    async def _run(self, work: Callable[[Stop], Coroutine[Any, Any, _T]]) -> _T:
+        async def run(stop: Stop) -> _T:
             async with stop.holding(self._lock):
                 if self._closed:
                     raise InvalidParamsError("this session's files were closed")
@@ -162,7 +171,7 @@ class SessionFiles:
         asked = self._shown.ask(path)
         if asked is None:
             raise NotAFileError(f"{path}: is not a file", path=path)
-        self._shown.keep_open(self._texts.present(), can_ask=self._remote.offers.read)
+        self._step.listen()
         return asked
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
@@ -175,78 +184,83 @@ class SessionFiles:
         agent = self._session.agent
         self.workspace.guard.check_held(asked.path, "read", text.encode(), agent=agent)
         if whole and (asked.size or 0) <= EDIT_LIMIT:
-            self._keep({asked: text})
+            self._step.keep({asked: text})
             self._shown.note_seen(asked.path)
-
-    # -- in step with the client ----------------------------------------------------------
-
-    async def _catch_up(self, paths: Sequence[str], stop: Stop, *, searching: bool = False) -> None:
-        """Ask the client for its present text of files that are about to be used."""
-        wanted = await asyncio.to_thread(self._wanted, paths, searching=searching)
-        found: dict[Asked, str | None] = {}
-        for asked, is_named in wanted.items():
-            try:
-                found[asked] = await stop.unless(self._remote.read(asked.name))
-            except NotFoundError:
-                found[asked] = None
-            except FilepactError as error:
-                if is_named and not await self._is_for_the_disk(asked, error):
-                    raise
-        stop.check()
-        await asyncio.to_thread(self._keep, found)
-
-    def _wanted(self, paths: Sequence[str], *, searching: bool) -> dict[Asked, bool]:
-        """The files to ask for, and whether the call names them."""
-        can_ask = self._remote.offers.read
-        doubtful = self._shown.keep_open(self._texts.present(), can_ask=can_ask)
-        wanted: dict[Asked, bool] = {}
-        if not can_ask:
-            return wanted
-        for path in paths:
-            try:
-                asked = self._shown.ask(path)
-            except FilepactError:
-                # The tool says why.
-                continue
-            if asked is not None and (asked.size or 0) <= EDIT_LIMIT:
-                wanted[asked] = True
-        if searching:
-            for asked in (*doubtful, *self._shown.unsaved()):
-                wanted.setdefault(asked, False)
-        return {
-            asked: is_named
-            for asked, is_named in wanted.items()
-            if not self._shown.is_sure(asked.path)
-        }
-
-    async def _is_for_the_disk(self, asked: Asked, error: FilepactError) -> bool:
-        """Whether a client cannot show a file because what it holds is no text."""
-        if error.code not in {"READ_ERROR", "BINARY_FILE", "ENCODING_UNSAFE", "INVALID_PARAMS"}:
-            return False
-        return not await asyncio.to_thread(self._shown.is_text, asked)
-
-    def _keep(self, found: Mapping[Asked, str | None]) -> None:
-        for asked, text in found.items():
-            self._shown.keep(asked, text)
-            name = self._shown.open_name(asked.path)
-            if name is not None and text is not None:
-                self._texts.confirm(name, text)
 
     # -- changing -------------------------------------------------------------------------
 
     async def _call(self, tool: str, arguments: Mapping[str, object], stop: Stop) -> Outcome:
         try:
             paths = named_files(tool, arguments)
-            await self._catch_up(paths, stop, searching=tool == "grep")
+            await self._step.catch_up(paths, stop, searching=tool == "grep")
             call = Call(self._session, cancelled=lambda: stop.called)
+            refusal = await self._try_and_save(tool, arguments, paths, call, stop)
+            if refusal is not None:
+                return refusal
             before = await asyncio.to_thread(self._delivery.before, paths)
             outcome = await asyncio.to_thread(self._toolbox.call, tool, arguments, call)
             receipt = outcome.receipt or {}
+            if receipt.get("status") == "pending":
+                outcome = await self._answered(outcome, str(receipt["operation"]), paths, stop)
+                receipt = outcome.receipt or {}
             if receipt.get("status") != "applied":
                 return outcome
             return await self._delivery.carry_out(outcome, str(receipt["operation"]), before, stop)
         except FilepactError as error:
             return Outcome(error.report(), failed=True, code=error.code)
+
+    async def _try_and_save(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        paths: Sequence[str],
+        call: Call,
+        stop: Stop,
+    ) -> Outcome | None:
+        """Before a change of unsaved text: see that it can be made, and let the client save.
+
+        Editors that find a file changed on the disk under text that they have not saved ask the
+        person which of both is to go; under text that they have saved they load it again.
+
+        Returns:
+            The tool's refusal; None when the change can be made.
+        """
+        for_now = self.workspace.mode == "preview" or arguments.get("dry_run") is True
+        if tool in _LOOKING or for_now or not self._shown.to_save(paths):
+            return None
+        trial = {**arguments, "dry_run": True}
+        outcome = await asyncio.to_thread(self._toolbox.call, tool, trial, call)
+        if outcome.failed:
+            return outcome
+        if (outcome.receipt or {}).get("status") == "preview":
+            await self._step.save(paths, stop)
+        return None
+
+    async def _answered(
+        self, outcome: Outcome, change: str, paths: Sequence[str], stop: Stop
+    ) -> Outcome:
+        """What a person makes of a change that waits: done, or waiting as before.
+
+        Raises:
+            UserDeniedError: The person said no.
+        """
+        if self._approvals is None:
+            return outcome
+        try:
+            question = await asyncio.to_thread(self._approvals.question, change)
+            allowed = await stop.unless(self._approvals.ask(question))
+            if allowed is None:
+                return outcome
+            await self._step.catch_up(paths, stop)
+            if allowed:
+                await self._step.save(paths, stop)
+        except StoppedError:
+            await asyncio.to_thread(self._approvals.withdraw, change)
+            raise
+        receipt = await asyncio.to_thread(self._approvals.carry_out, change, allowed=allowed)
+        said = await asyncio.to_thread(self._approvals.news, change)
+        text = "\n".join([render_receipt(receipt), *said])
+        return Outcome(text, receipt=receipt_facts(receipt))
 
     async def _undo(self, operation: str | None, stop: Stop) -> Outcome:
         try:
@@ -254,7 +268,8 @@ class SessionFiles:
                 self.workspace.undo, self._session, operation, dry_run=True
             )
             paths = [file.path for file in plan.files]
-            await self._catch_up(paths, stop)
+            await self._step.catch_up(paths, stop)
+            await self._step.save(paths, stop)
             before = await asyncio.to_thread(self._delivery.before, paths)
             receipt = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=False
@@ -266,27 +281,32 @@ class SessionFiles:
 
     # -- writing --------------------------------------------------------------------------
 
-    async def _write(self, path: str, content: str, stop: Stop) -> Receipt | None:
+    async def _write(self, path: str, content: str, stop: Stop) -> Outcome:
         _check_path(path)
         _check_content(path, content)
-        await self._catch_up([path], stop)
+        await self._step.catch_up([path], stop)
         before = await asyncio.to_thread(self._delivery.before, [path])
         made = await asyncio.to_thread(self._make, path, content, stop)
         if isinstance(made, Receipt):
+            outcome = Outcome(render_receipt(made), receipt=receipt_facts(made))
             if made.status == "pending":
+                outcome = await self._answered(outcome, str(made.operation), [path], stop)
+            facts = outcome.receipt or {}
+            if facts["status"] == "pending":
                 raise ApprovalRequiredError(
                     f"{path}: waits for a person as {made.operation} ({made.rule})",
                     hint=f"The person can say `filepact approve {made.operation}`.",
                     path=path,
                 )
-            if made.status == "applied":
-                outcome = Outcome(render_receipt(made))
-                await self._delivery.carry_out(outcome, str(made.operation), before, stop)
-            return made
+            if facts["status"] == "applied":
+                outcome = await self._delivery.carry_out(
+                    outcome, str(facts["operation"]), before, stop
+                )
+            return outcome
         await stop.unless(self._remote.write(made.asked.name, made.text))
         self._delivery.mark(made)
-        await asyncio.to_thread(self._settle_written, made)
-        return None
+        note = await asyncio.to_thread(self._settle_written, made)
+        return Outcome("\n".join(filter(None, [f"The client has written {path}.", note])))
 
     def _make(self, path: str, content: str, stop: Stop) -> Receipt | News:
         """What the client is to write, or what became of it where it is not for the client."""
@@ -295,8 +315,8 @@ class SessionFiles:
             target = draft.open(path)
             draft.write(target, content)
             stop.check()
-            here = not self._remote.offers.write or asked is None
-            if here or draft.asks or self.workspace.mode == "preview":
+            waits = draft.asks or self.workspace.mode == "preview"
+            if asked is None or waits or not self._remote.offers.write:
                 return self.workspace.submit(draft, f"write {target.spot.shown}")
             changes, document, text = draft.changes.changes, target.document, content
             if document is not None and changes and changes[0].after is not None:
@@ -306,9 +326,10 @@ class SessionFiles:
                 text = document.text
         return News(asked, document, self._shown.as_shown(asked.path, text))
 
-    def _settle_written(self, news: News) -> None:
-        self._shown.settle(news)
+    def _settle_written(self, news: News) -> str:
+        note = self._shown.settle(news)
         self._shown.note_seen(news.asked.path)
+        return note
 
 
 def _check_path(path: str) -> None:

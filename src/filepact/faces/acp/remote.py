@@ -28,6 +28,8 @@ from filepact.faces.acp.errors import MISSING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from acp.schema import PermissionOption, ToolCallUpdate
+
 __all__ = ["TEXT_LIMIT", "Offers", "Remote"]
 
 TEXT_LIMIT = 24 * 1_048_576
@@ -146,6 +148,16 @@ class Remote:
         except ValidationError:
             # An answer is an answer: the method has none to give.
             return
+
+    async def choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """Which option the person takes; empty when there is no answer to be had."""
+        try:
+            answer = await self._connection.request_permission(
+                session_id=self._session_id, tool_call=call, options=options
+            )
+        except (RequestError, ConnectionError, ValidationError):
+            return ""
+        return str(getattr(answer.outcome, "option_id", ""))
 
 
 def _check_name(path: str, kind: type[FilepactError]) -> None:

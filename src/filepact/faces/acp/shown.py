@@ -131,6 +131,29 @@ class Shown:
         """The files of which the client had another text than the disk."""
         return tuple(self._held.values())
 
+    def to_save(self, paths: Iterable[str]) -> tuple[News, ...]:
+        """What the client shows of files and has not saved, and can save without losing anything.
+
+        Where others have written to the disk meanwhile it cannot: both have to be merged.
+        """
+        found: list[News] = []
+        for path in paths:
+            with suppress(FilepactError):
+                asked = self.ask(path)
+                if asked is None or asked.path not in self._held:
+                    continue
+                buffer = self._buffers.get(asked.path)
+                stored = self._workspace.editors.stored(asked.path.absolute)
+                if buffer is not None and _revision(buffer.base) == _revision(stored):
+                    text = self.as_shown(asked.path, buffer.text)
+                    found.append(News(asked, self.present(asked.path), text))
+        return tuple(found)
+
+    def saved(self, news: News) -> None:
+        """The client was asked to save what it shows of a file, and may have done it."""
+        self.settle(news)
+        self.keep(news.asked, news.text)
+
     def keep(self, asked: Asked, text: str | None) -> None:
         """Take over what the client says that a file holds; None when it has no such file."""
         known = self._buffers.get(asked.path)
@@ -244,14 +267,14 @@ class Shown:
         self._drop(path)
         disk = self.present(path)
         if disk is None:
-            return f"{shown}: cannot be read since the client was given its new text."
+            return f"{shown}: is not on the disk, though the client was given its text."
         self._agree(disk)
         if meant is None or disk.revision.content == meant.revision.content:
             return ""
         if not _alike(disk, meant):
             return (
-                f"{shown}: the client saved another text than it was given, perhaps formatted; "
-                "read the file again."
+                f"{shown}: the disk has another text than the client was given, which may not have "
+                "saved it yet, or formats what it saves; read the file again."
             )
         said = f"{shown}: the client wrote it with other line ends or in another encoding"
         with suppress(FilepactError):
@@ -261,10 +284,15 @@ class Shown:
         return f"{said}."
 
     def untold(self, path: WorkspacePath, before: Document | None) -> None:
-        """The client cannot be told of a file's new text: what it shows is older, not unsaved."""
-        self._drop(path)
-        if before is not None:
+        """The client cannot be told of a file's new text: what it shows is older, not unsaved.
+
+        Args:
+            path: The file.
+            before: What it was, with what the client had not saved.
+        """
+        if path in self._held and before is not None:
             self._agree(before)
+        self._drop(path)
 
     def present(self, path: WorkspacePath) -> Document | None:
         """A file as it is now, with what the client has not saved; None if it cannot be read."""
@@ -304,6 +332,10 @@ class Shown:
             return self._workspace.reader(self._own).document(path.absolute)
         except NotFoundError:
             return None
+
+
+def _revision(document: Document | None) -> str:
+    return "" if document is None else document.revision.content
 
 
 def _alike(one: Document, other: Document) -> bool:

@@ -1,0 +1,101 @@
+"""What the tools start from is what the client shows, asked for just before they do."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from filepact.errors import FilepactError, NotFoundError
+from filepact.workspace.documents import EDIT_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from filepact.faces.acp.notices import OpenTexts
+    from filepact.faces.acp.remote import Remote
+    from filepact.faces.acp.shown import Asked, Shown
+    from filepact.faces.acp.waiting import Stop
+
+__all__ = ["InStep"]
+
+
+class InStep:
+    """Keeps one session's texts in step with its client's.
+
+    Args:
+        shown: The client's texts.
+        remote: The client's methods.
+        texts: What the client tells of by itself.
+    """
+
+    def __init__(self, shown: Shown, *, remote: Remote, texts: OpenTexts) -> None:
+        self._shown = shown
+        self._remote = remote
+        self._texts = texts
+
+    async def catch_up(self, paths: Sequence[str], stop: Stop, *, searching: bool = False) -> None:
+        """Ask the client for its present text of files that are about to be used."""
+        wanted = await asyncio.to_thread(self._wanted, paths, searching=searching)
+        found: dict[Asked, str | None] = {}
+        for asked, is_named in wanted.items():
+            try:
+                found[asked] = await stop.unless(self._remote.read(asked.name))
+            except NotFoundError:
+                found[asked] = None
+            except FilepactError as error:
+                if is_named and not await self._is_for_the_disk(asked, error):
+                    raise
+        stop.check()
+        await asyncio.to_thread(self.keep, found)
+
+    def listen(self) -> tuple[Asked, ...]:
+        """Take over what the client tells of by itself; the files about which there is a doubt."""
+        return self._shown.keep_open(self._texts.present(), can_ask=self._remote.offers.read)
+
+    def _wanted(self, paths: Sequence[str], *, searching: bool) -> dict[Asked, bool]:
+        """The files to ask for, and whether the call names them."""
+        doubtful = self.listen()
+        wanted: dict[Asked, bool] = {}
+        if not self._remote.offers.read:
+            return wanted
+        for path in paths:
+            try:
+                asked = self._shown.ask(path)
+            except FilepactError:
+                # The tool says why.
+                continue
+            if asked is not None and (asked.size or 0) <= EDIT_LIMIT:
+                wanted[asked] = True
+        if searching:
+            for asked in (*doubtful, *self._shown.unsaved()):
+                wanted.setdefault(asked, False)
+        return {
+            asked: is_named
+            for asked, is_named in wanted.items()
+            if not self._shown.is_sure(asked.path)
+        }
+
+    async def _is_for_the_disk(self, asked: Asked, error: FilepactError) -> bool:
+        """Whether a client cannot show a file because what it holds is no text."""
+        if error.code not in {"READ_ERROR", "BINARY_FILE", "ENCODING_UNSAFE", "INVALID_PARAMS"}:
+            return False
+        return not await asyncio.to_thread(self._shown.is_text, asked)
+
+    def keep(self, found: Mapping[Asked, str | None]) -> None:
+        """Take over what the client was asked for."""
+        for asked, text in found.items():
+            self._shown.keep(asked, text)
+            name = self._shown.open_name(asked.path)
+            if name is not None and text is not None:
+                self._texts.confirm(name, text)
+
+    async def save(self, paths: Sequence[str], stop: Stop) -> None:
+        """Have the client save what it shows of files that are about to be changed.
+
+        Raises:
+            FilepactError: It refused.
+        """
+        if self._remote.offers.write:
+            for one in await asyncio.to_thread(self._shown.to_save, paths):
+                await stop.unless(self._remote.write(one.asked.name, one.text))
+                await asyncio.to_thread(self._shown.saved, one)
