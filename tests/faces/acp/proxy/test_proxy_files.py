@@ -280,3 +280,21 @@ def test_a_file_that_the_editor_announces_is_known_without_asking(tmp_path):
         wanted = rig.begin_read("a.py")
         rig.shows("a = 1\nb = 2\n")
         assert rig.agent.answer_to(wanted)["result"] == {"content": "a = 1\nb = 2\n"}
+
+
+def test_what_single_agents_need_is_done_for_them(tmp_path):
+    with Rig(tmp_path, agent="gemini-cli") as rig:
+        rig.start()
+        assert rig.read("none.txt")["result"] == {"content": ""}
+        assert rig.read("/etc/none")["error"]["code"] == -32603
+    (tmp_path / "s").unlink()
+    with Rig(tmp_path, agent="qwen-code") as rig:
+        (rig.work / "a.txt").write_text("1\n2\n3\n")
+        rig.start()
+        assert rig.read("a.txt", line=2, limit=1)["result"] == {
+            "content": "2\n",
+            "_meta": {"originalLineCount": 3},
+        }
+        form = {"lineEnding": "crlf", "bom": True, "path": "/etc/x"}
+        assert rig.write("new.txt", "a\n", _meta=form)["result"] == {}
+        assert (rig.work / "new.txt").read_bytes() == b"\xef\xbb\xbfa\r\n"

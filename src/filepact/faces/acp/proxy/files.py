@@ -84,7 +84,8 @@ class FileRequests:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]
 
-        self._lanes.put(_key(bound, request.params.get("path")), work)
+        path = str(request.params.get("path"))
+        self._lanes.put(files.key(bound, self._session(bound), path), work)
 
     def cancel(self, wanted: Any) -> None:
         """The agent does not want a request any more; it is answered all the same."""
@@ -104,7 +105,7 @@ class FileRequests:
         try:
             with self._questions.asked_for(job):
                 if request.method == "fs/read_text_file":
-                    result: Message = {"content": self._read(job)}
+                    result = self._read(job)
                 else:
                     self._write(job)
                     result = {}
@@ -119,20 +120,23 @@ class FileRequests:
             return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
         return {"jsonrpc": "2.0", "id": request.id, "result": result}
 
-    def _read(self, job: _Job) -> str:
+    def _read(self, job: _Job) -> Message:
         params, bound = job.request.params, job.bound
         path, session = _text(params, "path"), self._session(bound)
+        quirks = quirks_of(self._facts.agent)
         if not path.startswith("/") or "\0" in path:
             raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
         try:
             self._texts.fetch(bound, session, path)
-            return files.read(
-                bound, session, path, _number(params.get("line")), _number(params.get("limit"))
-            )
+            line, limit = _number(params.get("line")), _number(params.get("limit"))
+            part = files.excerpt(bound, session, path, line, limit)
         except Refusal as refusal:
-            if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
-                return ""
+            if refusal.code == MISSING and quirks.missing_is_empty:
+                return {"content": ""}
             raise
+        if quirks.counts_lines and part.total is not None:
+            return {"content": part.text, "_meta": {"originalLineCount": part.total}}
+        return {"content": part.text}
 
     def _write(self, job: _Job) -> None:
         params, bound = job.request.params, job.bound
@@ -145,9 +149,12 @@ class FileRequests:
         with suppress(FilepactError):
             # What may not be read may still be asked for to be written.
             self._texts.fetch(bound, session, path)
-        if job.cancelled:
-            raise refuse(CANCELLED, "cancelled", "It was cancelled before it was written.")
-        receipt = files.write(bound, session, path, content, job.turn)
+        form = params.get("_meta") if quirks_of(self._facts.agent).tells_form else None
+        receipt = files.write(
+            *(bound, session, path, content, job.turn),
+            dropped=lambda: job.cancelled,
+            form=form if isinstance(form, dict) else None,
+        )
         if receipt.status == "pending":
             receipt = settle(self._questions, self._facts, bound, receipt)
             if receipt.status == "pending":
@@ -179,13 +186,3 @@ def _number(found: object) -> int | None:
 def _name(wanted: Any) -> Hashable:
     """An id as a key: 1 and "1" are two."""
     return (type(wanted).__name__, str(wanted))
-
-
-def _key(bound: Bound, path: object) -> Hashable:
-    """By what a file is known whatever name it is called by."""
-    if isinstance(path, str) and path.startswith("/"):
-        try:
-            return bound.workspace.guard.find(path, "list").lock_key
-        except FilepactError:
-            pass
-    return str(path)
