@@ -94,7 +94,7 @@ PROJECTS = {
         dependency="lib.hpp",
         user="use.cpp",
         right="#pragma once\ninline int twice(int n) { return n * 2; }\n",
-        wrong="#pragma once\ninline char* twice(char* name) { return name; }\n",
+        wrong="#pragma once\ninline char* twice(char* n) { return n; }\n",
         user_text='#include "lib.hpp"\n\nint answer = twice(21);\n',
         wants_new='#include "extra.hpp"\n\nint number = word;\n',
         new="extra.hpp",

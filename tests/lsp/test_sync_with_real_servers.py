@@ -13,10 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-Step = "Callable[[Tree, Project], None]"
+SLOW = ("basedpyright", "clangd")
+"""Each start of these takes seconds."""
 
 
-@pytest.fixture(params=PROJECTS)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PROJECTS
+    ]
+)
 def project(request: pytest.FixtureRequest) -> Project:
     return PROJECTS[request.param]
 

@@ -157,13 +157,13 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "diagnostics": "push",
         "probe": "sync",
         "first": 20,
-        # It compares headers by size and whole seconds, but open ones by their text.
         "sync": {
             "written": "open",
             "created": "open",
             "deleted": "repeat",
             "unsaved": "repeat",
             "unsaved_new": "repeat",
+            "coarse": True,
         },
     },
     "gopls": {

@@ -106,7 +106,9 @@ class Running:
         client, self.client = self.client, None
         if client is not None:
             await client.stop()
-        await asyncio.gather(*self._aside, return_exceptions=True)
+        # Whoever stops it may be doing so aside.
+        others = [task for task in self._aside if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
 
     def aside(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something that nobody waits for."""

@@ -51,6 +51,7 @@ class Sync:
         unsaved: An open file has a text that is not on the disk.
         unsaved_new: The same, of a file that is not on the disk at all.
         folders: Whether it has to be told of new folders besides the files in them.
+        coarse: Whether it tells texts of a file apart by size and whole seconds only.
     """
 
     written: Notice = "watched"
@@ -59,6 +60,7 @@ class Sync:
     unsaved: Unsaved = "change"
     unsaved_new: Unsaved = "nothing"
     folders: bool = False
+    coarse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ def _server(table: _Table, old: Server | None) -> Server:
             sync.one_of("unsaved", get_args(Unsaved), old.sync.unsaved),
             sync.one_of("unsaved_new", get_args(Unsaved), old.sync.unsaved_new),
             sync.truth("folders", default=old.sync.folders),
+            sync.truth("coarse", default=old.sync.coarse),
         ),
         table.table("options", old.options),
         table.table("settings", old.settings) or {},

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import posixpath
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.changes import Change, Teller
 from filepact.lsp.confirm import Asker
 from filepact.lsp.diagnostics import Diagnostic, Report, compare
-from filepact.lsp.documents import Documents
 from filepact.lsp.failures import ServerError
 from filepact.lsp.outcome import Preview, Status, Update, make_update, weakest
 from filepact.lsp.running import Running
+from filepact.lsp.sight import Sight
 from filepact.lsp.uris import uri_of
-from filepact.lsp.watched import Watchers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from filepact.lsp.changes import Change
     from filepact.lsp.client import Client
     from filepact.lsp.documents import Notification
     from filepact.lsp.process import Launch
@@ -31,11 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Service"]
 
-_OPEN_AT_MOST: Final = 40
 _WITHDRAW_SECONDS: Final = 2.0
 _DEAF_FACTOR: Final = 3
 _PATIENCE: Final = 120.0
-_CHANGES_KEPT: Final = 5_000
 
 
 class Service:
@@ -55,16 +51,12 @@ class Service:
         self._facts = {"root_uri": uri_of(launch.folder), **facts}
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
-        self._documents = Documents(self._language)
-        self._teller = Teller(server, launch.folder, self._documents)
+        self._sight = Sight(server, launch.folder, self._sent)
         self._running = Running(server, launch, self._begin)
         self._asker: Asker | None = None
         self._asked: dict[str, tuple[int, asyncio.Task[Report]]] = {}
-        self._inbox: list[Change] = []
         self._known: dict[str, tuple[Diagnostic, ...]] = {}
-        self._told = 0
         self._deaf = 0.0
-        self._behind: set[str] = set()
         self._first_report_in: float | None = None
         self.used = self._loop.time()
 
@@ -78,7 +70,7 @@ class Service:
             running.state,
             0 if client is None else client.pid,
             "" if client is None else client.version,
-            len(self._documents.paths),
+            len(self._sight.documents.paths),
             running.starts,
             running.started_in,
             self._first_report_in,
@@ -92,17 +84,15 @@ class Service:
 
     def tell(self, changes: Iterable[Change]) -> None:
         """Take down what happened on the disk; the server hears of it before it is next asked."""
-        new = list(changes)
-        self._inbox += new
-        self._told += len(new)
-        if len(self._inbox) > _CHANGES_KEPT:
+        changes = list(changes)
+        for one in changes:
+            if one.kind in ("deleted", "renamed"):
+                self._known.pop(one.old_path or one.path, None)
+        if not self._sight.note(changes):
             # A new start sees the disk as it is, and costs less than so many events.
-            self._inbox.clear()
-            for path in self._documents.paths:
-                self._documents.close(path)
             self._running.aside(self.stop())
         elif self._running.state == "ready" and not self._lock.locked():
-            self._deliver()
+            self._sight.deliver()
 
     async def report(self, files: Mapping[str, str], seconds: float) -> tuple[Report, ...]:
         """What the server finds in files.
@@ -133,13 +123,13 @@ class Service:
             files: What to ask about, with their texts as they are now, by absolute path.
             seconds: How long to wait in all.
         """
-        began, before = self._loop.time(), self._told
+        began, before = self._loop.time(), self._sight.told
         known = dict(self._known)
         for one in changes:
             if one.kind == "renamed" and one.old_path in known:
                 known[one.path] = ()
         self.tell(changes)
-        after = self._told
+        after = self._sight.told
         reports = await self.report(files, seconds)
         running = self._running
         failed = running.message if running.state in ("waiting", "broken") else ""
@@ -180,7 +170,7 @@ class Service:
             try:
                 after = await self._report({**files, **proposed}, deadline, keep=False)
             finally:
-                self._withdraw(proposed, files)
+                self._sight.withdraw(proposed, files)
                 withdrawn = await self._prove(files, before)
             reason = next((one.reason for one in after if not one.fresh), "")
             return self._preview(before, after, began, withdrawn, reason, alone=alone)
@@ -197,14 +187,15 @@ class Service:
 
     def _begin(self, client: Client) -> None:
         """Bring a new conversation to where the last one was."""
-        self._documents.kind, self._documents.unit = client.sync, client.unit
-        self._asker = Asker(self.server, client, self._documents)
-        self._teller.forget()
-        self._behind.clear()
+        self._asker = Asker(self.server, client, self._sight.documents)
         self._first_report_in = None
         with contextlib.suppress(ServerError):
             client.send(self._announcements())
-            client.send(self._documents.reopen())
+        self._sight.begin(client)
+
+    def _sent(self) -> None:
+        if self._asker is not None:
+            self._asker.stir()
 
     def _announcements(self) -> list[Notification]:
         """What the server wants to be told after its start, if all of it is known."""
@@ -220,8 +211,8 @@ class Service:
         """The same as `report`, for whoever holds the lock; ``keep`` if the texts are the disk's."""
         try:
             await self._running.ready(deadline)
-            self._deliver()
-            self._hold(files)
+            self._sight.deliver()
+            await self._sight.show(files)
         except ServerError as error:
             return self._none(files, str(error))
         asker = self._asker
@@ -236,6 +227,7 @@ class Service:
             if self._deaf > self.server.first * _DEAF_FACTOR:
                 self._deaf = 0.0
                 self._running.give_up("the server does not answer any more")
+        self._sight.at_work()
         if keep:
             self._known.update({one.path: one.diagnostics for one in reports if one.fresh})
         if self._first_report_in is None and any(one.fresh for one in reports):
@@ -257,55 +249,6 @@ class Service:
         if task.cancelled():
             return Report(self.server.name, path, reason="the question was given up")
         return task.result()
-
-    def _hold(self, files: Mapping[str, str]) -> None:
-        """Have the server see these texts, and again those that it would not look at otherwise."""
-        sent: list[Notification] = []
-        for path, text in files.items():
-            new = self._documents.hold(path, text)
-            if new and self.server.sync.unsaved == "repeat":
-                self._behind |= set(self._documents.paths)
-            if new:
-                self._behind.discard(path)
-            sent += new
-        for path in self._behind & files.keys():
-            sent += self._documents.repeat(path)
-        self._behind -= files.keys()
-        for path in self._documents.paths[: max(len(self._documents.paths) - _OPEN_AT_MOST, 0)]:
-            if path not in files:
-                sent += self._documents.close(path)
-                self._behind.discard(path)
-        self._send(sent)
-
-    def _deliver(self) -> None:
-        """Send what has happened on the disk."""
-        changes, self._inbox = self._inbox, []
-        client = self._running.client
-        if not changes:
-            return
-        for one in changes:
-            if one.kind in ("deleted", "renamed"):
-                self._known.pop(one.old_path or one.path, None)
-        # Without a server the documents still have to follow, for the next one.
-        watchers = Watchers(self._launch.folder) if client is None else client.answers.watchers
-        operations = {} if client is None else client.file_operations
-        sent = self._teller.tell(changes, watchers, operations)
-        if self._teller.repeats:
-            self._teller.repeats = False
-            self._behind |= set(self._documents.paths)
-        self._send(sent)
-
-    def _withdraw(self, proposed: Mapping[str, str], files: Mapping[str, str]) -> None:
-        """Give the server the disk's texts again; documents follow also when it is gone."""
-        sent: list[Notification] = []
-        for path in proposed:
-            if path in files:
-                sent += self._documents.hold(path, files[path])
-            else:
-                sent += self._documents.close(path)
-        if self.server.sync.unsaved == "repeat":
-            self._behind |= set(self._documents.paths)
-        self._send(sent)
 
     async def _prove(self, files: Mapping[str, str], before: Sequence[Report]) -> bool:
         """Whether the server finds again what it found; it is stopped if that cannot be seen."""
@@ -343,23 +286,10 @@ class Service:
     def _none(self, files: Iterable[str], reason: str) -> tuple[Report, ...]:
         return tuple(Report(self.server.name, path, reason=reason) for path in files)
 
-    def _send(self, notifications: Iterable[Notification]) -> None:
-        """Send, if the server is there; a text that is not sent now is sent at its next start."""
-        sent = list(notifications)
-        client = self._running.client
-        if not sent or client is None or self._asker is None:
-            return
-        self._asker.stir()
-        with contextlib.suppress(ServerError):
-            client.send(sent)
-
     def _release(self) -> None:
         self.used = self._loop.time()
-        self._deliver()
+        self._sight.deliver()
         self._lock.release()
-
-    def _language(self, path: str) -> str:
-        return self.server.language(posixpath.relpath(path, self._launch.folder)) or "plaintext"
 
 
 def _filled(value: Any, facts: Mapping[str, str]) -> Any:
