@@ -16,7 +16,7 @@ from pathlib import Path
 import iniconfig
 import pytest
 
-from tests.faces.scripted_model import ScriptedModel
+from tests.agents.model import ScriptedModel
 from tests.node_programs import NodeError, Programs, install
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -1,0 +1,79 @@
+"""Agents from registries, installed on first use.
+
+Those from npm stand with the other programs from there: in ``tests/node/package.json`` what every
+test run drives, in ``tests/node/agents`` what the large form drives besides.  Those written in
+Python get environments of their own, in ``.agents`` beside the project file, so that nothing of
+them gets into that of the tests.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests import node_programs
+
+__all__ = ["MissingError", "node_program", "python_program"]
+
+_HERE = Path(__file__).resolve().parent
+_FOLDER = _HERE.parent.parent / ".agents"
+
+
+class MissingError(Exception):
+    """An agent cannot be had here; the message says why."""
+
+
+def node_program(package: str, script: str, *, large: bool) -> list[str]:
+    """The words that run a script, or a binary, of a package from npm.
+
+    Args:
+        package: Its name.
+        script: Its path in the package; one without an ending is run without Node.
+        large: Whether it is of the large form alone.
+
+    Raises:
+        MissingError: Node or a package cannot be had.
+    """
+    try:
+        words = node_programs.install("agents" if large else "").command(package, script)
+    except node_programs.NodeError as error:
+        raise MissingError(str(error)) from error
+    return words if Path(script).suffix else words[1:]
+
+
+def python_program(requirements: str, script: str, *, python: str = "") -> list[str]:
+    """The words that run a script of a Python package, in an environment of its own.
+
+    Args:
+        requirements: The file beside this one with every package and its version.
+        script: The script's name.
+        python: The interpreter that it needs, such as ``python3.12``; that of the tests when empty.
+
+    Raises:
+        MissingError: The interpreter or a package cannot be had.
+    """
+    wanted = _HERE / requirements
+    folder = _FOLDER / wanted.stem
+    stamp = folder / "stamp"
+    mark = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()
+    path = folder / "bin" / script
+    if stamp.exists() and stamp.read_text() == mark and path.exists():
+        return [str(path)]
+    interpreter = shutil.which(python) if python else sys.executable
+    if interpreter is None:
+        raise MissingError(f"{script} needs {python}, which is not here")
+    _run(script, [interpreter, "-m", "venv", "--clear", str(folder)])
+    # Every package stands in the file: so there is nothing to resolve, and nothing else comes in.
+    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    _run(script, [*install, "--no-deps", "--no-compile", "-r", str(wanted)])
+    stamp.write_text(mark)
+    return [str(path)]
+
+
+def _run(script: str, words: list[str]) -> None:
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
+    if done.returncode != 0:
+        raise MissingError(f"{script} cannot be installed: {done.stderr.strip()[-500:]}")

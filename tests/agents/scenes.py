@@ -1,0 +1,169 @@
+"""What agents are made to do, and the folder in which they do it.
+
+In a first session an agent does one task after the other; in a second one the person is asked about
+every change, and cancels the turn before answering.  Then everything is undone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.agents.clients import CLIENTS, Place
+from tests.agents.model import ScriptedModel
+
+if TYPE_CHECKING:
+    from tests.agents.agents import Agent
+    from tests.agents.clients import Talk
+    from tests.agents.model import Call
+
+__all__ = ["FILES", "MADE", "OUTSIDE_HAS", "Done", "Played", "contents", "journal", "play", "undo"]
+
+FILES = {
+    "notes.txt": b"saved text\r\n",
+    "crlf.txt": b"one\r\ntwo\r\nthree\r\n",
+    "whole.txt": b"one\r\ntwo\r\n",
+    "held.txt": b"old\n",
+    ".env": b"KEY=hush\n",
+    "id_rsa": b"a private key\n",
+}
+"""What the folder has at first."""
+
+UNSAVED = "unsaved text\r\n"
+MADE = "made.txt"
+
+# Below /tmp some agents help themselves; what is outside is better looked for elsewhere.
+OUTSIDE, OUTSIDE_HAS = Path(os.__file__).with_name("antigravity.py"), "geohash"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A turn: why it ended, and what the agent's tools answered in it."""
+
+    stop: str
+    answers: list[str]
+
+
+@dataclass(slots=True)
+class Played:
+    """What came of an agent's doing.
+
+    Attributes:
+        root: The folder.
+        state: The state folder of filepact.
+        turns: By name of the task.
+        after: The folder's files after the first session.
+        cancelled: The same after the second.
+        talks: The sessions, for what was said in them.
+    """
+
+    root: Path
+    state: Path
+    turns: dict[str, Done] = field(default_factory=dict)
+    after: dict[str, bytes] = field(default_factory=dict)
+    cancelled: dict[str, bytes] = field(default_factory=dict)
+    talks: list[Talk] = field(default_factory=list)
+
+    def said(self, task: str) -> str:
+        """The last that a tool answered in a turn."""
+        answers = self.turns[task].answers
+        return answers[-1] if answers else ""
+
+
+def tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
+    """The calls of the first session's turns, by name."""
+    inside = {name: str(root / name) for name in (*FILES, "sub/deep/new.txt")}
+    read, edit, write = agent.read.call, agent.edit.call, agent.write.call
+    return {
+        "read unsaved": [read(path=inside["notes.txt"])],
+        "edit lines": [
+            read(path=inside["crlf.txt"]),
+            edit(path=inside["crlf.txt"], old="two", new="zwei"),
+        ],
+        "write whole": [
+            read(path=inside["whole.txt"]),
+            write(path=inside["whole.txt"], content="one\nzwei\nthree\n"),
+        ],
+        "write new": [write(path=inside["sub/deep/new.txt"], content="new\n")],
+        "read outside": [read(path=str(OUTSIDE))],
+        "write outside": [write(path=str(root.parent / MADE), content="made\n")],
+        "read secret": [read(path=inside[".env"])],
+        "write secret": [write(path=inside["id_rsa"], content="stolen\n")],
+    }
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    """All files of a folder."""
+    paths = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+
+
+def play(agent: Agent, client: str, folder: Path) -> Played:
+    """Play both sessions with an agent through a client, in a fresh folder."""
+    played = Played(folder / "work", folder / "state")
+    played.root.mkdir(parents=True)
+    for name, content in FILES.items():
+        (played.root / name).write_bytes(content)
+    held = str(played.root / "held.txt")
+    late = [agent.read.call(path=held), agent.edit.call(path=held, old="old", new="late")]
+    scripts = {_words(name): calls for name, calls in tasks(agent, played.root).items()}
+    with ScriptedModel({**scripts, _words("be late"): late}) as model:
+        place = Place(agent, model.url, folder / "home", played.root, played.state)
+        asyncio.run(_work(place, client, model, played))
+        played.after = contents(played.root)
+        asyncio.run(_cancel(place, client, model, played))
+        played.cancelled = contents(played.root)
+    return played
+
+
+def _words(task: str) -> str:
+    """What a prompt says so that the model plays a task."""
+    return f"The task is “{task}”."
+
+
+async def _work(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
+    unsaved = {str(place.root / "notes.txt"): UNSAVED}
+    async with CLIENTS[client](replace(place, unsaved=unsaved)) as talk:
+        played.talks.append(talk)
+        for task in tasks(place.agent, place.root):
+            stop = await talk.prompt(_words(task))
+            played.turns[task] = Done(stop, model.answers_to(_words(task)))
+
+
+async def _cancel(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
+    task = "be late"
+    async with CLIENTS[client](replace(place, mode="preview", hold="held.txt")) as talk:
+        played.talks.append(talk)
+        turn = asyncio.create_task(talk.prompt(_words(task)))
+        waiting = asyncio.create_task(talk.held.wait())
+        await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+        waiting.cancel()
+        assert talk.held.is_set(), f"nothing was held: {model.answers_to(_words(task))}"
+        await talk.cancel()
+        talk.release()
+        played.turns[task] = Done(await turn, model.answers_to(_words(task)))
+
+
+def journal(played: Played) -> list[dict[str, Any]]:
+    """What `filepact log` lists, newest first."""
+    return list(json.loads(_filepact(played, "log", "--all").stdout)["operations"])
+
+
+def undo(played: Played) -> int:
+    """Take back everything that stands in the journal, as a person would; how much it was."""
+    count = 0
+    while _filepact(played, "undo").returncode == 0:
+        count += 1
+    return count
+
+
+def _filepact(played: Played, *words: str) -> subprocess.CompletedProcess[str]:
+    where = ("--root", str(played.root), "--state", str(played.state), "--json")
+    command = [sys.executable, "-m", "filepact", *words, *where]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
