@@ -10,7 +10,7 @@ from acp import spawn_agent_process, text_block
 from filepact.acp import ClientFileSystem
 from tests.faces.acp.schema import Talk
 
-__all__ = ["READ", "WRITE", "run", "talk"]
+__all__ = ["AGENT", "READ", "WRITE", "run", "talk"]
 
 AGENT = Path(__file__).with_name("raw_agent.py")
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
