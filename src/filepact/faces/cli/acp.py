@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +31,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
     """Serve one editor until it, or the agent, ends."""
     from filepact.faces.acp.proxy.start import run  # noqa: PLC0415 - only this command needs it
 
-    if not arguments.agent:
+    if not arguments.agent and sys.stdin.isatty():
         raise InvalidParamsError(
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
         )

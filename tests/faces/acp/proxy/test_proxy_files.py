@@ -293,7 +293,7 @@ def test_what_single_agents_need_is_done_for_them(tmp_path):
         rig.start()
         assert rig.read("a.txt", line=2, limit=1)["result"] == {
             "content": "2\n",
-            "_meta": {"originalLineCount": 3},
+            "_meta": {"originalLineCount": 4},
         }
         form = {"lineEnding": "crlf", "bom": True, "path": "/etc/x"}
         assert rig.write("new.txt", "a\n", _meta=form)["result"] == {}

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import threading
-from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +20,6 @@ __all__ = ["Child"]
 _PATIENCE: Final = 3.0  # seconds to end by itself when its input ends
 _AFTER_TERM: Final = 2.0
 _STDERR: Final = 2
-_LAST_WORDS: Final = 40  # lines of its standard error that are kept
 
 _WATCH: Final = 'read -r _; kill -9 "-$1" 2>/dev/null'
 """Waits for the end of its input, which comes when the last holder of the other end is gone, be
@@ -53,7 +51,7 @@ class Child:
                 hint="Give its command after `--`, as the editor has it.",
                 command=command[0],
             ) from None
-        self._words: deque[bytes] = deque(maxlen=_LAST_WORDS)
+        self._status: int | None = None
         self._watch = subprocess.Popen(  # noqa: S603 - our own words
             ["/bin/sh", "-c", _WATCH, "sh", str(self._process.pid)],
             stdin=subprocess.PIPE,
@@ -71,14 +69,13 @@ class Child:
             raise AssertionError
         return self._process.stdout.fileno(), self._process.stdin.fileno()
 
-    @property
-    def last_words(self) -> str:
-        """The end of what it wrote to its standard error."""
-        self._listener.join(0.2)
-        return b"".join(self._words).decode("utf-8", "replace")
-
     def end(self) -> int:
-        """Let it end, or end it, with everything that it started; its exit status."""
+        """Let it end, or end it, with everything that it started; its exit status.
+
+        A second call does nothing.
+        """
+        if self._status is not None:
+            return self._status
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
@@ -89,19 +86,18 @@ class Child:
             except subprocess.TimeoutExpired:
                 with suppress(ProcessLookupError):
                     os.killpg(self._process.pid, then)
-        status = self._process.wait()
+        self._status = self._process.wait()
         # What it started and left behind; and the watch, whose input ends now, finds nobody.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._watch.kill()
         self._watch.wait()
-        return status
+        return self._status
 
     def _listen(self) -> None:
         """Pass on what it writes to its standard error, so that its pipe never fills up."""
         if self._process.stderr is None:
             return
         while data := read_some(self._process.stderr.fileno()):
-            self._words.extend(data.splitlines(keepends=True))
             # An editor may not read it, and the agent must not have to wait for that.
             write_at_once(_STDERR, data)

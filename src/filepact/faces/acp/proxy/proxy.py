@@ -7,7 +7,7 @@ import posixpath
 import threading
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from filepact.faces.acp.proxy.line import encode, parse
 from filepact.faces.acp.proxy.questions import Questions
@@ -17,13 +17,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.faces.acp.proxy.service import Service
-    from filepact.faces.acp.proxy.side import Side
     from filepact.faces.acp.proxy.traffic import Facts, Step
     from filepact.faces.wire.lines import Message
 
-__all__ = ["Proxy"]
+__all__ = ["Neighbour", "Proxy"]
 
 _log = logging.getLogger(__name__)
+
+
+class Neighbour(Protocol):
+    """One of the two between whom a proxy stands."""
+
+    def start(self, receive: Callable[[bytes | None], None], *, ended: Callable[[], None]) -> None:
+        """Begin to listen: each line in order, None for one that is too long; then the end."""
+
+    def send(self, line: bytes) -> None:
+        """Send a line, after those before it."""
+
+    def close(self) -> None:
+        """Send what waits, and nothing afterwards."""
 
 
 class Proxy:
@@ -41,8 +53,8 @@ class Proxy:
 
     def __init__(
         self,
-        editor: Side,
-        agent: Side,
+        editor: Neighbour,
+        agent: Neighbour,
         make: Callable[
             [Callable[[bytes], None], Callable[[bytes], None], Questions, Facts], Service
         ],

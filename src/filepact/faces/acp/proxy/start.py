@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from filepact.faces.acp.proxy.chain import Chain
 from filepact.faces.acp.proxy.child import Child
 from filepact.faces.acp.proxy.proxy import Proxy
 from filepact.faces.acp.proxy.side import Side
@@ -13,6 +14,7 @@ from filepact.faces.wire.pipes import standard_pipes, stopped_by_signals
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from filepact.faces.acp.proxy.proxy import Neighbour
     from filepact.faces.acp.proxy.questions import Questions
     from filepact.faces.acp.proxy.service import Service
     from filepact.faces.acp.proxy.traffic import Facts
@@ -29,10 +31,11 @@ def run(
     roots: tuple[str, ...] = (),
     serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
 ) -> int:
-    """Stand between the editor on standard input and output and an agent, until one ends.
+    """Stand between an editor on standard input and output and an agent, until one ends.
 
     Args:
-        command: The agent's program and its arguments.
+        command: The agent's program and its arguments; none where a conductor of a chain of
+            proxies has the agent.
         sessions: Binds sessions to folders; made once the agent has been started.
         roots: The folders in which sessions may be; none for wherever the editor says.
         serve: Serves the tools over a descriptor; None leaves the agent without them.
@@ -55,19 +58,21 @@ def run(
         return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve)
 
     with ExitStack() as stack:
-        source, sink = stack.enter_context(standard_pipes())
-        child = Child(command)
-        try:
-            editor = Side("editor", source, sink)
-            agent = Side("agent", *child.pipes)
-            proxy = Proxy(editor, agent, make, roots=roots, tools=serve is not None)
-            stack.enter_context(stopped_by_signals(proxy.stop))
-            proxy.run()
-            agent.close()
-            status = child.end()
-            proxy.close()
-            editor.close()
-        except BaseException:
-            child.end()
-            raise
+        near = Side("editor", *stack.enter_context(standard_pipes()))
+        child: Child | None = None
+        editor: Neighbour = near
+        if command:
+            child = Child(command)
+            stack.callback(child.end)
+            agent: Neighbour = Side("agent", *child.pipes)
+        else:
+            chain = Chain(near)
+            editor, agent = chain.editor, chain.agent
+        proxy = Proxy(editor, agent, make, roots=roots, tools=serve is not None)
+        stack.enter_context(stopped_by_signals(proxy.stop))
+        proxy.run()
+        agent.close()
+        status = 0 if child is None else child.end()
+        proxy.close()
+        editor.close()
     return status
