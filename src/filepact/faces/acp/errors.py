@@ -55,7 +55,9 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
         path: As the agent sent it.
         roots: The session's folders.
     """
-    message = f"{error.message}. {error.hint}" if error.hint else error.message
+    # A message that ends with a diff is followed by a line of its own.
+    joint = "\n" if "\n" in error.message else ". "
+    message = error.message.rstrip("\n") + (f"{joint}{error.hint}" if error.hint else "")
     data: dict[str, object] = {"errorKind": _kind(error, path, roots)}
     if isinstance(error, NotFoundError):
         return Refusal(MISSING, message, {"uri": path, **data})
