@@ -144,15 +144,19 @@ async def pipe():
 
 
 @asynccontextmanager
-async def talking(tmp_path, *, read=True, write=True, folders=(), name="editor", **options):
-    """An editor and the files of a session with the folder ``work``: ``(editor, files, client)``."""
+async def talking(
+    tmp_path, *, read=True, write=True, folders=(), name="editor", client_files=None, **options
+):
+    """An editor and the files of a session with the folder ``work``: ``(editor, files)``."""
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     editor, agent = Editor(), Agent(str(tmp_path / "state"), **options)
     to_agent, from_client = await pipe()
     to_client, from_agent = await pipe()
     side = AgentSideConnection(agent, from_agent, to_agent, use_unstable_protocol=True)
-    client = ClientSideConnection(editor, from_client, to_client, use_unstable_protocol=True)
+    client = ClientSideConnection(
+        client_files or editor, from_client, to_client, use_unstable_protocol=True
+    )
     try:
         fs = FileSystemCapabilities(read_text_file=read, write_text_file=write)
         await client.initialize(

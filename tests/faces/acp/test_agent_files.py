@@ -1,6 +1,7 @@
 """An agent's files, with a real client of the official package at the other end of two pipes."""
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from acp import RequestError, spawn_agent_process, text_block
 from acp.agent.connection import AgentSideConnection
 from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementation
 
-from filepact.acp import AgentFiles
+from filepact.acp import AgentFiles, ClientFileSystem, Settings
 from filepact.errors import FilepactError
 from filepact.faces.acp.remote import Offers, Remote
 from tests.faces.acp.agent_and_client import Agent, Editor, pipe, talking
@@ -150,6 +151,9 @@ def test_a_connection_of_another_kind_says_itself_what_is_offered(tmp_path):
         (3, 9, "d"),
         (4, None, ""),
         (1, 0, ""),
+        (-3, -1, ""),
+        (2**40, 2**40, ""),
+        (-1, 2**40, "a\r\nb\u2028c\nd"),
     ],
 )
 def test_windows_are_the_same_through_the_client_and_from_the_disk(
@@ -373,6 +377,65 @@ def test_a_folder_that_is_a_link_is_spelt_as_the_client_spells_it(tmp_path):
 
     path = str(tmp_path / "link" / "a.txt")
     assert run(scene, tmp_path) == [(path, "typed\n"), (path, "done\n")]
+
+
+def test_sessions_leave_nothing_behind(tmp_path):
+    def handles():
+        return len(os.listdir("/proc/self/fd"))
+
+    async def scene(editor, files, work):
+        agent = editor.agent.files
+        editor.unsaved[str(work / "a.txt")] = "typed\n"
+        counts = []
+        for number in range(30):
+            name = f"n{number}"
+            session = await agent.session(name, str(work))
+            assert await session.read(str(work / "a.txt")) == "typed\n"
+            await editor.client.close_session(session_id=name)
+            assert agent.get(name) is None
+            counts.append(handles())
+        return counts
+
+    counts = run(scene, tmp_path)
+    assert counts[-1] <= counts[0]
+
+
+def test_a_session_that_is_opened_twice_at_once_is_one(tmp_path):
+    async def scene(editor, files, work):
+        agent = editor.agent.files
+        one, two = await asyncio.gather(
+            agent.session("s2", str(work)), agent.session("s2", str(work))
+        )
+        assert agent.get("s2") in (one, two)
+        other = two if agent.get("s2") is one else one
+        return await refused(other.read(str(work / "a.txt")))
+
+    assert run(scene, tmp_path) == "INVALID_PARAMS"
+
+
+def test_our_own_client_is_one_like_any_other(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    client_files = ClientFileSystem(state_dir=str(tmp_path / "state"), settings=Settings())
+
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        assert await files.read(path, 2, 1) == "two\r\n"
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert not done.failed, done.text
+        await files.write(str(work / "new" / "b.txt"), "b\n")
+        missing = await refused(files.read(str(work / "none")))
+        undone = await files.undo(done.receipt["operation"])
+        assert not undone.failed, undone.text
+        return missing
+
+    try:
+        assert run(scene, tmp_path, client_files=client_files) == "NOT_FOUND"
+    finally:
+        client_files.close()
+    assert (work / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
+    assert (work / "new" / "b.txt").read_text() == "b\n"
 
 
 # -- a real agent -------------------------------------------------------------------------

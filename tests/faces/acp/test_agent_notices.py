@@ -1,12 +1,16 @@
 """A client that tells by itself what it shows: its notices are followed, and it is not asked."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from acp import RequestError
+from hypothesis import given
+from hypothesis import strategies as st
 
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.acp.notices import OpenTexts, path_of
+from filepact.text.position import LineIndex
 from tests.faces.acp.test_agent_files import edit, refused, run
 
 OPEN, CHANGE = "document/didOpen", "document/didChange"
@@ -239,6 +243,60 @@ def test_versions_grow_and_only_open_documents_change():
     texts.confirm("/a", "x")
     texts.told("/a", "x")
     assert [one.sure for one in texts.present()] == [True]
+
+
+EDITS = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 40), st.text("a\n\r\u2028é😀", max_size=5)),
+    max_size=8,
+)
+
+
+@given(st.text("ab\n\r\u2028é😀", max_size=30), EDITS)
+def test_edits_by_line_and_column_make_the_text_that_the_client_has(text, edits):
+    texts = OpenTexts()
+    texts.hear(OPEN, opened("/a", text))
+    for version, (one, other, new) in enumerate(edits, 2):
+        start, end = sorted((min(one, len(text)), min(other, len(text))))
+        if text[:start].endswith("\r") and text[start:].startswith("\n"):
+            continue
+        if text[:end].endswith("\r") and text[end:].startswith("\n"):
+            continue
+        index = LineIndex(text)
+        places = [index.position(at, "utf-16") for at in (start, end)]
+        change = typed(new, *[(place.line, place.column) for place in places])
+        texts.hear(CHANGE, changed("/a", version, change))
+        text = text[:start] + new + text[end:]
+    assert [one.likely for one in texts.present()] == [text]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+PARTS = st.sampled_from(["range", "text", "start", "end", "line", "character"])
+LIKE_CHANGES = st.recursive(
+    JSON, lambda inner: st.dictionaries(PARTS, inner, max_size=4), max_leaves=12
+)
+LIKE_NOTICES = st.fixed_dictionaries(
+    {"uri": st.just("file:///a") | JSON},
+    optional={
+        "text": st.text() | JSON,
+        "version": st.integers(0, 5) | JSON,
+        "contentChanges": st.lists(LIKE_CHANGES, max_size=3) | JSON,
+    },
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from([OPEN, CHANGE, SAVE, CLOSE]), LIKE_NOTICES | JSON)))
+def test_whatever_a_client_sends_a_text_stays_one_that_can_be_written(notices):
+    texts = OpenTexts()
+    texts.hear(OPEN, opened("/a", "one\ntwo\n"))
+    for method, params in notices:
+        with suppress(InvalidParamsError):
+            texts.hear(method, params)
+    for one in texts.present():
+        (one.likely or "").encode()
 
 
 def test_only_so_many_documents_are_remembered():

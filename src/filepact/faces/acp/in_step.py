@@ -9,7 +9,7 @@ from filepact.errors import FilepactError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
@@ -35,29 +35,49 @@ class InStep:
 
     async def catch_up(self, paths: Sequence[str], stop: Stop, *, searching: bool = False) -> None:
         """Ask the client for its present text of files that are about to be used."""
-        wanted = await asyncio.to_thread(self._wanted, paths, searching=searching)
-        found: dict[Asked, str | None] = {}
+        doubtful = await self.listen()
+        if not self._remote.offers.read:
+            return
+        wanted = await asyncio.to_thread(self._wanted, paths)
+        if searching:
+            for asked in (*doubtful, *self._shown.unsaved()):
+                wanted.setdefault(asked, False)
         for asked, is_named in wanted.items():
+            if self._shown.is_sure(asked.path):
+                continue
             try:
-                found[asked] = await stop.unless(self._remote.read(asked.name))
-            except NotFoundError:
-                found[asked] = None
+                await self.take(asked, await self._ask(asked, stop))
             except FilepactError as error:
+                # A search goes on without what it may not see.
                 if is_named and not await self._is_for_the_disk(asked, error):
                     raise
         stop.check()
-        await asyncio.to_thread(self.keep, found)
 
-    def listen(self) -> tuple[Asked, ...]:
+    async def listen(self) -> tuple[Asked, ...]:
         """Take over what the client tells of by itself; the files about which there is a doubt."""
-        return self._shown.keep_open(self._texts.present(), can_ask=self._remote.offers.read)
+        present, can_ask = self._texts.present(), self._remote.offers.read
+        return await asyncio.to_thread(self._shown.keep_open, present, can_ask=can_ask)
 
-    def _wanted(self, paths: Sequence[str], *, searching: bool) -> dict[Asked, bool]:
-        """The files to ask for, and whether the call names them."""
-        doubtful = self.listen()
+    async def take(self, asked: Asked, text: str | None) -> None:
+        """Take over what the client says that a file holds; None when it has no such file.
+
+        Raises:
+            FilepactError: What the disk has may not be read.
+        """
+        await asyncio.to_thread(self._shown.keep, asked, text)
+        name = self._shown.open_name(asked.path)
+        if name is not None and text is not None:
+            self._texts.confirm(name, text)
+
+    async def _ask(self, asked: Asked, stop: Stop) -> str | None:
+        try:
+            return await stop.unless(self._remote.read(asked.name))
+        except NotFoundError:
+            return None
+
+    def _wanted(self, paths: Sequence[str]) -> dict[Asked, bool]:
+        """The files that a call names, as far as the client can have a text of them."""
         wanted: dict[Asked, bool] = {}
-        if not self._remote.offers.read:
-            return wanted
         for path in paths:
             try:
                 asked = self._shown.ask(path)
@@ -66,28 +86,13 @@ class InStep:
                 continue
             if asked is not None and (asked.size or 0) <= EDIT_LIMIT:
                 wanted[asked] = True
-        if searching:
-            for asked in (*doubtful, *self._shown.unsaved()):
-                wanted.setdefault(asked, False)
-        return {
-            asked: is_named
-            for asked, is_named in wanted.items()
-            if not self._shown.is_sure(asked.path)
-        }
+        return wanted
 
     async def _is_for_the_disk(self, asked: Asked, error: FilepactError) -> bool:
         """Whether a client cannot show a file because what it holds is no text."""
         if error.code not in {"READ_ERROR", "BINARY_FILE", "ENCODING_UNSAFE", "INVALID_PARAMS"}:
             return False
         return not await asyncio.to_thread(self._shown.is_text, asked)
-
-    def keep(self, found: Mapping[Asked, str | None]) -> None:
-        """Take over what the client was asked for."""
-        for asked, text in found.items():
-            self._shown.keep(asked, text)
-            name = self._shown.open_name(asked.path)
-            if name is not None and text is not None:
-                self._texts.confirm(name, text)
 
     async def save(self, paths: Sequence[str], stop: Stop) -> None:
         """Have the client save what it shows of files that are about to be changed.

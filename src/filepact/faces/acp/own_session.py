@@ -42,6 +42,8 @@ __all__ = ["SessionFiles"]
 
 _LOOKING = frozenset(tool.name for tool in TOOLS if tool.kind == "reads")
 
+_HIGHEST = 2**32 - 1
+
 _T = TypeVar("_T")
 
 
@@ -153,7 +155,9 @@ class SessionFiles:
 
     async def _read(self, path: str, line: int | None, limit: int | None, stop: Stop) -> str:
         _check_path(path)
-        asked = await asyncio.to_thread(self._look, path)
+        # The protocol knows no others, and has no say about what lies beyond.
+        line, limit = _within(line), _within(limit)
+        asked = await self._look(path)
         if not self._remote.offers.read or self._shown.is_sure(asked.path):
             return await asyncio.to_thread(self._read_here, asked, line, limit)
         if limit is None and (asked.size or 0) > TEXT_LIMIT:
@@ -163,29 +167,27 @@ class SessionFiles:
                 path=path,
             )
         text = await stop.unless(self._remote.read(asked.name, line, limit))
-        whole = limit is None and (line or 0) <= 1
-        await asyncio.to_thread(self._take_note, asked, text, whole=whole)
+        await asyncio.to_thread(self._check, asked, text)
+        if limit is None and (line or 0) <= 1 and (asked.size or 0) <= EDIT_LIMIT:
+            await self._step.take(asked, text)
+            await asyncio.to_thread(self._shown.note_seen, asked.path)
         return text
 
-    def _look(self, path: str) -> Asked:
-        asked = self._shown.ask(path)
+    def _check(self, asked: Asked, text: str) -> None:
+        """Ask the rules about what a file holds, wherever it came from."""
+        agent = self._session.agent
+        self.workspace.guard.check_held(asked.path, "read", text.encode(), agent=agent)
+
+    async def _look(self, path: str) -> Asked:
+        asked = await asyncio.to_thread(self._shown.ask, path)
         if asked is None:
             raise NotAFileError(f"{path}: is not a file", path=path)
-        self._step.listen()
+        await self._step.listen()
         return asked
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
-        count = None if limit is None else max(limit, 0)
-        wanted = Wanted(max(line or 1, 1) - 1, count, TEXT_LIMIT)
+        wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
         return self.workspace.reader(self._session).excerpt(asked.path.absolute, wanted).text
-
-    def _take_note(self, asked: Asked, text: str, *, whole: bool) -> None:
-        """Ask the rules about what a file holds, and remember that the agent has seen it."""
-        agent = self._session.agent
-        self.workspace.guard.check_held(asked.path, "read", text.encode(), agent=agent)
-        if whole and (asked.size or 0) <= EDIT_LIMIT:
-            self._step.keep({asked: text})
-            self._shown.note_seen(asked.path)
 
     # -- changing -------------------------------------------------------------------------
 
@@ -330,6 +332,10 @@ class SessionFiles:
         note = self._shown.settle(news)
         self._shown.note_seen(news.asked.path)
         return note
+
+
+def _within(number: int | None) -> int | None:
+    return None if number is None else min(max(number, 0), _HIGHEST)
 
 
 def _check_path(path: str) -> None:

@@ -81,7 +81,7 @@ async def to_its_end(work: Callable[[Stop], Coroutine[Any, Any, _T]]) -> _T:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         stop.call()
+        # What becomes of it is nobody's any more; it is looked at so that nothing complains.
+        running.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({running})
-        if not running.cancelled():
-            running.exception()
         raise
