@@ -6,6 +6,8 @@ from argparse import Namespace
 
 from filepact.config.settings import Settings
 from filepact.faces.acp import agent, client
+from filepact.faces.acp.check.inside import check_client
+from filepact.faces.acp.check.outcome import Report, Verdict
 from filepact.faces.acp.client import Question
 from filepact.faces.cli import place, settings
 from filepact.text.position import Position
@@ -17,8 +19,11 @@ __all__ = [
     "Delivery",
     "Position",
     "Question",
+    "Report",
     "Settings",
     "Typed",
+    "Verdict",
+    "check_client",
     "read_settings",
     "state_folder",
 ]

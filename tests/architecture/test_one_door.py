@@ -50,6 +50,7 @@ METHODS = frozenset(
 )  # fmt: skip
 
 OWN_FOLDER = "the tour's own throw-away folder"
+SUITE = "the conformance suite's own throw-away folder"
 STATE = "the state folder, which lies outside every root"
 
 # Module, what it may use, why. A name ending in "." allows all beneath it.
@@ -58,6 +59,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.geteuid": "whether the state folder is this person's",
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
+    },
+    "faces.acp.check.folder": dict.fromkeys(("os.mkfifo", "pathlib."), SUITE),
+    "faces.acp.check.inside": dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
+    "faces.acp.check.runner": {
+        **dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
+        **dict.fromkeys(("os.killpg", "subprocess."), "the client that a person has checked"),
     },
     "faces.acp.proxy.child": dict.fromkeys(
         ("os.killpg", "os.write", "subprocess."), "the agent's program, and our own standard error"

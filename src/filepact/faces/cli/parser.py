@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from filepact.faces.cli.acp_commands import add_acp_commands
 from filepact.faces.cli.commands import add_commands
 from filepact.faces.cli.file_commands import add_file_commands
 from filepact.faces.cli.group import Group, Parser
@@ -53,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     group = Group(commands, common)
     add_commands(group)
     add_file_commands(group)
+    add_acp_commands(group)
     return parser
 
 

@@ -1,0 +1,120 @@
+"""The scripted agent: answers like any agent, and then looks at how it is answered."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
+
+from filepact.faces.acp.check.checks import choose
+from filepact.faces.acp.check.conversation import Conversation
+from filepact.faces.acp.check.folder import Scratch
+from filepact.faces.acp.check.outcome import Failed, Outcome, Skipped, Verdict
+from filepact.faces.acp.check.peer import Closed, NoAnswer, Peer
+from filepact.faces.acp.check.plan import Log, Plan
+from filepact.faces.acp.check.scene import Scene
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+    from filepact.faces.acp.check.group import Check
+
+__all__ = ["serve"]
+
+_A_DAY = 86_400.0
+
+
+def serve(path: str) -> None:
+    """Be an agent on standard input and output until the client closes its end.
+
+    Args:
+        path: The folder that `prepare` has filled; what is found is written there.
+    """
+    scratch = Scratch(path)
+    _Agent(Plan.load(scratch), scratch).serve()
+
+
+class _Agent:
+    def __init__(self, plan: Plan, scratch: Scratch) -> None:
+        self._plan = plan
+        self._scratch = scratch
+        self._log = Log(scratch)
+        self._talk = Conversation(plan, self._log, scratch.work.at("alive.txt"))
+        source = cast("BufferedReader", sys.stdin.buffer)
+        self._peer = self._talk.peer = Peer(source, sys.stdout.buffer, self._talk.hear)
+        self._stuck = ""
+
+    def serve(self) -> None:
+        self._peer.deadline = time.monotonic() + self._plan.wait
+        self._peer.start()
+        trouble = self._meet()
+        if trouble:
+            self._log.add(trouble=trouble)
+        else:
+            for check in choose(self._plan.only):
+                self._log.add(verdict=asdict(self._verdict(check)))
+        self._log.add(over=True)
+        for opened in self._talk.sessions.values():
+            self._talk.end_turn(opened)
+        self._wait(_A_DAY, until_prompt=False)
+
+    def _meet(self) -> str:
+        """Wait for the client; the answer is why no check can run, or empty."""
+        talk = self._talk
+        opened = talk.wait_for_client()
+        said = {key: talk.initialize.get(key) for key in ("clientInfo", "clientCapabilities")}
+        self._log.add(client=said)
+        if not opened:
+            return "the client opened no session in time"
+        if self._plan.at == "prompt":
+            self._wait(self._plan.wait, until_prompt=True)
+        cwd = talk.sessions[talk.first_session].params.get("cwd")
+        if not isinstance(cwd, str) or not self._scratch.work.is_same(cwd):
+            return (
+                "the client opened its session in another folder than the one that it was "
+                "started in; only that one may be written to"
+            )
+        return ""
+
+    def _wait(self, seconds: float, *, until_prompt: bool) -> None:
+        self._peer.deadline = time.monotonic() + seconds
+        first = next(iter(self._talk.sessions.values()), None)
+        try:
+            self._peer.until(lambda: until_prompt and first is not None and first.prompts > 0, "")
+        except NoAnswer:
+            return
+
+    def _verdict(self, check: Check) -> Verdict:
+        outcome, why = self._try(check)
+        self._talk.end_other_turns()
+        return Verdict(check.id, check.level, check.source, check.says, outcome, why)
+
+    def _try(self, check: Check) -> tuple[Outcome, str]:
+        if self._stuck:
+            return "skipped", f"not tried: {self._stuck}"
+        self._peer.deadline = time.monotonic() + self._plan.patience
+        scene = Scene(self._peer, self._talk, self._scratch, check.id)
+        try:
+            check.run(scene)
+        except Skipped as skipped:
+            return "skipped", str(skipped)
+        except Closed as closed:
+            self._stuck = f"the client had closed the connection in {check.id}"
+            return "failed", str(closed)
+        except NoAnswer as silence:
+            self._probe(scene, check.id)
+            return "failed", str(silence)
+        except Failed as failed:
+            return "failed", str(failed)
+        return "passed", ""
+
+    def _probe(self, scene: Scene, name: str) -> None:
+        """After a silence: give up if the client does not answer ordinary requests either."""
+        self._peer.deadline = time.monotonic() + self._plan.patience
+        try:
+            scene.alive()
+        except NoAnswer:
+            self._stuck = f"the client had stopped answering in {name}"
+        except (Failed, Skipped):
+            return

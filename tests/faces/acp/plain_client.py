@@ -1,0 +1,37 @@
+"""A client program: starts the agent that its words name and lets it work in this folder.
+
+The first word says how it goes on once the session is open: ``prompt`` sends one, ``wait`` sends
+none, ``elsewhere`` opens the session in another folder, ``leave`` ends at once.
+"""
+
+import asyncio
+import logging
+import os
+import shlex
+import sys
+import tempfile
+
+from acp import spawn_agent_process, text_block
+
+from filepact.faces.acp.client import ClientFileSystem
+
+
+async def main(way, *words):
+    logging.disable(logging.CRITICAL)
+    if way == "leave":
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        state = os.path.join(folder, "state")
+        files = ClientFileSystem(state_dir=state)
+        cwd = folder if way == "elsewhere" else os.getcwd()
+        async with spawn_agent_process(files, *words) as (agent, process):
+            await agent.initialize(1, client_capabilities=files.capabilities())
+            session = await agent.new_session(cwd=cwd, mcp_servers=[])
+            if way == "wait":
+                await process.wait()
+            else:
+                await agent.prompt(prompt=[text_block("go")], session_id=session.session_id)
+        files.close()
+
+
+asyncio.run(main(sys.argv[1], *(shlex.split(" ".join(sys.argv[2:])))))
