@@ -63,6 +63,7 @@ class Client:
         self._on_end = on_end
         self._process: ServerProcess | None = None
         self._over = ""
+        self._begun = False
         self._stirred = asyncio.Event()
         self._published: dict[str, Publication] = {}
         self.answers = Answers(root, settings)
@@ -107,6 +108,7 @@ class Client:
             client.send([("initialized", {})])
             if settings:
                 client.send([("workspace/didChangeConfiguration", {"settings": settings})])
+            client._begun = True
         except BaseException as error:
             await client.kill()
             if isinstance(error, GoneError) and client.complaints:
@@ -264,7 +266,8 @@ class Client:
         if self._over:
             return
         self._close(reason)
-        self._on_end(reason)
+        if self._begun:  # else whoever starts it learns of it there
+            self._on_end(reason)
 
     def _close(self, reason: str) -> None:
         self._over = self._over or reason

@@ -9,6 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.lsp.process import Launch
+from filepact.lsp.running import PAUSES
 from filepact.lsp.service import Service
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Pool:
         locate: The absolute path of a program by its name, or None where there is none; it looks
             nowhere in a root.
         idle: Seconds without use after which a server is stopped.
+        pauses: Seconds before a server that has ended is started again, by how often it has.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class Pool:
         locate: Callable[[str], str | None],
         *,
         idle: float = 600.0,
+        pauses: Sequence[float] = PAUSES,
     ) -> None:
         self._servers = tuple(servers)
         self._environment = dict(environment)
         self._locate = locate
         self._idle = idle
+        self._pauses = tuple(pauses)
         self._found: dict[str, str | None] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._facts: dict[str, dict[str, str]] = {}
@@ -216,7 +220,9 @@ class Pool:
             if key not in self._services:
                 program = self.program(server) or server.command[0]
                 launch = Launch((program, *server.command[1:]), root, self._environment)
-                self._services[key] = Service(server, launch, self._facts.get(root, {}))
+                self._services[key] = Service(
+                    server, launch, self._facts.get(root, {}), self._pauses
+                )
             return self._services[key]
 
         return self._run(make())
@@ -231,7 +237,12 @@ class Pool:
 
     def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
         """Do something on the pool's loop and wait for it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        try:
+            loop = self._started()
+        except RuntimeError:
+            work.close()
+            raise
+        future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             # A server's own limits count; this one is for mistakes of ours.
             return future.result(seconds + _SLACK_SECONDS + _STOP_SECONDS)

@@ -9,17 +9,18 @@ from filepact.lsp.client import Client
 from filepact.lsp.failures import GoneError, LateError, ServerError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
     from filepact.lsp.outcome import State
     from filepact.lsp.process import Launch
     from filepact.lsp.servers import Server
 
-__all__ = ["Running"]
+__all__ = ["PAUSES", "Running"]
 
 _START_SECONDS: Final = 45.0
-_PAUSES: Final = (0.0, 0.2, 1.0, 5.0, 20.0)
-"""Seconds before a new start, by how often the server has ended shortly after its start."""
+PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
+"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
+and it is not started any more."""
 
 _STEADY_AFTER: Final = 60.0
 
@@ -31,12 +32,20 @@ class Running:
         server: What is to be started.
         launch: How; the folder is the root.
         on_start: Called with each new conversation, before anybody else gets it.
+        pauses: Seconds before new starts.
     """
 
-    def __init__(self, server: Server, launch: Launch, on_start: Callable[[Client], None]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        launch: Launch,
+        on_start: Callable[[Client], None],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
         self._server = server
         self._launch = launch
         self._on_start = on_start
+        self._pauses = tuple(pauses)
         self._loop = asyncio.get_running_loop()
         self._starting: asyncio.Task[None] | None = None
         self._aside: set[asyncio.Task[None]] = set()
@@ -57,7 +66,7 @@ class Running:
             return "ready"
         if self._starting is not None and not self._starting.done():
             return "starting"
-        if self._ends >= len(_PAUSES):
+        if self._ends > len(self._pauses):
             return "broken"
         return "waiting" if self._loop.time() < self._not_before else "stopped"
 
@@ -90,8 +99,8 @@ class Running:
         """The server has ended, or is as good as gone; it is started again after a pause."""
         steady = self._loop.time() - self.began > _STEADY_AFTER
         self._ends = 1 if steady else self._ends + 1
-        if self._ends < len(_PAUSES):
-            self._not_before = self._loop.time() + _PAUSES[self._ends]
+        if self._ends <= len(self._pauses):
+            self._not_before = self._loop.time() + self._pauses[self._ends - 1]
         self.message = reason
         client, self.client = self.client, None
         if client is not None:

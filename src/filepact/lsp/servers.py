@@ -253,7 +253,7 @@ class _Table:
 
 
 def _plain(value: object) -> bool:
-    return isinstance(value, str) and bool(value) and len(value) <= 500 and value.isprintable()
+    return isinstance(value, str) and bool(value) and len(value) <= 4_000 and value.isprintable()
 
 
 def _wrong(where: str, what: str) -> InvalidParamsError:

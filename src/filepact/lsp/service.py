@@ -14,7 +14,7 @@ from filepact.lsp.confirm import Asker
 from filepact.lsp.diagnostics import Diagnostic, Report, compare
 from filepact.lsp.failures import ServerError
 from filepact.lsp.outcome import Preview, Status, Update, make_update, weakest
-from filepact.lsp.running import Running
+from filepact.lsp.running import PAUSES, Running
 from filepact.lsp.sight import Sight
 from filepact.lsp.uris import uri_of
 
@@ -43,16 +43,23 @@ class Service:
         server: What is to be started.
         launch: How; the folder is the root.
         facts: What may stand in braces in the server's announcements.
+        pauses: Seconds before it is started again, by how often it has ended.
     """
 
-    def __init__(self, server: Server, launch: Launch, facts: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        launch: Launch,
+        facts: Mapping[str, str],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
         self.server = server
         self._launch = launch
         self._facts = {"root_uri": uri_of(launch.folder), **facts}
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
         self._sight = Sight(server, launch.folder, self._sent)
-        self._running = Running(server, launch, self._begin)
+        self._running = Running(server, launch, self._begin, pauses)
         self._asker: Asker | None = None
         self._asked: dict[str, tuple[int, asyncio.Task[Report]]] = {}
         self._known: dict[str, tuple[Diagnostic, ...]] = {}

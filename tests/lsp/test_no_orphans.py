@@ -1,0 +1,112 @@
+"""No language server, and nothing that one has started, outlives us."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+import filepact
+from tests.lsp.fakes import PROGRAM, fake, left_of, pool_of, processes_with, wait_for_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
+
+PARENT = str(Path(__file__).parent / "parent_program.py")
+KILLS = 50
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    word = uuid4().hex
+    yield word
+    for pid in processes_with(word):
+        os.kill(pid, signal.SIGKILL)
+
+
+def start_parent(mark: str, folder: Path, orders: list[dict]) -> subprocess.Popen[str]:
+    tables = {
+        f"s{number}": {
+            "command": [sys.executable, "-I", "-S", PROGRAM, json.dumps(one)],
+            "files": {f"*.s{number}": "x"},
+            "role": ("types", "lint")[number % 2],
+        }
+        for number, one in enumerate(orders)
+    }
+    environment = {"PATH": os.environ["PATH"], "MARK": mark}
+    return subprocess.Popen(
+        [sys.executable, PARENT, json.dumps([tables, environment, str(folder)])],
+        env={
+            **os.environ,
+            "MARK": mark,
+            "PYTHONPATH": str(Path(filepact.__file__).parent.parent),
+        },
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_nothing_is_left_after_the_parent_was_killed_many_times(mark: str, tmp_path: Path) -> None:
+    """At its start, while its servers start, and while they work; some of them ignore their end."""
+    moments = [(), ("begun",), ("begun", "working")]
+    for number in range(KILLS):
+        moment = moments[number % 3]
+        orders: list[dict] = [{"child": str(tmp_path / f"{number}")} if number % 2 else {}]
+        if "working" not in moment:
+            orders.append({"stay": True, "hang": True})
+        with start_parent(mark, tmp_path, orders) as parent:
+            assert parent.stdout is not None
+            for said in moment:
+                assert parent.stdout.readline().strip() == said
+            parent.kill()
+        assert left_of(mark) == [], f"kill {number}"
+
+
+def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
+    mark: str, tmp_path: Path
+) -> None:
+    note = tmp_path / "note"
+    pool = pool_of(fake({"stay": True, "child": str(note)}), MARK=mark)
+    (report,) = pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    assert report.fresh
+    assert len(processes_with(mark)) == 3  # its warden, itself, its child
+    pool.close()
+    assert left_of(mark) == []
+    assert wait_for_end(int(note.read_text()))
+
+
+def test_a_server_that_crashes_leaves_nothing_it_has_started(mark: str, tmp_path: Path) -> None:
+    pool = pool_of(fake({"crash": 1, "child": str(tmp_path / "note")}), MARK=mark)
+    (report,) = pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 5.0)
+    assert not report.fresh
+    pool.close()
+    assert left_of(mark) == []
+
+
+def test_a_server_ends_when_its_warden_is_killed(mark: str, tmp_path: Path) -> None:
+    pool = pool_of(fake({"stay": True}), MARK=mark)
+    pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    (status,) = pool.status()
+    (warden,) = set(processes_with(mark)) - {status.pid}
+    os.kill(warden, signal.SIGKILL)
+    assert wait_for_end(status.pid)
+    pool.close()
+
+
+def test_a_pool_that_nobody_closes_leaves_nothing(mark: str, tmp_path: Path) -> None:
+    """A program that simply comes to its end."""
+    with start_parent(mark, tmp_path, [{}]) as parent:
+        assert parent.stdout is not None
+        assert [parent.stdout.readline().strip() for _ in range(2)] == ["begun", "working"]
+        parent.terminate()
+    assert left_of(mark) == []
