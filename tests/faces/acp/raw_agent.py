@@ -18,7 +18,8 @@ def send(message):
     message = {"jsonrpc": "2.0", **message}
     sys.stdout.write(json.dumps(message) + "\n")
     sys.stdout.flush()
-    PASSED.append(["agent", message])
+    if "stopReason" not in message.get("result", {}):
+        PASSED.append(["agent", message])
 
 
 def receive():
@@ -64,6 +65,9 @@ def main():
     pending = []
     while message := receive():
         result, method = {}, message["method"]
+        if (message.get("params") or {}).get("sessionId") == SCRIPT.get("refuse", ""):
+            send({"id": message["id"], "error": {"code": -32603, "message": "refused"}})
+            continue
         if method == "initialize":
             info = {"name": NAME, "version": "1"}
             result = {"protocolVersion": 1, "agentInfo": info, "agentCapabilities": {}}

@@ -16,7 +16,12 @@ AGENT = Path(__file__).with_name("raw_agent.py")
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
 
 
-def talk(tmp_path, filesystem, name="raw", cancel=None, **script):
+async def ask_once(agent, session_id):
+    """One prompt, and what its answer says besides."""
+    return await agent.prompt(prompt=[text_block("go")], session_id=session_id)
+
+
+def talk(tmp_path, filesystem, name="raw", play=ask_once, **script):
     """What passed between a client and an agent whose session has the folder ``work``.
 
     Everything that the client sent is held against the protocol's schema.
@@ -28,20 +33,15 @@ def talk(tmp_path, filesystem, name="raw", cancel=None, **script):
         async with spawn_agent_process(filesystem, sys.executable, *arguments) as (agent, _):
             await agent.initialize(1, client_capabilities=filesystem.capabilities())
             session = await agent.new_session(cwd=str(tmp_path / "work"), mcp_servers=[])
-            prompt = agent.prompt(prompt=[text_block("go")], session_id=session.session_id)
-            if cancel is None:
-                return (await prompt).field_meta
-            asking = asyncio.ensure_future(prompt)
-            await cancel.wait()
-            await agent.cancel(session_id=session.session_id)
-            return (await asking).field_meta
+            done = await play(agent, session.session_id)
+            return None if done is None else done.field_meta
 
     try:
         done = asyncio.run(scene())
     finally:
         filesystem.close()
     seen = Talk()
-    for side, message in done["passed"]:
+    for side, message in () if done is None else done["passed"]:
         if side == "client":
             seen.see(message, side)
         elif "method" in message:

@@ -6,7 +6,7 @@ import os
 import threading
 
 import pytest
-from acp import RequestError
+from acp import RequestError, text_block
 
 from filepact.acp import ClientFileSystem, Settings, read_settings, state_folder
 from filepact.errors import InvalidParamsError
@@ -145,7 +145,10 @@ def test_of_two_sessions_that_start_at_once_nobody_knows_whose_folders_are_meant
     assert asyncio.run(scene()) == ("x", "x", -32602)
 
 
-def test_a_request_that_is_cancelled_leaves_the_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_request_that_is_cancelled_is_answered_with_what_became_of_it(
+    tmp_path, monkeypatch, when
+):
     path = tmp_path / "work" / "a.txt"
     path.parent.mkdir()
     path.write_text("old")
@@ -153,40 +156,37 @@ def test_a_request_that_is_cancelled_leaves_the_file(tmp_path, monkeypatch):
     write = files_module.write
 
     def slow(*arguments, **options):
+        done = write(*arguments, **options) if when == "after" else None
         begun.set()
         assert go_on.wait(30)
-        return write(*arguments, **options)
-
-    def let_go():
-        assert begun.wait(30)
+        return done or write(*arguments, **options)
 
     monkeypatch.setattr(files_module, "write", slow)
 
-    async def ask(question):
-        raise AssertionError
-
-    files = files_in(tmp_path, ask=ask)
-    told = files.session_update
-
-    async def update(session_id, update, **_):
+    async def scene():
+        files = files_in(tmp_path)
+        await files.session_started("s1", str(path.parent))
+        writing = asyncio.ensure_future(files.write_text_file("s1", str(path), "new"))
+        await asyncio.to_thread(begun.wait, 30)
+        closing = asyncio.ensure_future(files.session_closed("s1"))
+        writing.cancel()
+        await asyncio.sleep(0)
         go_on.set()
-        await told(session_id, update)
+        (answer,) = await asyncio.gather(writing, return_exceptions=True)
+        await closing
+        files.close()
+        return getattr(answer, "code", None)
 
-    files.session_update = update
-    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "."}}
-    done = talk(
-        tmp_path,
-        files,
-        hold=True,
-        prompt=[
-            [WRITE, {"path": str(path), "content": "new"}],
-            ["notify", "$/cancel_request", {"requestId": 0}],
-            ["notify", "$/cancel_request", {"requestId": 77}],
-            ["notify", "session/update", {"sessionId": "s1", "update": chunk}],
-        ],
-    )
-    assert done["answers"][0]["error"]["code"] == -32800
-    assert path.read_text() == "old"
+    assert asyncio.run(scene()) == (-32800 if when == "before" else None)
+    assert path.read_text() == ("old" if when == "before" else "new")
+
+
+def test_a_request_is_cancelled_by_its_number(tmp_path):
+    path = str(tmp_path / "work" / "a.txt")
+    steps = [[WRITE, {"path": path, "content": "new"}]]
+    steps += [["notify", "$/cancel_request", params] for params in ({"requestId": 0}, {}, None)]
+    done = talk(tmp_path, files_in(tmp_path), hold=True, prompt=steps)
+    assert done["answers"][0].get("error", {"code": -32800})["code"] == -32800
 
 
 def test_a_request_that_is_cancelled_while_it_waits_for_a_person_is_answered(tmp_path):
@@ -207,6 +207,151 @@ def test_a_request_that_is_cancelled_while_it_waits_for_a_person_is_answered(tmp
         ],
     )
     assert done["answers"][0]["error"]["code"] == -32800
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("end", ["cancel", "close", "again", "request"])
+def test_nobody_is_asked_any_more_when_the_turn_or_the_session_has_ended(tmp_path, end):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    gone = []
+
+    async def scene():
+        asked = asyncio.Event()
+
+        async def ask(_question):
+            asked.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                gone.append(True)
+
+        files = files_in(tmp_path, mode="preview", ask=ask)
+        await files.session_started("s1", str(path.parent))
+        await files.session_started("s2", str(path.parent))
+        (workspace,) = files._sessions.workspaces
+        writing = asyncio.ensure_future(files.write_text_file("s1", str(path), "new"))
+        await asked.wait()
+        if end == "cancel":
+            files.turn_ended("s1")
+        elif end == "close":
+            await files.session_closed("s1")
+        elif end == "again":
+            await files.session_started("s1", str(path.parent))
+        else:
+            writing.cancel()
+        (answer,) = await asyncio.gather(writing, return_exceptions=True)
+        waiting = workspace.pending()
+        files.close()
+        return getattr(answer, "code", "cancelled"), waiting
+
+    code, waiting = asyncio.run(scene())
+    assert code == ("cancelled" if end == "request" else -32800)
+    assert waiting == ()
+    assert gone == [True]
+    assert not path.exists()
+
+
+def test_a_person_who_cannot_be_asked_leaves_the_change_waiting(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+
+    async def ask(_question):
+        raise RuntimeError("/secret/place")
+
+    steps = (WRITE, {"path": str(path), "content": "new"})
+    (answer,) = run(tmp_path, steps, mode="preview", ask=ask)
+    assert answer["error"]["data"]["errorKind"] == "approval_required"
+    assert "/secret" not in str(answer)
+
+
+# -- sessions on the wire ---------------------------------------------------------------
+
+
+def test_the_folders_follow_what_the_client_sends(tmp_path):
+    work, other = tmp_path / "work", tmp_path / "other"
+    for folder in (work, other):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    kinds = []
+
+    async def play(agent, session_id):
+        async def look():
+            done = await agent.prompt(prompt=[text_block("go")], session_id="s1")
+            (answer,) = done.field_meta["answers"][-1:]
+            kinds.append(answer.get("error", {}).get("data", {}).get("errorKind", "shown"))
+            return done
+
+        await look()
+        await agent.load_session(cwd=str(other), session_id="s1", mcp_servers=[])
+        await look()
+        await agent.resume_session(
+            cwd=str(other), session_id="s1", additional_directories=[str(work)]
+        )
+        await look()
+        with pytest.raises(RequestError):
+            await agent.load_session(cwd="/nowhere", session_id="refused", mcp_servers=[])
+        await look()
+        await agent.close_session(session_id="s1")
+        with pytest.raises(RequestError):
+            await agent.prompt(prompt=[text_block("go")], session_id="refused")
+        return await look()
+
+    talk(
+        tmp_path,
+        files_in(tmp_path),
+        play=play,
+        refuse="refused",
+        prompt=[[READ, {"path": str(work / "a.txt")}]],
+    )
+    assert kinds == ["shown", "path_outside_workspace", "shown", "shown", "unknown_session"]
+
+
+def test_a_write_that_is_held_is_refused_when_the_client_cancels_the_turn(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    asked = asyncio.Event()
+
+    async def ask(_question):
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def play(agent, session_id):
+        prompt = agent.prompt(prompt=[text_block("go")], session_id=session_id)
+        asking = asyncio.ensure_future(prompt)
+        await asked.wait()
+        await agent.cancel(session_id=session_id)
+        return await asking
+
+    done = talk(
+        tmp_path,
+        files_in(tmp_path, mode="preview", ask=ask),
+        play=play,
+        prompt=[[WRITE, {"path": str(path), "content": "new"}]],
+    )
+    assert done["answers"][0]["error"]["code"] == -32800
+    assert not path.exists()
+
+
+def test_a_client_that_hangs_up_while_a_person_is_asked_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    asked, gone = asyncio.Event(), []
+
+    async def ask(_question):
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            gone.append(True)
+
+    async def play(agent, session_id):
+        prompt = agent.prompt(prompt=[text_block("go")], session_id=session_id)
+        asking = asyncio.ensure_future(prompt)
+        await asked.wait()
+        await agent.close()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    files = files_in(tmp_path, mode="preview", ask=ask)
+    talk(tmp_path, files, play=play, prompt=[[WRITE, {"path": str(path), "content": "new"}]])
+    assert gone == [True]
     assert not path.exists()
 
 

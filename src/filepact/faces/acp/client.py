@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +23,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp import files
+from filepact.faces.acp.asking import Asking, Question, too_late, withdraw
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -55,23 +55,6 @@ __all__ = ["ClientFileSystem", "Question"]
 _PATIENCE: Final = 5.0  # seconds that a request waits for its session's start to be answered
 _GRACE: Final = 0.1  # seconds until a read is served before that: some agents answer only after it
 _EARLY: Final = "\0early "  # before the name of a session that is read for before it has begun
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A change that a person has to answer.
-
-    Attributes:
-        change: Its id in the journal.
-        path: As the agent sent it.
-        diff: Unified.
-        rule: Why it is asked.
-    """
-
-    change: str
-    path: str
-    diff: str
-    rule: str
 
 
 class ClientFileSystem:
@@ -108,7 +91,7 @@ class ClientFileSystem:
     ) -> None:
         self._can_read = read
         self._can_write = write
-        self._ask = ask
+        self._asking = Asking(ask)
         own_settings, own_home = self.own()
         in_force = settings or own_settings
         self._sessions = Sessions(
@@ -168,7 +151,7 @@ class ClientFileSystem:
         """Bind a session to its folders, in place of those it had."""
         bound = self._sessions.get(session_id)
         if bound is not None:
-            bound.turn += 1
+            self._drop(bound)
             bound.ending = True
             await self._flights.landed(bound)
         self._sessions.start(session_id, cwd, additional_directories)
@@ -181,7 +164,7 @@ class ClientFileSystem:
             await self._end(bound)
 
     async def _end(self, bound: Bound) -> None:
-        bound.turn += 1
+        self._drop(bound)
         bound.ending = True
         await self._flights.landed(bound)
         if self._sessions.get(bound.id) is bound:
@@ -191,7 +174,11 @@ class ClientFileSystem:
         """Drop what a session still has to write."""
         bound = self._sessions.get(session_id)
         if bound is not None:
-            bound.turn += 1
+            self._drop(bound)
+
+    def _drop(self, bound: Bound) -> None:
+        bound.turn += 1
+        self._asking.drop(bound)
 
     def close(self) -> None:
         """Forget all sessions; call it when the connection is closed."""
@@ -272,19 +259,15 @@ class ClientFileSystem:
     async def _settle(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> None:
         """Ask a person about a stored change, and do it or not."""
         change = str(receipt.operation)
-        if self._ask is None:
-            raise refuse(
-                REFUSED,
-                "approval_required",
-                f"This change waits for a person as {change} ({receipt.rule}). "
-                f"`filepact approve {change}` does it.",
-            )
-        approved = await self._ask(Question(change, path, receipt.diff, receipt.rule))
+        approved = await self._asking.answer(
+            bound, Question(change, path, receipt.diff, receipt.rule)
+        )
         person = Approval(Actor("person", "client"))
         async with self._queues.turn(files.key(bound, Session(bound.id, self._agent), path)):
             self._check_open(bound)
             if bound.turn != turn:
-                raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
+                withdraw(bound, change)
+                raise too_late()
             decide = bound.workspace.approve if approved else bound.workspace.reject
             try:
                 done = await self._flights.run(bound, _go_on, decide, change, person)
