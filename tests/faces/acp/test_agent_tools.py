@@ -339,10 +339,14 @@ def test_a_client_that_shows_an_older_text_has_nothing_unsaved(tmp_path):
         path.write_text("old\n")
         editor.unsaved[str(path)] = "old\n"
         await files.call("read_file", {"path": "a.txt"})
-        path.write_text("new\n")
-        return (await files.call("read_file", {"path": "a.txt"})).text
+        path.write_text("new\nmore\n")
+        assert "new" in (await files.call("read_file", {"path": "a.txt"})).text
+        # What the agent was shown is what its own text is compared with.
+        assert await files.read(str(path)) == "old\n"
+        return await refused(files.write(str(path), "older\n"))
 
-    assert "new" in run(scene, tmp_path)
+    assert run(scene, tmp_path) == "STALE_FILE"
+    assert (tmp_path / "work" / "a.txt").read_text() == "new\nmore\n"
 
 
 def test_what_the_client_saved_and_then_typed_on_is_no_conflict(tmp_path):

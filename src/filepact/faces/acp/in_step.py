@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from filepact.errors import FilepactError, NotFoundError
+from filepact.errors import FilepactError, NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -58,14 +58,47 @@ class InStep:
         present, can_ask = self._texts.present(), self._remote.offers.read
         return await asyncio.to_thread(self._shown.keep_open, present, can_ask=can_ask)
 
-    async def take(self, asked: Asked, text: str | None) -> None:
-        """Take over what the client says that a file holds; None when it has no such file.
+    async def look(self, path: str) -> Asked:
+        """One file that is about to be read, with what the client tells of by itself.
 
         Raises:
-            FilepactError: What the disk has may not be read.
+            NotAFileError: It is a folder, or nothing that a client can show.
+            FilepactError: It may not be read.
         """
-        await asyncio.to_thread(self._shown.keep, asked, text)
-        name = self._shown.open_name(asked.path)
+        present, can_ask = self._texts.present(), self._remote.offers.read
+
+        def look() -> Asked:
+            asked = self._shown.ask(path)
+            if asked is None:
+                raise NotAFileError(f"{path}: is not a file", path=path)
+            self._shown.keep_open(present, can_ask=can_ask)
+            return asked
+
+        return await asyncio.to_thread(look)
+
+    async def take(
+        self, asked: Asked, text: str | None, *, read: bool = False, whole: bool = True
+    ) -> None:
+        """Take over what the client says that a file holds.
+
+        Args:
+            asked: The file.
+            text: Its text; None when the client has no such file.
+            read: Whether the agent is to see the text.
+            whole: Whether it is all of it.
+
+        Raises:
+            FilepactError: What it holds may not be read.
+        """
+
+        def take() -> None:
+            if read and text is not None:
+                self._shown.check(asked.path, text)
+            if whole:
+                self._shown.keep(asked, text, read=read)
+
+        await asyncio.to_thread(take)
+        name = self._shown.open_name(asked.path) if whole else None
         if name is not None and text is not None:
             self._texts.confirm(name, text)
 

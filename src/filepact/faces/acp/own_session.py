@@ -11,7 +11,6 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     InvalidParamsError,
-    NotAFileError,
     TooLargeError,
 )
 from filepact.faces.acp.delivery import Delivery
@@ -157,7 +156,7 @@ class SessionFiles:
         _check_path(path)
         # The protocol knows no others, and has no say about what lies beyond.
         line, limit = _within(line), _within(limit)
-        asked = await self._look(path)
+        asked = await self._step.look(path)
         if not self._remote.offers.read or self._shown.is_sure(asked.path):
             return await asyncio.to_thread(self._read_here, asked, line, limit)
         if limit is None and (asked.size or 0) > TEXT_LIMIT:
@@ -167,23 +166,9 @@ class SessionFiles:
                 path=path,
             )
         text = await stop.unless(self._remote.read(asked.name, line, limit))
-        await asyncio.to_thread(self._check, asked, text)
-        if limit is None and (line or 0) <= 1 and (asked.size or 0) <= EDIT_LIMIT:
-            await self._step.take(asked, text)
-            await asyncio.to_thread(self._shown.note_seen, asked.path)
+        whole = limit is None and (line or 0) <= 1 and (asked.size or 0) <= EDIT_LIMIT
+        await self._step.take(asked, text, read=True, whole=whole)
         return text
-
-    def _check(self, asked: Asked, text: str) -> None:
-        """Ask the rules about what a file holds, wherever it came from."""
-        agent = self._session.agent
-        self.workspace.guard.check_held(asked.path, "read", text.encode(), agent=agent)
-
-    async def _look(self, path: str) -> Asked:
-        asked = await asyncio.to_thread(self._shown.ask, path)
-        if asked is None:
-            raise NotAFileError(f"{path}: is not a file", path=path)
-        await self._step.listen()
-        return asked
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
         wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)

@@ -154,11 +154,20 @@ class Shown:
         self.settle(news)
         self.keep(news.asked, news.text)
 
-    def keep(self, asked: Asked, text: str | None) -> None:
-        """Take over what the client says that a file holds; None when it has no such file."""
+    def keep(self, asked: Asked, text: str | None, *, read: bool = False) -> None:
+        """Take over what the client says that a file holds.
+
+        Args:
+            asked: The file.
+            text: Its text; None when the client has no such file.
+            read: Whether the agent sees the text.
+
+        Raises:
+            FilepactError: What the disk has may not be read, or is too large.
+        """
         known = self._buffers.get(asked.path)
         self._drop(asked.path)
-        disk = self._disk(asked.path)
+        disk = self._disk(asked.path, self._session if read else self._own)
         if text is None or (disk is None and not text):
             # Many clients answer an empty text for a file that is not there.
             return
@@ -174,8 +183,11 @@ class Shown:
             self._hold(asked, bare, disk)
         else:
             base = self._agreed.last(_AGREED, disk.path)
-            if base is None or not _same(bare, base):
-                self._hold(asked, bare, base or disk)
+            self._hold(asked, bare, base or disk)
+        if read and asked.path in self._held:
+            self.note_seen(asked.path)
+        if disk is not None and self._is_older(asked.path, bare):
+            self._drop(asked.path)
 
     def keep_open(self, documents: Iterable[OpenText], *, can_ask: bool) -> tuple[Asked, ...]:
         """The same for all documents that the client tells of by itself.
@@ -253,6 +265,15 @@ class Shown:
         """A text of a file as the client shows such texts."""
         return self._manners.get(path, _Manner()).shown(text)
 
+    def check(self, path: WorkspacePath, text: str) -> None:
+        """Ask the rules about what a file holds, wherever that came from.
+
+        Raises:
+            PathBlockedError: The agent may not see it.
+        """
+        agent = self._session.agent
+        self._workspace.guard.check_held(path, "read", text.encode(), agent=agent)
+
     def note_seen(self, path: WorkspacePath) -> None:
         """The agent has seen what the file holds."""
         with suppress(FilepactError):
@@ -297,7 +318,7 @@ class Shown:
     def present(self, path: WorkspacePath) -> Document | None:
         """A file as it is now, with what the client has not saved; None if it cannot be read."""
         with suppress(FilepactError):
-            return self._disk(path)
+            return self._disk(path, self._own)
         return None
 
     # -- parts ----------------------------------------------------------------------------
@@ -315,6 +336,11 @@ class Shown:
         self._buffers.open(asked.path, text, client=self._client, version=1, base=base)
         self._held[asked.path] = asked
 
+    def _is_older(self, path: WorkspacePath, text: str) -> bool:
+        """Whether a text is only what the disk had before somebody else wrote to it."""
+        base = self._agreed.last(_AGREED, path)
+        return base is not None and _same(text, base)
+
     def _drop(self, path: WorkspacePath) -> None:
         self._buffers.close(path, client=self._client)
         self._held.pop(path, None)
@@ -322,14 +348,14 @@ class Shown:
     def _agree(self, disk: Document) -> None:
         self._agreed.note(_AGREED, disk)
 
-    def _disk(self, path: WorkspacePath) -> Document | None:
-        """A file as it is now; without a buffer that is what the disk has.
+    def _disk(self, path: WorkspacePath, session: Session) -> Document | None:
+        """A file as it is now, seen by a session; without a buffer that is what the disk has.
 
         Raises:
             FilepactError: It may not be read, or is too large.
         """
         try:
-            return self._workspace.reader(self._own).document(path.absolute)
+            return self._workspace.reader(session).document(path.absolute)
         except NotFoundError:
             return None
 
