@@ -6,7 +6,9 @@ import tempfile
 import pytest
 from acp import RequestError
 
-from filepact.acp import ClientFileSystem
+from filepact.acp import ClientFileSystem, Settings
+from filepact.errors import InvalidParamsError
+from filepact.faces.acp import client
 from filepact.faces.acp.files import cut
 from tests.faces.acp.talking import READ, WRITE, run
 
@@ -183,3 +185,75 @@ def test_an_answer_that_would_be_too_long_is_refused_and_its_lines_can_be_read(t
         assert refused["error"]["data"]["errorKind"] == "too_large"
     assert part["result"] == {"content": line * 2}
     assert end["result"] == {"content": line * 2}
+
+
+def test_a_change_that_no_longer_fits_when_it_is_approved_is_refused(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("one\n")
+
+    async def ask(_question):
+        path.write_text("other\n")
+        return True
+
+    (said,) = run(tmp_path, (WRITE, {"path": str(path), "content": "1\n"}), mode="preview", ask=ask)
+    assert said["error"]["data"]["errorKind"] == "stale"
+    assert path.read_text() == "other\n"
+
+
+def test_a_turn_that_ends_between_the_answer_and_the_write_drops_it(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+
+    async def scene():
+        answered = asyncio.Event()
+
+        async def ask(_question):
+            answered.set()
+            return True
+
+        files = ClientFileSystem(state_dir=str(tmp_path / "state"), mode="preview", ask=ask)
+        await files.session_started("s1", str(path.parent))
+        (workspace,) = files._sessions.workspaces
+        writing = asyncio.ensure_future(files.write_text_file("s1", str(path), "late"))
+        await answered.wait()
+        async with files._queues.turn(workspace.guard.find(str(path), "list").lock_key):
+            # The answer is here, and waits for its place behind this.
+            for _ in range(5):
+                await asyncio.sleep(0)
+            files.turn_ended("s1")
+        with pytest.raises(RequestError) as caught:
+            await writing
+        waiting = workspace.pending()
+        files.close()
+        return caught.value.code, waiting
+
+    assert asyncio.run(scene()) == (-32800, ())
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "outcome"),
+    [
+        (
+            ["allow_always", "allow_once", "reject_always", "reject_once"],
+            ("selected", "reject_once"),
+        ),
+        (["allow_always", "allow_once"], ("cancelled", None)),
+    ],
+)
+def test_without_anybody_who_can_be_asked_permission_is_refused_once(tmp_path, kinds, outcome):
+    options = [{"optionId": kind, "name": kind, "kind": kind} for kind in kinds]
+    params = {"toolCall": {"toolCallId": "t"}, "options": options}
+    (answer,) = run(tmp_path, ("session/request_permission", params))
+    said = answer["result"]["outcome"]
+    assert (said["outcome"], said.get("optionId")) == outcome
+
+
+def test_nobodys_settings_count_below_the_public_name(tmp_path):
+    settings, home = client.ClientFileSystem.own()
+    assert (settings, home) == (Settings(), None)
+    with pytest.raises(InvalidParamsError):
+        asyncio.run(
+            ClientFileSystem(state_dir=str(tmp_path)).session_started("s1", "relative/folder")
+        )
