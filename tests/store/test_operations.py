@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision, RootId, WorkspacePath
+from filepact.domain.document import Revision, RootId, WorkspacePath, content_id
 from filepact.domain.operation import Actor, ChangeId, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, new_id, operation
 
@@ -291,3 +291,24 @@ def test_the_journal_is_consistent_by_its_own_account(history: Store, path: Path
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
+
+
+def test_what_somebody_did_already_is_applied_at_once(store: Store) -> None:
+    done = store.adopt(operation(change("a", b"1", b"2")), contents(b"1", b"2"))
+    assert (done.state, done.seq) == ("applied", 1)
+    assert store.operation(done.id) == done
+    assert store.unfinished() == ()
+    with pytest.raises(NoChangeError):
+        store.adopt(done, contents(b"1", b"2"))
+
+
+def test_contents_that_were_not_kept_are_known_by_their_ids(store: Store) -> None:
+    done = store.adopt(operation(change("a", b"1", b"2"), change("b", b"1", None)), contents(b"2"))
+    assert store.operation(done.id).changes == done.changes
+    assert store.statistics().oldest is not None
+    with pytest.raises(NotFoundError):
+        store.content(content_id(b"1"))
+    do(store, b"2", b"1")
+    assert store.content(content_id(b"1")) == b"1"
+    assert store.adopt(operation(change("a", b"1", b"3")), {}).state == "applied"
+    assert store.content(content_id(b"1")) == b"1"

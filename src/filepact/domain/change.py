@@ -36,6 +36,11 @@ class FileChange:
             return "create"
         return "delete" if self.after is None else "modify"
 
+    @property
+    def retraceable(self) -> bool:
+        """Whether both states were read, so that the change can be shown and taken back."""
+        return all(side is None or side.was_read for side in (self.before, self.after))
+
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)
 

@@ -15,6 +15,10 @@ RootId = NewType("RootId", str)
 """A root's true absolute path; no link is left in it."""
 
 
+_UNREAD = "0" * 20
+"""How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
+
+
 def content_id(data: bytes) -> str:
     """The name of exactly these bytes: SHA-256, 64 hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
@@ -55,6 +59,18 @@ class Revision:
     @classmethod
     def of(cls, data: bytes, mode: int) -> Revision:
         return cls(content_id(data), mode)
+
+    @classmethod
+    def unread(cls, sign: str, mode: int) -> Revision:
+        """A state whose bytes nobody has read; ``sign`` tells it from other such states."""
+        return cls(
+            _UNREAD + content_id(sign.encode("utf-8", "surrogatepass"))[len(_UNREAD) :], mode
+        )
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the bytes were read, so that ``content`` is their SHA-256."""
+        return not self.content.startswith(_UNREAD)
 
     @property
     def short(self) -> str:

@@ -6,13 +6,14 @@ A proposal and the operation that it becomes carry the same id: what was shown i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NewType
+from typing import TYPE_CHECKING, Final, Literal, NewType
 
 if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
 
 __all__ = [
+    "PAST_THE_DOORS",
     "Actor",
     "Approval",
     "ChangeId",
@@ -27,6 +28,9 @@ __all__ = [
 
 ChangeId = NewType("ChangeId", str)
 """Names a proposal and the operation it becomes: ``c`` and ten characters of base 32."""
+
+PAST_THE_DOORS: Final = "outside"
+"""The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
 ProposalState = Literal["proposed", "committed", "rejected"]

@@ -85,8 +85,29 @@ class Contents:
             )
         else:
             number = row[0]
+            # A content that was known by its id only had no size.
+            view.run("UPDATE content SET size = ? WHERE number = ?", (len(data), number))
         self._keep(view, int(number), name, packed, base=used, depth=depth)
         return int(number)
+
+    def put_if_given(
+        self,
+        view: View,
+        name: str,
+        contents: Mapping[str, bytes],
+        *,
+        base: int | None = None,
+    ) -> int:
+        """As `put`, but when the bytes are missing only the id is kept."""
+        if name in contents:
+            return self.put(view, name, contents, base=base)
+        key = bytes.fromhex(name)
+        view.run(
+            "INSERT OR IGNORE INTO content (id, size, kept, base, depth, stored)"
+            " VALUES (?, 0, 'gone', NULL, 0, 0)",
+            (key,),
+        )
+        return int(view.value("SELECT number FROM content WHERE id = ?", (key,)))
 
     def make_whole(self, view: View, number: int) -> int:
         """Keep a content without a base from now on.

@@ -32,7 +32,7 @@ from filepact.store.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId
@@ -140,15 +140,16 @@ class SqliteStore:
     def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         with self._database.writing(durable=True) as view:
             _commit_proposal(view, operation)
-            sides = self._sides(view, operation.changes, contents)
-            seq = insert_operation(view, operation)
-            insert_changes(view, "operation", seq, operation.changes, sides)
-            insert_directories(view, seq, operation.directories)
-            view.many(
-                "UPDATE content SET last_seq = ? WHERE number = ?",
-                [(seq, number) for pair in sides for number in pair if number is not None],
-            )
+            seq = _insert(view, operation, self._sides(view, operation.changes, contents))
         return replace(operation, seq=seq, state="intended")
+
+    def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        with self._database.writing(durable=True) as view:
+            _commit_proposal(view, operation)
+            sides = self._sides(view, operation.changes, contents, all_kept=False)
+            seq = _insert(view, operation, sides)
+            view.run("UPDATE operation SET state = 'applied' WHERE seq = ?", (seq,))
+        return replace(operation, seq=seq, state="applied")
 
     def finish(
         self,
@@ -209,18 +210,17 @@ class SqliteStore:
         with self._database.reading() as view:
             return int(view.value("SELECT coalesce(max(seq), 0) FROM operation"))
 
-    def _sides(self, view: View, changes: ChangeSet, contents: Mapping[str, bytes]) -> list[Sides]:
-        return [self._store(view, change, contents) for change in changes.changes]
-
-    def _store(self, view: View, change: FileChange, contents: Mapping[str, bytes]) -> Sides:
-        """Keep both contents of a change, each against what the file held before."""
-        before = after = None
-        if change.before is not None:
-            last = _last_content(view, change)
-            before = self._contents.put(view, change.before.content, contents, base=last)
-        if change.after is not None:
-            after = self._contents.put(view, change.after.content, contents, base=before)
-        return before, after
+    def _sides(
+        self,
+        view: View,
+        changes: ChangeSet,
+        contents: Mapping[str, bytes],
+        *,
+        all_kept: bool = True,
+    ) -> list[Sides]:
+        """Keep both contents of each change, each against what the file held before."""
+        put = self._contents.put if all_kept else self._contents.put_if_given
+        return [_store(view, change, contents, put) for change in changes.changes]
 
     # -- checkpoints --------------------------------------------------------------------------
 
@@ -267,6 +267,30 @@ class SqliteStore:
         return upkeep.prune(
             self._database, self._contents, keep_bytes=keep_bytes, keep_seconds=keep_seconds
         )
+
+
+def _store(
+    view: View, change: FileChange, contents: Mapping[str, bytes], put: Callable[..., int]
+) -> Sides:
+    before = after = None
+    if change.before is not None:
+        last = _last_content(view, change)
+        before = put(view, change.before.content, contents, base=last)
+    if change.after is not None:
+        after = put(view, change.after.content, contents, base=before)
+    return before, after
+
+
+def _insert(view: View, operation: Operation, sides: list[Sides]) -> int:
+    """Insert an operation as intended, with all that belongs to it; its place."""
+    seq = insert_operation(view, operation)
+    insert_changes(view, "operation", seq, operation.changes, sides)
+    insert_directories(view, seq, operation.directories)
+    view.many(
+        "UPDATE content SET last_seq = ? WHERE number = ? AND kept <> 'gone'",
+        [(seq, number) for pair in sides for number in pair if number is not None],
+    )
+    return seq
 
 
 def _commit_proposal(view: View, operation: Operation) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.errors import InvalidParamsError, NoChangeError
+from filepact.workspace.rebase import not_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,6 +59,9 @@ def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
             f"{operation.id} is already undone, by {operation.undone_by}",
             hint=f"`filepact redo {operation.id}` brings it back.",
         )
+    for change in operation.changes.changes:
+        if not change.retraceable:
+            raise not_kept(change.path.path)
     return Plan(
         "undo",
         operation.id,
@@ -100,7 +104,8 @@ def plan_restore(store: Store, root: RootId, name: str) -> Plan:
         if operation.state not in _DONE:
             continue
         for change in operation.changes.changes:
-            if change.path.root == root:
+            # What was never read cannot come back, and must not keep the rest from coming back.
+            if change.path.root == root and change.retraceable:
                 first.setdefault(change.path, change.before)
                 last[change.path] = change.after
     changes = tuple(
@@ -121,6 +126,7 @@ def _newest_in_force(store: Store, roots: frozenset[RootId]) -> Operation:
             operation.kind in ("change", "restore")
             and operation.state in _DONE
             and operation.undone_by is None
+            and all(change.retraceable for change in operation.changes.changes)
         ):
             return operation
     raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")

@@ -78,6 +78,19 @@ class Store(Protocol):
             UserDeniedError: A person rejected the proposal.
         """
 
+    def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        """Write down what somebody did already, as ``applied``; on disk when this returns.
+
+        There is no intention and no effect of ours, so a crash leaves nothing to be settled.
+        Contents that are not among ``contents`` are known by their ids only.
+
+        Returns:
+            The operation with its place in the journal.
+
+        Raises:
+            NoChangeError: An operation with this id was begun before.
+        """
+
     def finish(
         self,
         change_id: ChangeId,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
-from filepact.errors import BinaryFileError, NoChangeError, StaleFileError
+from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
 
-__all__ = ["Fitted", "fit"]
+__all__ = ["Fitted", "fit", "not_kept"]
 
 _DIFF_IN_ERROR = 4_000
 
@@ -59,6 +59,7 @@ def fit(
         show: How a path is shown in messages.
 
     Raises:
+        NotFoundError: What a file is to hold was given up, or never kept.
         StaleFileError: A file was changed in the same lines, or made, or removed, meanwhile.
         NoChangeError: Everything is already as the change set wants it.
     """
@@ -67,7 +68,10 @@ def fit(
     notes: list[str] = []
     for change in changes.changes:
         now = current(change.path)
-        result = _fit_one(change, now, content, show(change.path))
+        try:
+            result = _fit_one(change, now, content, show(change.path))
+        except NotFoundError:
+            raise not_kept(show(change.path)) from None
         if now is not None:
             contents[now.revision.content] = now.data
         if result is None:
@@ -86,6 +90,15 @@ def fit(
             hint="Nothing has to be done; `filepact log` shows what happened.",
         )
     return Fitted(ChangeSet(tuple(fitted)), contents, tuple(notes))
+
+
+def not_kept(shown: str) -> NotFoundError:
+    """The refusal for a file whose other state nobody can bring back."""
+    return NotFoundError(
+        f"{shown}: what the file held is not in the journal, so it cannot be brought back",
+        hint="Nothing was changed. Other operations can be taken back by their ids.",
+        path=shown,
+    )
 
 
 def _fit_one(

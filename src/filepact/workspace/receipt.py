@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.errors import BinaryFileError
 from filepact.text.codec import decode
-from filepact.text.diff import unified, unified_binary
+from filepact.text.diff import quote_name, unified, unified_binary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ __all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes
 
 Status = Literal["applied", "preview", "pending", "unchanged"]
 
+_UNREAD = "--- {name}\n+++ {name}\n(what the file held or holds was not kept)\n"
 _HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
 
 
@@ -94,6 +95,8 @@ def show_changes(
         shown = show(change.path)
         if hides(change.path):
             diff = _HIDDEN.format(name=shown)
+        elif not change.retraceable:
+            diff = _UNREAD.format(name=shown)
         else:
             diff = _file_diff(change, content, shown, given(change.path), git=several)
         added, removed = _counts(diff)
@@ -117,6 +120,8 @@ def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
 
 
 def _file_patch(change: FileChange, content: Callable[[str], bytes], *, git: bool) -> bytes:
+    if not change.retraceable:
+        return f"What {quote_name(change.path.path)} held or holds was not kept\n".encode()
     # Latin-1 gives every byte one character and takes it back, so lines can be compared as text.
     old, new = (
         content(side.content).decode("latin-1") if side is not None else None

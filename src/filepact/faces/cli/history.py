@@ -6,7 +6,7 @@ import time
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from filepact.domain.operation import Operation
+from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import NoChangeError, NotFoundError
 from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.place import here, opened, person
@@ -143,7 +143,7 @@ def _details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
         ("what", change.summary),
         ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
         ("who", f"{actor} ({actor.kind}, session {change.session.id})"),
-        ("tool", change.tool),
+        ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
         ("state", state(change)),
     ]
     if change.target:
