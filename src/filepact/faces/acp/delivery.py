@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
+    from filepact.faces.acp.asked import News
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.shown import News, Shown
+    from filepact.faces.acp.shown import Shown
     from filepact.faces.acp.waiting import Stop
     from filepact.tools.registry import Outcome
     from filepact.workspace.workspace import Workspace

@@ -11,9 +11,10 @@ from filepact.workspace.documents import EDIT_LIMIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from filepact.faces.acp.asked import Asked
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.shown import Asked, Shown
+    from filepact.faces.acp.shown import Shown
     from filepact.faces.acp.waiting import Stop
 
 __all__ = ["InStep"]

@@ -13,11 +13,11 @@ from filepact.errors import (
     InvalidParamsError,
     TooLargeError,
 )
+from filepact.faces.acp.asked import News
 from filepact.faces.acp.delivery import Delivery
 from filepact.faces.acp.in_step import InStep
 from filepact.faces.acp.named import named_files
 from filepact.faces.acp.remote import TEXT_LIMIT
-from filepact.faces.acp.shown import News
 from filepact.faces.acp.waiting import Stop, StoppedError, to_its_end
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.faces.acp.approval import Approvals
+    from filepact.faces.acp.asked import Asked
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.shown import Asked, Shown
+    from filepact.faces.acp.shown import Shown
     from filepact.tools.registry import Tool
     from filepact.workspace.workspace import Workspace
 

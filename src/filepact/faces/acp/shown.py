@@ -8,11 +8,11 @@ remembered, so that a text which is only older than the disk is not taken for an
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import BinaryFileError, FilepactError, NotFoundError
+from filepact.faces.acp.asked import Asked, Manner, News
 from filepact.text.lines import adopt_line_ends
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.seen import Seen
@@ -26,56 +26,10 @@ if TYPE_CHECKING:
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Asked", "News", "Shown"]
+__all__ = ["Shown"]
 
 _AGREED = "agreed"
 _AGREED_LIMIT = 16 * 1_048_576
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A file that the client may have another text of.
-
-    Attributes:
-        path: Its one true name.
-        name: The name for the client, which spells it, below the session's folders as they were sent.
-        size: Bytes on the disk; None when there is no such file.
-    """
-
-    path: WorkspacePath
-    name: str
-    size: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class News:
-    """A file's new text, for the client.
-
-    Attributes:
-        document: The file as it is to be; None for one that was not there or stays as it is.
-        text: The text with line ends as the client shows them.
-    """
-
-    asked: Asked
-    document: Document | None
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Manner:
-    """How a client shows a file's text where that differs from the file."""
-
-    mark: bool = False
-    plain: bool = False
-
-    @classmethod
-    def of(cls, text: str) -> _Manner:
-        return cls(text.startswith("\ufeff"), "\n" in text and "\r" not in text)
-
-    def shown(self, text: str) -> str:
-        if self.plain:
-            text = text.replace("\r\n", "\n")
-        return f"\ufeff{text}" if self.mark else text
 
 
 class Shown:
@@ -108,7 +62,7 @@ class Shown:
             root = workspace.guard.find(folder, "list").root.path
             self._spellings.setdefault(root, folder)
         self._agreed = Seen(_AGREED_LIMIT)
-        self._manners: dict[WorkspacePath, _Manner] = {}
+        self._manners: dict[WorkspacePath, Manner] = {}
         self._open: dict[WorkspacePath, OpenText] = {}
         self._held: dict[WorkspacePath, Asked] = {}
 
@@ -171,7 +125,7 @@ class Shown:
         if text is None or (disk is None and not text):
             # Many clients answer an empty text for a file that is not there.
             return
-        self._manners[asked.path] = _Manner.of(text)
+        self._manners[asked.path] = Manner.of(text)
         bare = text.removeprefix("\ufeff")
         if disk is None:
             self._hold(asked, bare, None)
@@ -263,7 +217,7 @@ class Shown:
 
     def as_shown(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
-        return self._manners.get(path, _Manner()).shown(text)
+        return self._manners.get(path, Manner()).shown(text)
 
     def check(self, path: WorkspacePath, text: str) -> None:
         """Ask the rules about what a file holds, wherever that came from.
