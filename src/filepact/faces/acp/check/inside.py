@@ -28,6 +28,7 @@ __all__ = ["check_client"]
 
 _TICK = 0.01
 _WAIT = 30.0
+_LAST_WORDS = 3.0
 
 
 async def check_client(
@@ -94,6 +95,7 @@ class _Steering:
         self._scratch = scratch
         self._announced = announced
         self._log = Log(scratch)
+        self._wished: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._turns: set[asyncio.Task[None]] = set()
         self._wishes: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
             "session": self._open,
@@ -104,32 +106,40 @@ class _Steering:
 
     async def run(self, process: asyncio.subprocess.Process, *, longest: float) -> Report:
         """Be the client until the agent says that it is over."""
-        fulfilling = asyncio.create_task(self._begin())
+        client = asyncio.create_task(self._be_client())
+        silent = 0.0
         try:
             async with asyncio.timeout(longest):
-                while not self._log.over and process.returncode is None:
+                while not self._log.over and silent < _LAST_WORDS:
                     for wish in self._log.follow():
-                        # One after the other: what comes later may rely on what came before.
-                        await fulfilling
-                        fulfilling = asyncio.create_task(self._fulfil(wish))
+                        self._wished.put_nowait(wish)
                     await asyncio.sleep(_TICK)
+                    if process.returncode is not None:
+                        # What stands between has ended; the agent may still be writing.
+                        silent += _TICK
         except TimeoutError:
             raise TimedOutError(f"the checks were not over after {longest:.0f} seconds") from None
         finally:
-            for task in (fulfilling, *self._turns):
+            tasks = (client, *self._turns)
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(fulfilling, *self._turns, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         tuple(self._log.follow())
         if not self._log.over or self._log.trouble:
             why = self._log.trouble or "the agent's connection ended before the checks were over"
             raise FilepactError(f"the checks could not be run: {why}")
         return self._log.report()
 
-    async def _begin(self) -> None:
+    async def _be_client(self) -> None:
+        """Open the session, and then do what is wished, one after the other."""
         with contextlib.suppress(ConnectionError, RequestError):
             info = Implementation(name="filepact-check-client", version="1")
             await self._agent.initialize(1, client_capabilities=self._announced, client_info=info)
             await self._open({"cwd": self._scratch.work.path, "more": []})
+        while True:
+            wish = await self._wished.get()
+            with contextlib.suppress(ConnectionError, RequestError):
+                await self._wishes[wish["wants"]](wish)
 
     async def _open(self, wish: dict[str, Any]) -> None:
         cwd, more = wish["cwd"], wish["more"]
@@ -146,10 +156,6 @@ class _Steering:
         task = asyncio.create_task(turn())
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
-
-    async def _fulfil(self, wish: dict[str, Any]) -> None:
-        with contextlib.suppress(ConnectionError, RequestError):
-            await self._wishes[wish["wants"]](wish)
 
     async def _cancel(self, wish: dict[str, Any]) -> None:
         await self._agent.cancel(session_id=wish["session"])

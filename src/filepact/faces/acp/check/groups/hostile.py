@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.faces.acp.check.group import ADVICE, JSON_RPC, PRACTICE, TRANSPORT, Group
-from filepact.faces.acp.check.outcome import expect
 from filepact.faces.acp.check.scene import READ
 
 if TYPE_CHECKING:
@@ -84,6 +83,11 @@ def batch(scene: Scene) -> None:
 
 @GROUP.should(JSON_RPC, "A line that is JSON but no object is refused or ignored.")
 def scalar(scene: Scene) -> None:
-    scene.peer.send_bytes(b'null\n7\n"text"\ntrue\n')
+    scene.peer.send_bytes(b'7\n"text"\ntrue\n')
     scene.alive()
-    expect(not scene.peer.closed, "the connection was closed")
+
+
+@GROUP.should(JSON_RPC, "A line that is only `null` is refused or ignored, and is no end.")
+def null(scene: Scene) -> None:
+    scene.peer.send_bytes(b"null\n")
+    scene.alive()
