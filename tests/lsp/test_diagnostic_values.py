@@ -1,0 +1,169 @@
+"""Diagnostics as values: places in characters, differences that survive lines that move."""
+
+from __future__ import annotations
+
+import pytest
+
+from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnostics
+from filepact.lsp.outcome import weakest
+from filepact.lsp.twins import Twins
+from filepact.lsp.uris import path_of, uri_of
+from filepact.text.position import Position
+
+TEXT = "é = '😀' + x\nsecond\n"
+
+
+def item(start: tuple[int, int], end: tuple[int, int], **more: object) -> dict:
+    names = ("line", "character")
+    span = {"start": dict(zip(names, start)), "end": dict(zip(names, end))}  # noqa: B905
+    return {"range": span, "message": "m", **more}
+
+
+def read(*items: object, unit: str = "utf-16") -> tuple[Diagnostic, ...]:
+    return read_diagnostics("/a", TEXT, list(items), unit, "fake")[0]
+
+
+@pytest.mark.parametrize(("unit", "column"), [("utf-8", 14), ("utf-16", 11), ("utf-32", 10)])
+def test_columns_count_characters_whatever_the_server_counts(unit: str, column: int) -> None:
+    (found,) = read(item((0, column), (0, column + 1)), unit=unit)
+    assert (found.start, found.end) == (Position(0, 10), Position(0, 11))
+    assert found.line == "é = '😀' + x"
+
+
+def test_a_place_behind_the_end_is_the_end() -> None:
+    (found,) = read(item((1, 900), (77, 3)))
+    assert (found.start, found.end) == (Position(1, 6), Position(2, 0))
+
+
+@pytest.mark.parametrize(
+    ("more", "severity", "code", "source"),
+    [
+        ({}, "error", "", "fake"),
+        ({"severity": 2, "code": 12, "source": "s"}, "warning", "12", "s"),
+        ({"severity": 9, "code": {"value": "E1", "target": "u"}}, "error", "E1", "fake"),
+        ({"severity": 4, "code": None, "source": ""}, "hint", "", "fake"),
+    ],
+)
+def test_what_servers_leave_out_is_filled_in(
+    more: dict, severity: str, code: str, source: str
+) -> None:
+    (found,) = read(item((0, 0), (0, 1), **more))
+    assert (found.severity, found.code, found.source) == (severity, code, source)
+
+
+def test_a_message_may_be_marked_up() -> None:
+    (found,) = read(item((0, 0), (0, 1), message={"kind": "markdown", "value": "**m**"}))
+    assert found.message == "**m**"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        7,
+        {},
+        {"range": None, "message": "m"},
+        item((0, 0), (0, 1), message=None) | {"range": {"start": {}}},
+        item((-1, 0), (0, 1)),
+        item((0, 0.5), (0, 1)),
+    ],
+)
+def test_what_cannot_be_read_is_left_out_and_said(wrong: object) -> None:
+    found, whole = read_diagnostics("/a", TEXT, [wrong, item((0, 0), (0, 1))], "utf-16", "fake")
+    assert len(found) == 1
+    assert not whole
+
+
+def test_a_flood_of_diagnostics_is_cut_and_said() -> None:
+    found, whole = read_diagnostics("/a", TEXT, [item((0, 0), (0, 1))] * 6_000, "utf-16", "fake")
+    assert len(found) == 5_000
+    assert not whole
+
+
+def test_lines_that_move_are_neither_new_nor_fixed() -> None:
+    before = read_diagnostics("/a", "x\ny\n", [item((1, 0), (1, 1))], "utf-8", "f")[0]
+    after = read_diagnostics(
+        "/a", "\n\nx\ny\ny\n", [item((3, 0), (3, 1)), item((4, 0), (4, 1))], "utf-8", "f"
+    )[0]
+    delta = compare(before, after)
+    assert [one.start.line for one in delta.new] == [4]
+    assert delta.fixed == ()
+    assert delta.total == 2
+    assert [one.start.line for one in compare(after, before).fixed] == [4]
+
+
+@pytest.mark.parametrize(
+    ("names", "weak"),
+    [((), "none"), (("pull", "version"), "version"), (("pull", "none"), "none"), (("pull",), "pull")],
+)  # fmt: skip
+def test_the_weakest_confirmation_counts(names: tuple, weak: str) -> None:
+    assert weakest(Report("s", "/a", confirmed_by=name) for name in names) == weak
+
+
+@pytest.mark.parametrize(
+    "path", ["/a/b.py", "/with space/é#?%.py", "/\udcff/raw", "/c:/d", "/a;b@c"]
+)
+def test_paths_survive_as_uris(path: str) -> None:
+    assert path_of(uri_of(path)) == path
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file:///a/b%2Ec", "/a/b.c"),
+        ("file://localhost/a", "/a"),
+        ("file:///c%3A/d", "/c:/d"),
+        ("file:///a/../b", "/b"),
+        ("file:///a@b/c[1].py", "/a@b/c[1].py"),
+        ("file://host/a", None),
+        ("http://a/b", None),
+        ("untitled:1", None),
+        ("file:///a%00b", None),
+        ("file://[/a", None),
+        ("", None),
+    ],
+)
+def test_uris_of_all_kinds_are_read(uri: str, path: str | None) -> None:
+    assert path_of(uri) == path
+
+
+class TestTwins:
+    """Texts of one length within one second are twins."""
+
+    def test_twins_are_sent_again_when_the_second_is_over(self) -> None:
+        now = [10.25]
+        twins = Twins(lambda: now[0])
+        twins.given("/a", "1234", replaced=False)
+        assert twins.pause == 0
+        twins.given("/a", "12345", replaced=False)
+        assert twins.pause == 0
+        twins.given("/a", "4321", replaced=False)
+        assert twins.pause == 0.75
+        now[0] = 11.5
+        assert twins.pause == 0
+        assert twins.take() == {"/a"}
+        twins.given("/a", "4321", replaced=False)
+        assert twins.take() == set()
+
+    @pytest.mark.parametrize(("active", "replaced", "twin"), [
+        (True, True, True), (False, True, False), (True, False, False),
+    ])  # fmt: skip
+    def test_an_unknown_text_before_may_be_a_twin(
+        self, active: bool, replaced: bool, twin: bool
+    ) -> None:
+        twins = Twins(lambda: 10.25)
+        if active:
+            twins.at_work()
+        twins.given("/a", "1234", replaced=replaced)
+        assert bool(twins.take()) is twin
+
+    def test_what_was_left_or_forgotten_has_no_twin(self) -> None:
+        twins = Twins(lambda: 10.25)
+        for end in (lambda: twins.left("/a"), twins.forget):
+            twins.given("/a", "1234", replaced=False)
+            twins.given("/a", "4321", replaced=False)
+            end()
+            assert twins.pause == 0
+            twins.given("/a", "5678", replaced=False)
+            assert twins.take() == set()
+            twins.left("/a")

@@ -1,0 +1,37 @@
+"""However files change, no server's stale answer is taken for a fresh one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lsp.random_edits import LANGUAGES, Edits
+from tests.lsp.real_servers import Tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EDITS = int(os.environ.get("LSP_EDITS", "0"))
+"""More than by default, for a search by hand."""
+
+BOUNDED = {"ruff": 60, "ty": 60, "typescript": 60, "basedpyright": 20, "clangd": 15}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_no_stale_answer_passes_for_fresh(name: str, tmp_path: Path) -> None:
+    root = tmp_path / "deep" / "enough" / "project"
+    root.mkdir(parents=True)
+    tree = Tree(root.resolve(), name)
+    try:
+        edits = Edits(tree, seed=7)
+        done = []
+        for _ in range(EDITS or BOUNDED[name]):
+            done.append(edits.step())
+            assert edits.stale() == [], done[-5:]
+            assert edits.unanswered() == []
+    finally:
+        tree.close()

@@ -1,0 +1,117 @@
+"""Servers are tables: the built-in ones and people's own, and what is wrong in one is named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from filepact.errors import InvalidParamsError
+from filepact.lsp.builtin import TABLES, builtin_servers
+from filepact.lsp.servers import Sync, parse_servers
+
+FINE = {"command": ["prog"], "files": {"*.x": "x"}}
+
+
+def test_the_built_in_tables_are_fine_and_say_how_to_get_each() -> None:
+    servers = builtin_servers()
+    assert [server.name for server in servers] == list(TABLES)
+    for server in servers:
+        assert server.install
+        assert server.first
+        # Whoever publishes without a version needs another proof.
+        assert server.asking == "pull" or server.probe or server.quiet
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("a/b.py", {"basedpyright", "pyright", "ty", "ruff"}),
+        ("a.tsx", {"typescript", "typescript-language-server"}),
+        ("a.json", {"json"}),
+        ("style.scss", {"css"}),
+        ("index.html", {"html"}),
+        ("ci.yml", {"yaml"}),
+        ("run.sh", {"bash"}),
+        ("a.php", {"php"}),
+        ("a.hpp", {"clangd"}),
+        ("go.mod", {"gopls"}),
+        ("A.cs", {"roslyn", "csharp-ls"}),
+        ("lib.rs", {"rust-analyzer"}),
+        ("A.java", {"jdtls"}),
+        ("notes.txt", set()),
+    ],
+)
+def test_files_have_servers(path: str, names: set[str]) -> None:
+    assert {one.name for one in builtin_servers() if one.language(path)} == names
+
+
+def test_a_table_of_ones_own_adds_a_server() -> None:
+    table = {
+        **FINE,
+        "role": "lint",
+        "install": "get it",
+        "diagnostics": "push",
+        "probe": "sync",
+        "quiet": 1,
+        "first": 2.5,
+        "sync": {"written": "save", "folders": True},
+        "options": {"a": 1},
+        "settings": {"b": {"c": 2}},
+        "announce": [{"method": "m/n", "params": {"u": "{root_uri}"}}],
+    }
+    (server,) = parse_servers({"mine": table})
+    assert server.language("deep/a.x") == "x"
+    assert server.sync == Sync(written="save", folders=True)
+    assert (server.quiet, server.first) == (1.0, 2.5)
+    assert server.announce == (("m/n", {"u": "{root_uri}"}),)
+
+
+def test_a_table_with_a_known_name_changes_only_what_it_names() -> None:
+    before = {one.name: one for one in builtin_servers()}
+    after = {
+        one.name: one
+        for one in parse_servers({"ty": {"first": 1}, "pyright": {"enabled": False}}, builtin_servers())
+    }  # fmt: skip
+    assert before.keys() - after.keys() == {"pyright"}
+    assert after["ty"].first == 1.0
+    assert after["ty"].command == before["ty"].command
+    assert after["ty"].sync == before["ty"].sync
+    assert after["ty"].language("a.py") == "python"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "key"),
+    [
+        ("No Name", FINE, "No Name"),
+        ("x", 7, "x"),
+        ("x", {}, "x.files"),
+        ("x", {"files": {"*.x": "x"}}, "x.command"),
+        ("x", {**FINE, "command": []}, "x.command"),
+        ("x", {**FINE, "command": "prog"}, "x.command"),
+        ("x", {**FINE, "command": ["a\nb"]}, "x.command"),
+        ("x", {**FINE, "files": ["*.x"]}, "x.files"),
+        ("x", {**FINE, "files": {"*.x": ""}}, "x.files"),
+        ("x", {**FINE, "files": {"../*.x": "x"}}, "x.files"),
+        ("x", {**FINE, "role": "cook"}, "x.role"),
+        ("x", {**FINE, "diagnostics": "guess"}, "x.diagnostics"),
+        ("x", {**FINE, "install": 7}, "x.install"),
+        ("x", {**FINE, "quiet": -1}, "x.quiet"),
+        ("x", {**FINE, "first": 1_000}, "x.first"),
+        ("x", {**FINE, "first": True}, "x.first"),
+        ("x", {**FINE, "enabled": "yes"}, "x.enabled"),
+        ("x", {**FINE, "sync": {"written": "magic"}}, "x.sync.written"),
+        ("x", {**FINE, "sync": {"writen": "save"}}, "x.sync.writen"),
+        ("x", {**FINE, "sync": []}, "x.sync"),
+        ("x", {**FINE, "options": []}, "x.options"),
+        ("x", {**FINE, "settings": 1}, "x.settings"),
+        ("x", {**FINE, "announce": {}}, "x.announce"),
+        ("x", {**FINE, "announce": [7]}, "x.announce[0]"),
+        ("x", {**FINE, "announce": [{"verb": 1}]}, "x.announce[0].verb"),
+        ("x", {**FINE, "colour": "red"}, "x.colour"),
+    ],
+)
+def test_what_is_wrong_in_a_table_is_named(name: str, table: Any, key: str) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        parse_servers({name: table})
+    assert caught.value.details["key"] == key
