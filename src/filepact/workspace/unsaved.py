@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.operation import Actor, Operation, Session
 from filepact.errors import StaleFileError
+from filepact.workspace.ids import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from filepact.domain.operation import ChangeId
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
@@ -33,7 +33,6 @@ class Unsaved:
         documents: Knows what they are to hold.
         buffers: Whose they are.
         committer: Writes them.
-        new_id: Makes the ids of operations.
     """
 
     def __init__(
@@ -42,13 +41,11 @@ class Unsaved:
         documents: Documents,
         buffers: Buffers,
         committer: Committer,
-        new_id: Callable[[], ChangeId],
     ) -> None:
         self._guard = guard
         self._documents = documents
         self._buffers = buffers
         self._committer = committer
-        self._new_id = new_id
 
     def save(self, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
         """Bring the files of a change, which are locked, to the states that it starts from.
@@ -82,7 +79,7 @@ class Unsaved:
             before = None if stored is None else stored.revision
             self._committer.commit(
                 Operation(
-                    id=self._new_id(),
+                    id=new_id(),
                     seq=0,
                     kind="change",
                     session=Session(f"editor {buffer.client}", Actor("program", buffer.client)),

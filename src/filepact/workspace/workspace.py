@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -25,6 +24,8 @@ from filepact.workspace.draft import Draft
 from filepact.workspace.editors import Editors
 from filepact.workspace.encodings import Encodings
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
+from filepact.workspace.ids import new_id
+from filepact.workspace.outside import Outside
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
@@ -87,7 +88,8 @@ class Workspace:
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
-        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer, _new_id)
+        self.outside = Outside(guard, store, state.locks)
+        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer)
         self.recovered = self._committer.recover()
 
     def close(self) -> None:
@@ -181,7 +183,7 @@ class Workspace:
         rule: str = "",
     ) -> Proposal:
         return Proposal(
-            id=_new_id(),
+            id=new_id(),
             session=session,
             tool=tool,
             summary=summary,
@@ -274,7 +276,7 @@ class Workspace:
             for side in (change.before, change.after)
             if side is not None
         }
-        again = replace(proposal, id=_new_id(), state="proposed")
+        again = replace(proposal, id=new_id(), state="proposed")
         self._store.propose(again, contents)
         return again.id
 
@@ -392,9 +394,3 @@ class Workspace:
 
     def _root_ids(self) -> tuple[RootId, ...]:
         return tuple(root.path for root in self.guard.roots)
-
-
-def _new_id() -> ChangeId:
-    """``c`` and ten characters without look-alikes: fifty bits, not to be guessed."""
-    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return ChangeId("c" + "".join(secrets.choice(alphabet) for _ in range(10)))

@@ -103,8 +103,16 @@ class Sessions:
     def end(self, session_id: str) -> None:
         """Forget a session; a workspace that no other uses is closed."""
         bound = self._bound.pop(session_id, None)
-        if bound is None:
-            return
+        if bound is not None:
+            self._let_go(bound)
+
+    def release(self, bound: Bound) -> None:
+        """Forget one that goes by another name now, or has been replaced."""
+        for name, known in tuple(self._bound.items()):
+            if known is bound:
+                self.end(name)
+
+    def _let_go(self, bound: Bound) -> None:
         bound.turn += 1
         bound.ending = True
         workspace, users = self._shared[bound.roots]

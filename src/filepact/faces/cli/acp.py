@@ -43,6 +43,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         partial(_sessions, arguments),
         roots=tuple(str(Path(root).absolute()) for root in arguments.root),
         serve=None if arguments.no_tools else _serve,
+        watch=not arguments.no_watch,
     )
     return Answer(plain(""), {}, code=status) if status else None
 

@@ -99,7 +99,8 @@ def _add_proxy(group: Group) -> None:
         "filepact acp -- gemini --acp",
         "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
         "agent asks for are guarded and recorded, the agent gets the seven tools as well, and "
-        "everything else passes as it is. The editor's folders count; --root narrows them.",
+        "everything else passes as it is. The editor's folders count; --root narrows them. Without "
+        "an agent it takes its place in a chain of proxies, when a conductor starts it.",
     )
     add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
     add(
@@ -109,6 +110,11 @@ def _add_proxy(group: Group) -> None:
         help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
     )
     add("--no-tools", action="store_true", help="do not give the agent the seven tools")
+    add(
+        "--no-watch",
+        action="store_true",
+        help="do not look for what the agent writes by itself, past the protocol",
+    )
 
 
 def _add_looking(group: Group) -> None:

@@ -16,6 +16,7 @@ from filepact.faces.acp.proxy.listener import Listener
 from filepact.faces.acp.proxy.permission import choose, read_question, rule_on
 from filepact.faces.acp.proxy.texts import Texts
 from filepact.faces.acp.proxy.traffic import (
+    Acted,
     Bind,
     Cancel,
     Close,
@@ -25,6 +26,7 @@ from filepact.faces.acp.proxy.traffic import (
     Request,
     Turn,
 )
+from filepact.faces.acp.proxy.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +76,7 @@ class Service:
         sessions: Binds sessions to their folders.
         serve: Serves the tools over a descriptor until the other end closes; None leaves the
             agent without them.
+        watch: Whether it is looked for what is written past the doors.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class Service:
         links: Links,
         sessions: Sessions,
         serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+        *,
+        watch: bool = True,
     ) -> None:
         self._links = links
         self._sessions = sessions
@@ -91,6 +96,8 @@ class Service:
         self._tokens: dict[str, str] = {}
         self._served: dict[str, Bound] = {}
         self._cancelled: set[str] = set()
+        self._watch = Watch(links.facts, self._let_go) if watch else None
+        self._watched: dict[str, Bound] = {}
         self._texts = Texts(links.questions, links.facts)
         self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent)
 
@@ -110,6 +117,8 @@ class Service:
                 self._cancel(session, request)
             case Turn(session, begins):
                 self._turn(session, begins=begins)
+            case Acted(session):
+                self._acted(session)
             case Document(method, params):
                 self._hear_of_file(method, params)
             case Open() | Bind() | Drop() | Close():
@@ -122,6 +131,10 @@ class Service:
         self._files.close()
         if self._listener is not None:
             self._listener.close()
+        for session in tuple(self._watched):
+            self._unwatch(session)
+        if self._watch is not None:
+            self._watch.close()
         self._sessions.end_all()
 
     def _to_agent(self, message: Message) -> None:
@@ -137,7 +150,7 @@ class Service:
                     # While the agent gets ready, which takes it longer.
                     threading.Thread(target=self._prepare, args=(token,), daemon=True).start()
                 case Bind(token, session):
-                    self._start(session, self._opening.pop(token))
+                    self._begin(session, self._opening.pop(token))
                     self._sessions.end(token)
                     self._tokens[token] = session
                     if token in self._served:
@@ -149,9 +162,29 @@ class Service:
                 case Close(session):
                     self._end_turn(session)
                     self._sessions.end(session)
+                    self._unwatch(session)
                     for token in [key for key, one in self._tokens.items() if one == session]:
                         del self._tokens[token]
                         self._shut(token)
+
+    def _begin(self, session: str, opening: _Opening) -> None:
+        self._start(session, opening)
+        if self._watch is not None:
+            self._unwatch(session)
+            # Of its own, so that what is being looked at stays open when the session is closed.
+            watched = self._start(f"watch {session}", opening)
+            watched.id = session
+            self._watched[session] = watched
+            self._watch.begin(watched)
+
+    def _unwatch(self, session: str) -> None:
+        watched = self._watched.pop(session, None)
+        if self._watch is not None and watched is not None:
+            self._watch.end(watched)
+
+    def _let_go(self, watched: Bound) -> None:
+        with self._lock:
+            self._sessions.release(watched)
 
     def _prepare(self, token: str) -> None:
         with self._lock:
@@ -202,6 +235,14 @@ class Service:
             self._cancelled.discard(session)
         else:
             self._end_turn(session)
+        watched = self._watched.get(session)
+        if self._watch is not None and watched is not None:
+            self._watch.turn(watched, begins=begins)
+
+    def _acted(self, session: str) -> None:
+        watched = self._watched.get(session)
+        if self._watch is not None and watched is not None:
+            self._watch.look(watched)
 
     def _cancel(self, session: str | None, request: Any) -> None:
         if session is None:

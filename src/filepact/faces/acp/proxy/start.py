@@ -30,6 +30,7 @@ def run(
     *,
     roots: tuple[str, ...] = (),
     serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+    watch: bool = True,
 ) -> int:
     """Stand between an editor on standard input and output and an agent, until one ends.
 
@@ -39,6 +40,7 @@ def run(
         sessions: Binds sessions to folders; made once the agent has been started.
         roots: The folders in which sessions may be; none for wherever the editor says.
         serve: Serves the tools over a descriptor; None leaves the agent without them.
+        watch: Whether it is looked for what is written past the doors.
 
     Returns:
         The agent's exit status.
@@ -55,7 +57,7 @@ def run(
     ) -> Service:
         from filepact.faces.acp.proxy.service import Links, Service  # noqa: PLC0415 - takes long
 
-        return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve)
+        return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve, watch=watch)
 
     with ExitStack() as stack:
         near = Side("editor", *stack.enter_context(standard_pipes()))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
 
 __all__ = [
+    "Acted",
     "Answered",
     "Bind",
     "Cancel",
@@ -44,6 +45,12 @@ _GUARDED: Final = frozenset(
 )
 _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
+)
+
+_ACTED: Final = frozenset(
+    (update, status)
+    for update in ("tool_call", "tool_call_update")
+    for status in ("completed", "failed")
 )
 
 
@@ -120,6 +127,13 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class Acted:
+    """The agent has ended something that it did by itself."""
+
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """What is being done for a session, or one request of the agent, is not wanted any more."""
 
@@ -144,7 +158,18 @@ class Document:
 
 
 Step = (
-    ToAgent | ToEditor | Request | Open | Bind | Drop | Close | Turn | Cancel | Answered | Document
+    ToAgent
+    | ToEditor
+    | Request
+    | Open
+    | Bind
+    | Drop
+    | Close
+    | Turn
+    | Acted
+    | Cancel
+    | Answered
+    | Document
 )
 
 
@@ -291,14 +316,14 @@ class Traffic:
         if method == "$/cancel_request":
             yield Cancel(request=params.get("requestId"))
         yield ToEditor(without_overrides(line).passed)
-        if method == "session/update":
-            update = params.get("update")
-            if (
-                isinstance(update, dict)
-                and update.get("sessionUpdate") == "state_update"
-                and update.get("state") == "idle"
-            ):
-                yield from _turn(params, begins=False)
+        update, session = params.get("update"), params.get("sessionId")
+        if method != "session/update" or not isinstance(update, dict):
+            return
+        what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
+        if what == ("state_update", "idle"):
+            yield from _turn(params, begins=False)
+        elif what in _ACTED and isinstance(session, str):
+            yield Acted(session)
 
     def _answer_of_agent(self, line: Line, message: Message) -> Iterator[Step]:
         method, params, token = self._asked.pop(_key(message.get("id")), ("", {}, ""))

@@ -1,0 +1,107 @@
+"""Looking, around an agent's turns, for what it has written past all doors."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Literal
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound
+
+__all__ = ["Watch"]
+
+_log = logging.getLogger(__name__)
+
+Task = Literal["learn", "refresh", "look", "end"]
+
+
+class Watch:
+    """One thread that looks, so that nobody waits for it.
+
+    Args:
+        facts: Who the agent is.
+        let_go: Told when nothing is looked at any more for a session.
+    """
+
+    def __init__(self, facts: Facts, let_go: Callable[[Bound], None]) -> None:
+        self._facts = facts
+        self._let_go = let_go
+        self._changed = threading.Condition()
+        self._tasks: deque[tuple[Task, Bound]] = deque()
+        self._working: set[str] = set()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
+        self._thread.start()
+
+    def begin(self, bound: Bound) -> None:
+        """Learn what is there before the agent begins."""
+        self._put("learn", bound)
+
+    def turn(self, bound: Bound, *, begins: bool) -> None:
+        """Take what a person has done until now for known, or look at what the agent has done."""
+        if begins:
+            self._working.add(bound.id)
+        else:
+            self._working.discard(bound.id)
+        self._put("refresh" if begins else "look", bound)
+
+    def look(self, bound: Bound) -> None:
+        """Look at what the agent has done so far in its turn."""
+        with self._changed:
+            waiting = ("look", bound) in tuple(self._tasks)[1:]
+        if not waiting:
+            self._put("look", bound)
+
+    def end(self, bound: Bound) -> None:
+        """Look for the last time, and let go of the session."""
+        if bound.id in self._working:
+            self.turn(bound, begins=False)
+        self._put("end", bound)
+
+    def close(self) -> None:
+        """Do what is still to be done, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _put(self, task: Task, bound: Bound) -> None:
+        with self._changed:
+            self._tasks.append((task, bound))
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._tasks or self._closing)
+                if not self._tasks:
+                    return
+                task, bound = self._tasks[0]
+            try:
+                self._do(task, bound)
+            except FilepactError as error:
+                _log.warning("what was written past the doors is not known: %s", error.message)
+            except Exception:  # noqa: BLE001 - looking must not end what is looked at
+                _log.exception("what was written past the doors is not known")
+            with self._changed:
+                self._tasks.popleft()
+
+    def _do(self, task: Task, bound: Bound) -> None:
+        outside = bound.workspace.outside
+        if task == "look":
+            actor = Actor("agent", self._facts.agent, self._facts.version)
+            outside.look(Session(bound.id, actor))
+        elif task == "refresh":
+            outside.refresh()
+        elif task == "learn":
+            outside.learn(cancelled=lambda: self._closing)
+        else:
+            self._let_go(bound)

@@ -1,0 +1,62 @@
+"""What an agent writes past all doors is in the journal, and can be undone."""
+
+import json
+import time
+
+from tests.faces.acp.proxy.rig import Rig
+
+
+def wait_for(rig, count):
+    for _ in range(200):
+        said = json.loads(rig.command("log", "--json"))["operations"]
+        if len(said) >= count:
+            return said
+        time.sleep(0.05)
+    raise AssertionError(said)
+
+
+def end(rig, prompt):
+    rig.agent.answer(prompt, {"stopReason": "end_turn"})
+    rig.editor.next()
+
+
+def test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not(tmp_path):
+    with Rig(tmp_path) as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        rig.introduce()
+        rig.open()
+        prompt = rig.prompt()
+        assert rig.write("door.txt", "x\n")["result"] == {}
+        (rig.work / "a.txt").write_text("two\n")
+        (rig.work / "new.txt").write_text("new\n")
+        end(rig, prompt)
+        newest = wait_for(rig, 2)[0]
+        assert newest["tool"] == "outside"
+        assert {one["path"] for one in newest["files"]} == {"a.txt", "new.txt"}
+        rig.command("undo")
+        assert (rig.work / "a.txt").read_text() == "one\n"
+        assert not (rig.work / "new.txt").exists()
+
+        (rig.work / "a.txt").write_text("mine\n")
+        prompt = rig.prompt()
+        (rig.work / "b.txt").write_text("b\n")
+        update = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"}
+        rig.agent.send(
+            {"method": "session/update", "params": {"sessionId": "s1", "update": update}}
+        )
+        newest = wait_for(rig, 4)[0]
+        assert [one["path"] for one in newest["files"]] == ["b.txt"]
+        # The last that is written before everything ends is seen too.
+        (rig.work / "c.txt").write_text("c\n")
+    newest = wait_for(rig, 5)[0]
+    assert [one["path"] for one in newest["files"]] == ["c.txt"]
+
+
+def test_it_can_be_switched_off(tmp_path):
+    with Rig(tmp_path, "--no-watch") as rig:
+        rig.introduce()
+        rig.open()
+        prompt = rig.prompt()
+        (rig.work / "a.txt").write_text("two\n")
+        end(rig, prompt)
+    assert json.loads(rig.command("log", "--json"))["operations"] == []
