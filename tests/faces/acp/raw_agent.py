@@ -3,7 +3,8 @@
 A script has requests for three times: ``before`` it answers ``session/new``, each of which it waits
 for; ``around`` that answer, which are sent before it and answered after it; and in the ``prompt``.
 A request is a method with its parameters; a list of requests is sent at once.  A step that begins
-with ``notify`` is a notification.
+with ``notify`` is a notification, one with ``raw`` a line as it stands, and one with ``await`` waits
+for a notification.
 """
 
 import json
@@ -49,6 +50,14 @@ class Steps:
 
     def start(self, step):
         """Send what one step says; the numbers of its requests."""
+        if step[0] == "raw":
+            sys.stdout.write(json.dumps(step[1]) + "\n")
+            sys.stdout.flush()
+            return []
+        if step[0] == "await":
+            while receive()["method"] != step[1]:
+                pass
+            return []
         if step[0] == "notify":
             send({"method": step[1], "params": step[2]})
             return []
@@ -65,7 +74,11 @@ def main():
     pending = []
     while message := receive():
         result, method = {}, message["method"]
-        if (message.get("params") or {}).get("sessionId") == SCRIPT.get("refuse", ""):
+        session = (message.get("params") or {}).get("sessionId")
+        if session is not None and session == SCRIPT.get("wrong"):
+            send({"id": message["id"], "error": "wrong"})
+            continue
+        if session == SCRIPT.get("refuse", ""):
             send({"id": message["id"], "error": {"code": -32603, "message": "refused"}})
             continue
         if method == "initialize":
@@ -83,7 +96,7 @@ def main():
             running = []
             for step in SCRIPT.get("prompt", ()):
                 numbers = steps.start(step)
-                if step[0] == "notify" or SCRIPT.get("hold"):
+                if step[0] in ("notify", "raw", "await") or SCRIPT.get("hold"):
                     running += numbers
                 else:
                     wait(numbers)

@@ -326,10 +326,70 @@ def test_a_write_that_is_held_is_refused_when_the_client_cancels_the_turn(tmp_pa
         tmp_path,
         files_in(tmp_path, mode="preview", ask=ask),
         play=play,
-        prompt=[[WRITE, {"path": str(path), "content": "new"}]],
+        hold=True,
+        prompt=[
+            [WRITE, {"path": str(path), "content": "new"}],
+            # After the cancellation, and before the turn's end.
+            ["await", "session/cancel"],
+            [WRITE, {"path": str(path), "content": "late"}],
+            [READ, {"path": str(path)}],
+        ],
     )
-    assert done["answers"][0]["error"]["code"] == -32800
+    assert [one["error"]["code"] for one in done["answers"]] == [-32800, -32800, -32002]
     assert not path.exists()
+
+
+def test_after_a_turn_that_was_cancelled_the_next_one_writes_again(tmp_path):
+    path = tmp_path / "a.txt"
+
+    async def scene():
+        files = files_in(tmp_path.parent / f"{tmp_path.name} state")
+        await files.session_started("s1", str(tmp_path))
+        for end in (files.turn_cancelled, files.turn_ended):
+            end("s1")
+            with pytest.raises(RequestError) as caught:
+                await files.write_text_file("s1", str(path), "late")
+            assert caught.value.code == -32800
+        files.turn_started("s1")
+        await files.write_text_file("s1", str(path), "new")
+        for call in (files.turn_started, files.turn_cancelled, files.turn_ended):
+            call("nobody")
+        files.close()
+
+    asyncio.run(scene())
+    assert path.read_text() == "new"
+
+
+def test_lines_that_are_no_messages_do_not_end_the_connection(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("x")
+    lines = [
+        *([], [1], None, 7, "text", True),
+        {"jsonrpc": "2.0", "id": [], "result": {}},
+        {"jsonrpc": "2.0", "id": {}, "method": READ, "params": {}},
+        {"jsonrpc": "2.0", "id": 99, "error": "no"},
+        {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": []}},
+        {"jsonrpc": "2.0", "id": "y", "method": "terminal/create", "params": {}},
+        {"jsonrpc": "2.0", "id": "z", "method": 7},
+    ]
+    steps = [["raw", line] for line in lines]
+    done = talk(tmp_path, files_in(tmp_path), prompt=[*steps, [READ, {"path": str(path)}]])
+    assert done["answers"][-1]["result"] == {"content": "x"}
+    codes = [
+        message["error"]["code"]
+        for side, message in done["passed"]
+        if side == "client" and "error" in message
+    ]
+    assert sorted(codes) == [-32601] * 2 + [-32600] * 8
+
+
+def test_an_answer_that_is_none_is_a_failure(tmp_path):
+    async def play(agent, session_id):
+        with pytest.raises(RequestError):
+            await agent.prompt(prompt=[text_block("go")], session_id="wrong")
+
+    talk(tmp_path, files_in(tmp_path), play=play, wrong="wrong")
 
 
 def test_a_client_that_hangs_up_while_a_person_is_asked_leaves_nothing_behind(tmp_path):

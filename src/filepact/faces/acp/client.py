@@ -170,6 +170,19 @@ class ClientFileSystem:
         if self._sessions.get(bound.id) is bound:
             self._sessions.end(bound.id)
 
+    def turn_started(self, session_id: str) -> None:
+        """A session may write again, if its last turn was cancelled."""
+        bound = self._sessions.get(session_id)
+        if bound is not None:
+            bound.cancelled = False
+
+    def turn_cancelled(self, session_id: str) -> None:
+        """Drop what a session still has to write, and what it wants to until its next turn."""
+        bound = self._sessions.get(session_id)
+        if bound is not None:
+            bound.cancelled = True
+            self._drop(bound)
+
     def turn_ended(self, session_id: str) -> None:
         """Drop what a session still has to write."""
         bound = self._sessions.get(session_id)
@@ -224,6 +237,8 @@ class ClientFileSystem:
         session, dropped = Session(session_id, self._agent), Event()
         with _answered():
             bound = await self._find(session_id)
+            if bound.cancelled:
+                raise refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             turn = bound.turn
             async with self._queues.turn(files.key(bound, session, path)):
                 self._check_open(bound)

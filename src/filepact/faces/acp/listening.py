@@ -1,7 +1,8 @@
 """What passes over a connection of the protocol's package, for a client that has to know it.
 
 The package offers no public way to see answers in order with the requests around them, lets a
-request's ``_meta`` take the place of its parameters, and does nothing about cancelled requests.
+request's ``_meta`` take the place of its parameters, does nothing about cancelled requests, and ends
+the connection at a line that is no message.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from acp import Client
+from acp import Client, RequestError
 
 from filepact.faces.acp.errors import CANCELLED
 
@@ -34,6 +35,17 @@ _NAMES: Final = frozenset(
 )
 """What the package would let a request's ``_meta`` put in the place of real parameters."""
 
+_OPTIONAL: Final = {
+    "terminal/create": "create_terminal",
+    "terminal/output": "terminal_output",
+    "terminal/release": "release_terminal",
+    "terminal/wait_for_exit": "wait_for_terminal_exit",
+    "terminal/kill": "kill_terminal",
+}
+"""What the package answers with nothing where a client has no such method."""
+
+_NO_MESSAGE: Final = {"code": -32600, "message": "This is no message of the protocol."}
+
 
 class Listener(Protocol):
     """What a client is told."""
@@ -48,7 +60,11 @@ class Listener(Protocol):
 
     async def session_closed(self, session_id: str) -> None: ...
 
+    def turn_started(self, session_id: str) -> None: ...
+
     def turn_ended(self, session_id: str) -> None: ...
+
+    def turn_cancelled(self, session_id: str) -> None: ...
 
 
 def listen(connection: Any, listener: Listener) -> None:
@@ -56,20 +72,33 @@ def listen(connection: Any, listener: Listener) -> None:
     wire = connection._conn  # noqa: SLF001 - see the module
     handler, request, notify = wire._handler, wire.send_request, wire.send_notification  # noqa: SLF001
     execute = wire._execute_request  # noqa: SLF001 - see the module
+    transport = wire._transport  # noqa: SLF001 - see the module
+    receive = transport.receive
     running: dict[Any, asyncio.Task[Any]] = {}
+
+    async def receive_sound() -> dict[str, Any] | None:
+        while True:
+            message = await receive()
+            if message is None and _at_end(transport):
+                return None
+            sound = _sound(message)
+            if sound is not None:
+                return sound
+            await transport.send({"jsonrpc": "2.0", "id": None, "error": _NO_MESSAGE})
 
     async def handle(method: str, params: Any, is_notification: bool) -> Any:
         if method == "$/cancel_request":
-            task = running.get(params.get("requestId") if isinstance(params, dict) else None)
+            number = params.get("requestId") if isinstance(params, dict) else None
+            task = running.get(number) if isinstance(number, (int, str)) else None
             if task is not None:
                 task.cancel()
             return None
+        if not is_notification and method in _OPTIONAL and not hasattr(listener, _OPTIONAL[method]):
+            raise RequestError.method_not_found(method)
         return await handler(method, without_overrides(params), is_notification)
 
     async def execute_request(message: dict[str, Any]) -> dict[str, Any]:
         number = message["id"]
-        if isinstance(number, (dict, list)):
-            return await execute(message)  # type: ignore[no-any-return]  # the package's own
         task = asyncio.ensure_future(execute(message))
         running[number] = task
         try:
@@ -95,6 +124,8 @@ def listen(connection: Any, listener: Listener) -> None:
                 if isinstance(session_id, str):
                     await listener.session_started(session_id, roots[0], roots[1:])
             return answer
+        if method == "session/prompt":
+            listener.turn_started(given["sessionId"])
         try:
             answer = await request(method, params)
         finally:
@@ -109,13 +140,29 @@ def listen(connection: Any, listener: Listener) -> None:
 
     async def send_notification(method: str, params: Any = None) -> None:
         if method == "session/cancel":
-            listener.turn_ended(params["sessionId"])
+            listener.turn_cancelled(params["sessionId"])
         await notify(method, params)
 
+    transport.receive = receive_sound
     wire._handler = handle  # noqa: SLF001 - see the module
     wire._execute_request = execute_request  # noqa: SLF001 - see the module
     wire.send_request = send_request
     wire.send_notification = send_notification
+
+
+def _at_end(transport: Any) -> bool:
+    """Whether nothing more comes; the package takes a line that says ``null`` for that."""
+    reader = getattr(transport, "_reader", None)
+    return reader is None or bool(reader.at_eof())
+
+
+def _sound(message: Any) -> dict[str, Any] | None:
+    """A message that does not end the package's connection; None if there is none in it."""
+    if not isinstance(message, dict) or isinstance(message.get("id"), (dict, list)):
+        return None
+    if "method" not in message and not isinstance(message.get("error", {}), dict):
+        return {**message, "error": {"code": -32603, "message": "The answer was no answer."}}
+    return message
 
 
 def without_overrides(params: Any) -> Any:

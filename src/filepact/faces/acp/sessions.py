@@ -26,6 +26,7 @@ class Bound:
 
     Attributes:
         turn: Counts what ends a turn; a write that began in an earlier one is dropped.
+        cancelled: Its turn was cancelled, and no other has begun: nothing is written for it.
         ending: Nothing more is begun for it.
     """
 
@@ -33,6 +34,7 @@ class Bound:
     roots: tuple[str, ...]
     workspace: Workspace
     turn: int = 0
+    cancelled: bool = False
     ending: bool = False
 
 
