@@ -76,6 +76,8 @@ class Editor:
         self.began.set()
         if self.instead is not UNSET:
             return self.instead(path, content)
+        if path in self.refuses:
+            raise self.refuses[path]
         if self.held is not None:
             await self.held.wait()
         if path in self.refuses:

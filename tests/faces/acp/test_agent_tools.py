@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from acp import RequestError
 
+from filepact.faces.acp import delivery
 from filepact.tools.registry import UnknownToolError
 from tests.faces.acp.test_agent_files import edit, refused, run
 
@@ -143,6 +144,44 @@ def test_what_the_client_refuses_is_undone_and_is_the_tools_error(tmp_path):
     assert run(scene, tmp_path) == ["USER_DENIED"] * 3
     assert (tmp_path / "work" / "a.txt").read_text() == "one\n"
     assert not (tmp_path / "work" / "new.txt").exists()
+
+
+def test_an_undo_that_the_client_refuses_is_taken_back(tmp_path):
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        (work / "a.txt").write_text("one\n")
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        editor.refuses = {path: DENIED}
+        assert (await files.undo(done.receipt["operation"])).code == "USER_DENIED"
+        assert (work / "a.txt").read_text() == "1\n"
+        editor.refuses = {}
+        return (await files.undo(done.receipt["operation"])).failed
+
+    assert run(scene, tmp_path) is False
+    assert (tmp_path / "work" / "a.txt").read_text() == "one\n"
+
+
+def test_a_client_that_does_not_answer_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(delivery, "_PATIENCE", 0.05)
+
+    async def scene(editor, files, work):
+        for name in ("a", "b"):
+            (work / f"{name}.txt").write_text(f"{name}\n")
+        editor.refuses = {str(work / "b.txt"): DENIED}
+
+        def hold(text):
+            editor.held = asyncio.Event()
+            return text
+
+        editor.formats = hold
+        outcome = await files.call("patch_apply", {"patch": TWO})
+        editor.refuses[str(work / "a.txt")] = DENIED
+        editor.held.set()
+        return outcome.code
+
+    # The second file is refused at once, and the first is not taken back by the client.
+    assert run(scene, tmp_path) == "USER_DENIED"
+    assert (tmp_path / "work" / "a.txt").read_text() == "a\n"
 
 
 TWO = "--- a.txt\n+++ a.txt\n@@ -1 +1 @@\n-a\n+A\n--- b.txt\n+++ b.txt\n@@ -1 +1 @@\n-b\n+B\n"
