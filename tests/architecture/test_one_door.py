@@ -67,7 +67,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("os.killpg", "subprocess."), "the client that a person has checked"),
     },
     "faces.acp.proxy.child": dict.fromkeys(
-        ("os.killpg", "os.write", "subprocess."), "the agent's program, and our own standard error"
+        ("os.killpg", "subprocess."), "the agent's program"
     ),
     "faces.acp.proxy.listener": dict.fromkeys(
         ("pathlib.", "shutil.rmtree", "socket.", "tempfile.mkdtemp"), "the folder of its own socket"
