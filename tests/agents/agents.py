@@ -43,7 +43,9 @@ class PythonPackage:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool of an agent, and its arguments with ``{path}``, ``{old}``, ``{new}`` in them."""
+    """A tool of an agent; its arguments have ``{path}``, ``{content}``, ``{old}``, ``{new}`` or
+    ``{command}`` in them.
+    """
 
     name: str
     arguments: Mapping[str, object]
@@ -60,8 +62,9 @@ class Agent:
         name: As people call it; also how the tests are named.
         version: That is pinned.
         package: Where it comes from.
-        read, write, edit: Its tools.
+        read, write, edit, shell: Its tools.
         mcp: How it names a tool of a client's server.
+        deferred: Whether such tools are not declared, but looked up and called through another.
         words: What follows the program on the command line.
         settings: Files in its home, by path; a mapping is written as JSON.
         environment: Its variables besides those that every program has.
@@ -78,7 +81,9 @@ class Agent:
     read: Tool
     write: Tool
     edit: Tool
+    shell: Tool
     mcp: str
+    deferred: bool = False
     words: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -113,9 +118,13 @@ class Agent:
             **_filled(dict(self.environment), values),
         }
 
-    def served(self, tool: str, **arguments: object) -> Call:
-        """A call of a tool of the server that its client gave it."""
-        return self.mcp.format(tool), dict(arguments)
+    def served(self, tool: str, **arguments: object) -> list[Call]:
+        """The calls that use a tool of the server that its client gave it."""
+        name = self.mcp.format(tool)
+        if not self.deferred:
+            return [(name, dict(arguments))]
+        look_up: Call = ("tool_search", {"query": f"select:{name}"})
+        return [look_up, ("tool_call", {"name": name, "arguments": dict(arguments)})]
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
@@ -176,6 +185,7 @@ AGENTS = (
             "replace_in_file",
             {"file_path": "{path}", "replacements": [{"old_str": "{old}", "new_str": "{new}"}]},
         ),
+        shell=Tool("shell", {"command": "{command}"}),
         mcp="filepact_{}",
     ),
     Agent(
@@ -199,6 +209,7 @@ AGENTS = (
         read=Tool("read_file", _FILE_READ),
         write=Tool("write_file", _FILE_WRITE),
         edit=Tool("replace", {**_FILE_EDIT, "instruction": "change it"}),
+        shell=Tool("run_shell_command", {"command": "{command}", "description": "go"}),
         mcp="mcp_filepact_{}",
         reads=False,
     ),
@@ -219,7 +230,9 @@ AGENTS = (
         read=Tool("read_file", _FILE_READ),
         write=Tool("write_file", _FILE_WRITE),
         edit=Tool("edit", _FILE_EDIT),
+        shell=Tool("run_shell_command", {"command": "{command}", "is_background": False}),
         mcp="mcp__filepact__{}",
+        deferred=True,
     ),
     Agent(
         name="kimi-code",
@@ -237,6 +250,7 @@ AGENTS = (
         read=Tool("Read", {"path": "{path}"}),
         write=Tool("Write", {"path": "{path}", "content": "{content}"}),
         edit=Tool("Edit", {"path": "{path}", "old_string": "{old}", "new_string": "{new}"}),
+        shell=Tool("Bash", {"command": "{command}"}),
         mcp="mcp__filepact__{}",
     ),
     Agent(
@@ -247,6 +261,7 @@ AGENTS = (
         read=Tool("Read", _FILE_READ),
         write=Tool("Write", _FILE_WRITE),
         edit=Tool("Edit", _FILE_EDIT),
+        shell=Tool("Bash", {"command": "{command}", "description": "go"}),
         mcp="mcp__filepact__{}",
         protocol=2,
         reads=False,
@@ -260,6 +275,7 @@ AGENTS = (
         read=Tool("mcp__acp__Read", _FILE_READ),
         write=Tool("mcp__acp__Write", _FILE_WRITE),
         edit=Tool("mcp__acp__Edit", _FILE_EDIT),
+        shell=Tool("mcp__acp__Bash", {"command": "{command}", "description": "go"}),
         mcp="mcp__filepact__{}",
     ),
     Agent(
@@ -288,6 +304,7 @@ AGENTS = (
         read=Tool("read", {"filePath": "{path}"}),
         write=Tool("write", {"filePath": "{path}", "content": "{content}"}),
         edit=Tool("edit", {"filePath": "{path}", "oldString": "{old}", "newString": "{new}"}),
+        shell=Tool("bash", {"command": "{command}", "description": "go"}),
         mcp="filepact_{}",
         reads=False,
     ),
@@ -300,6 +317,7 @@ AGENTS = (
         read=Tool("read_text_file", {"path": "{path}"}),
         write=Tool("write_text_file", {"path": "{path}", "content": "{content}"}),
         edit=Tool("edit_file", {"path": "{path}", "old_string": "{old}", "new_string": "{new}"}),
+        shell=Tool("execute", {"command": "{command}"}),
         mcp="filepact-{}",
     ),
 )

@@ -1,4 +1,4 @@
-"""The two ways of a client of ours to an agent: the library in its process, and the proxy."""
+"""The ways of a client to an agent: the library in its process, the proxy, and neither."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from acp import RequestError, spawn_agent_process, text_block
+from acp import spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 
-from filepact.acp import ClientFileSystem
-from tests.agents.editor import PERMISSION, Editor, close_pipes
+from filepact.acp import ClientFileSystem, Settings
+from tests.agents.editor import PERMISSION, READ, WRITE, Editor, close_pipes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from acp.schema import PermissionOption, ToolCallUpdate
 
-    from filepact.faces.acp.client import Question
+    from filepact.acp import Delivery, Question
     from filepact.workspace.workspace import Mode
     from tests.agents.agents import Agent
 
@@ -62,6 +62,10 @@ class Talk(Protocol):
 
     held: asyncio.Event
 
+    def requests(self) -> list[str]:
+        """The methods of everything that was asked so far."""
+        ...
+
     async def prompt(self, text: str) -> str: ...
     async def cancel(self) -> None: ...
     def release(self) -> None: ...
@@ -77,14 +81,22 @@ class _Terminal(ClientFileSystem):
     """A client of the official package: says yes to all, in its own time.
 
     Attributes:
-        seen: Method, path and the number of the error, if any, of what the agent asked.
+        seen: The methods that the agent used.
     """
 
     def __init__(self, place: Place) -> None:
-        super().__init__(state_dir=str(place.state), mode=place.mode, ask=self._approve)
+        super().__init__(
+            state_dir=str(place.state),
+            mode=place.mode,
+            ask=self._approve,
+            settings=Settings(),
+            on_delivery=self._show,
+        )
+        self.unsaved = place.unsaved
+        for path, text in self.unsaved.items():
+            self.buffers.open(path, text, version=1)
         self.held = asyncio.Event()
-        self.seen: list[tuple[str, str, int | None]] = []
-        self.permissions: list[ToolCallUpdate] = []
+        self.seen: list[str] = []
         self._released = asyncio.Event()
         self._hold = place.hold
 
@@ -97,31 +109,27 @@ class _Terminal(ClientFileSystem):
             await self._released.wait()
         return True
 
-    async def _noted(self, name: str, path: str, answer: Any) -> Any:
-        try:
-            result = await answer
-        except RequestError as error:
-            self.seen.append((name, path, error.code))
-            raise
-        self.seen.append((name, path, None))
-        return result
+    async def _show(self, delivery: Delivery) -> bool:
+        for path in self.buffers.names(delivery.path):
+            self.unsaved[path] = delivery.edits.apply(self.unsaved[path])
+        return True
 
-    async def read_text_file(self, session_id: str, path: str, *more: Any, **named: Any) -> Any:
-        answer = super().read_text_file(session_id, path, *more, **named)
-        return await self._noted("read", path, answer)
+    async def read_text_file(self, *more: Any, **named: Any) -> Any:
+        self.seen.append(READ)
+        return await super().read_text_file(*more, **named)
 
-    async def write_text_file(self, session_id: str, path: str, content: str, **named: Any) -> Any:
-        answer = super().write_text_file(session_id, path, content, **named)
-        return await self._noted("write", path, answer)
+    async def write_text_file(self, *more: Any, **named: Any) -> Any:
+        self.seen.append(WRITE)
+        return await super().write_text_file(*more, **named)
 
     async def request_permission(
         self,
         session_id: str,  # noqa: ARG002 - the protocol's
-        tool_call: ToolCallUpdate,
+        tool_call: ToolCallUpdate,  # noqa: ARG002 - the protocol's
         options: list[PermissionOption],
         **_: Any,
     ) -> RequestPermissionResponse:
-        self.permissions.append(tool_call)
+        self.seen.append(PERMISSION)
         for option in options:
             if option.kind == "allow_once":
                 chosen = AllowedOutcome(outcome="selected", option_id=option.option_id)
@@ -149,6 +157,9 @@ class _LibraryTalk:
     def release(self) -> None:
         self.terminal.release()
 
+    def requests(self) -> list[str]:
+        return list(self.terminal.seen)
+
 
 @contextlib.asynccontextmanager
 async def library(place: Place) -> AsyncIterator[Talk]:
@@ -171,32 +182,50 @@ async def library(place: Place) -> AsyncIterator[Talk]:
         terminal.close()
 
 
-@contextlib.asynccontextmanager
-async def proxy(place: Place) -> AsyncIterator[Talk]:
-    """`filepact acp` between the agent and an editor that knows nothing of it."""
+def _editor(place: Place, *before: str) -> Editor:
+    """An editor that knows nothing of filepact."""
     environment = place.agent.prepare(place.home, place.url)
-    ours = ["-m", "filepact", "acp", "--state", str(place.state), "--mode", place.mode, "--"]
-    editor = Editor(
-        [sys.executable, *ours, *place.agent.command(place.home, place.url)],
+    return Editor(
+        [*before, *place.agent.command(place.home, place.url)],
         environment,
         place.root,
         protocol=place.agent.protocol,
         unsaved=place.unsaved,
-        hold=lambda request: _is_ours(request, place.hold),
+        hold=lambda request: _is_held(request, place),
     )
-    async with editor:
+
+
+@contextlib.asynccontextmanager
+async def proxy(place: Place) -> AsyncIterator[Talk]:
+    """`filepact acp` between the agent and an editor that knows nothing of it."""
+    words = ("-m", "filepact", "acp", "--state", str(place.state), "--mode", place.mode, "--")
+    async with _editor(place, sys.executable, *words) as editor:
         await editor.start()
         yield editor
 
 
-def _is_ours(request: dict[str, Any], name: str) -> bool:
-    """Whether a request is a question of the proxy, not of the agent, about a file."""
+@contextlib.asynccontextmanager
+async def bare(place: Place) -> AsyncIterator[Talk]:
+    """Nothing between the agent and the editor; for seeing what an agent asks."""
+    async with _editor(place) as editor:
+        await editor.start()
+        yield editor
+
+
+def _is_held(request: dict[str, Any], place: Place) -> bool:
+    """Whether a request is the question that a scene holds.
+
+    It is the proxy's own where there is one, because that is asked last.
+    """
+    if not place.hold or request["method"] != PERMISSION:
+        return False
     text = json.dumps(request["params"])
-    return bool(name) and request["method"] == PERMISSION and '"filepact-' in text and name in text
+    return place.hold in text and ('"filepact-' in text or not place.agent.writes)
 
 
 CLIENTS: dict[str, Callable[[Place], contextlib.AbstractAsyncContextManager[Talk]]] = {
     "library": library,
     "proxy": proxy,
+    "bare": bare,
 }
 """By name, as the tests are named."""

@@ -168,13 +168,10 @@ class Editor:
 
     # -- what was seen --------------------------------------------------------------------------
 
-    def asked(self, method: str) -> list[dict[str, Any]]:
-        """Parameters of the agent's requests and notices of one method."""
-        return [
-            one.body.get("params") or {}
-            for one in self.messages
-            if not one.sent and one.body.get("method") == method
-        ]
+    def requests(self) -> list[str]:
+        """The methods of everything that was asked so far."""
+        heard = [one.body for one in self.messages if not one.sent]
+        return [body["method"] for body in heard if "method" in body and "id" in body]
 
     # -- the wire -------------------------------------------------------------------------------
 

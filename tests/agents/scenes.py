@@ -29,14 +29,22 @@ FILES = {
     "notes.txt": b"saved text\r\n",
     "crlf.txt": b"one\r\ntwo\r\nthree\r\n",
     "whole.txt": b"one\r\ntwo\r\n",
+    "draft.txt": b"one\r\ntwo\r\n",
+    "served.txt": b"one\r\ntwo\r\n",
     "held.txt": b"old\n",
+    "past.txt": b"before\n",
     ".env": b"KEY=hush\n",
     "id_rsa": b"a private key\n",
 }
 """What the folder has at first."""
 
-UNSAVED = "unsaved text\r\n"
+UNSAVED = {"notes.txt": "unsaved text\r\n", "draft.txt": "one\r\ntyped\r\ntwo\r\n"}
+"""What a person has typed into two of them and not saved."""
+
 MADE = "made.txt"
+"""What agents try to make beside the folder."""
+
+PAST = "past the doors"
 
 # Below /tmp some agents help themselves; what is outside is better looked for elsewhere.
 OUTSIDE, OUTSIDE_HAS = Path(os.__file__).with_name("antigravity.py"), "geohash"
@@ -44,10 +52,17 @@ OUTSIDE, OUTSIDE_HAS = Path(os.__file__).with_name("antigravity.py"), "geohash"
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A turn: why it ended, and what the agent's tools answered in it."""
+    """A turn.
+
+    Attributes:
+        stop: Why it ended.
+        answers: What the agent's tools answered in it.
+        requests: The methods that the client was asked for in it.
+    """
 
     stop: str
     answers: list[str]
+    requests: list[str]
 
 
 @dataclass(slots=True)
@@ -59,16 +74,16 @@ class Played:
         state: The state folder of filepact.
         turns: By name of the task.
         after: The folder's files after the first session.
-        cancelled: The same after the second.
-        talks: The sessions, for what was said in them.
+        shown: What the editor shows then, by name, of what was not saved.
+        cancelled: The files after the second session.
     """
 
     root: Path
     state: Path
     turns: dict[str, Done] = field(default_factory=dict)
     after: dict[str, bytes] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)
     cancelled: dict[str, bytes] = field(default_factory=dict)
-    talks: list[Talk] = field(default_factory=list)
 
     def said(self, task: str) -> str:
         """The last that a tool answered in a turn."""
@@ -76,8 +91,8 @@ class Played:
         return answers[-1] if answers else ""
 
 
-def tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
-    """The calls of the first session's turns, by name."""
+def own_tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
+    """What an agent does with its own tools in the first session's turns, by name."""
     inside = {name: str(root / name) for name in (*FILES, "sub/deep/new.txt")}
     read, edit, write = agent.read.call, agent.edit.call, agent.write.call
     return {
@@ -90,11 +105,28 @@ def tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
             read(path=inside["whole.txt"]),
             write(path=inside["whole.txt"], content="one\nzwei\nthree\n"),
         ],
+        "edit unsaved": [
+            read(path=inside["draft.txt"]),
+            edit(path=inside["draft.txt"], old="two", new="zwei"),
+        ],
         "write new": [write(path=inside["sub/deep/new.txt"], content="new\n")],
         "read outside": [read(path=str(OUTSIDE))],
         "write outside": [write(path=str(root.parent / MADE), content="made\n")],
         "read secret": [read(path=inside[".env"])],
         "write secret": [write(path=inside["id_rsa"], content="stolen\n")],
+    }
+
+
+def served_tasks(agent: Agent) -> dict[str, list[Call]]:
+    """The same with the tools of the server that the proxy gives it."""
+    return {
+        "served read": agent.served("read_file", path="notes.txt"),
+        "served edit": agent.served(
+            "edit_file", path="served.txt", old_string="two", new_string="zwei"
+        ),
+        "served new": agent.served("write_file", path="sub/served.txt", content="new\n"),
+        "served outside": agent.served("read_file", path=str(OUTSIDE)),
+        "served secret": agent.served("read_file", path=".env"),
     }
 
 
@@ -112,10 +144,13 @@ def play(agent: Agent, client: str, folder: Path) -> Played:
         (played.root / name).write_bytes(content)
     held = str(played.root / "held.txt")
     late = [agent.read.call(path=held), agent.edit.call(path=held, old="old", new="late")]
-    scripts = {_words(name): calls for name, calls in tasks(agent, played.root).items()}
-    with ScriptedModel({**scripts, _words("be late"): late}) as model:
+    command = f"printf '{PAST}\\n' > past.txt"
+    second = {"be late": late, "go past": [agent.shell.call(command=command)]}
+    first = own_tasks(agent, played.root) | (served_tasks(agent) if client == "proxy" else {})
+    scripts = {_words(name): calls for name, calls in (first | second).items()}
+    with ScriptedModel(scripts) as model:
         place = Place(agent, model.url, folder / "home", played.root, played.state)
-        asyncio.run(_work(place, client, model, played))
+        asyncio.run(_work(place, client, model, played, tuple(first)))
         played.after = contents(played.root)
         asyncio.run(_cancel(place, client, model, played))
         played.cancelled = contents(played.root)
@@ -127,19 +162,20 @@ def _words(task: str) -> str:
     return f"The task is “{task}”."
 
 
-async def _work(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
-    unsaved = {str(place.root / "notes.txt"): UNSAVED}
+async def _work(
+    place: Place, client: str, model: ScriptedModel, played: Played, tasks: tuple[str, ...]
+) -> None:
+    unsaved = {str(place.root / name): text for name, text in UNSAVED.items()}
     async with CLIENTS[client](replace(place, unsaved=unsaved)) as talk:
-        played.talks.append(talk)
-        for task in tasks(place.agent, place.root):
-            stop = await talk.prompt(_words(task))
-            played.turns[task] = Done(stop, model.answers_to(_words(task)))
+        for task in tasks:
+            played.turns[task] = await _turn(talk, model, task)
+        played.shown = {name: unsaved[str(place.root / name)] for name in UNSAVED}
 
 
 async def _cancel(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
-    task = "be late"
     async with CLIENTS[client](replace(place, mode="preview", hold="held.txt")) as talk:
-        played.talks.append(talk)
+        played.turns["go past"] = await _turn(talk, model, "go past")
+        before, task = len(talk.requests()), "be late"
         turn = asyncio.create_task(talk.prompt(_words(task)))
         waiting = asyncio.create_task(talk.held.wait())
         await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
@@ -147,7 +183,14 @@ async def _cancel(place: Place, client: str, model: ScriptedModel, played: Playe
         assert talk.held.is_set(), f"nothing was held: {model.answers_to(_words(task))}"
         await talk.cancel()
         talk.release()
-        played.turns[task] = Done(await turn, model.answers_to(_words(task)))
+        stop = await turn
+        played.turns[task] = Done(stop, model.answers_to(_words(task)), talk.requests()[before:])
+
+
+async def _turn(talk: Talk, model: ScriptedModel, task: str) -> Done:
+    before = len(talk.requests())
+    stop = await talk.prompt(_words(task))
+    return Done(stop, model.answers_to(_words(task)), talk.requests()[before:])
 
 
 def journal(played: Played) -> list[dict[str, Any]]:

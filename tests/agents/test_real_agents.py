@@ -14,6 +14,7 @@ from tests.agents.scenes import (
     FILES,
     MADE,
     OUTSIDE_HAS,
+    PAST,
     Played,
     contents,
     journal,
@@ -26,7 +27,17 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PAIRS = [(agent, client) for client in ("proxy", "library") for agent in BOUNDED if agent.writes]
+# The proxy is what people use, so every agent goes through it; two show that the library is alike.
+PROXIED = [(agent, "proxy") for agent in BOUNDED]
+OWN_FILES = [
+    *[(agent, "proxy") for agent in BOUNDED if agent.writes],
+    *[(agent, "library") for agent in BOUNDED if agent.name in {"gemini-cli", "kimi-code"}],
+]
+
+
+def each(pairs: list[tuple[Agent, str]]) -> pytest.MarkDecorator:
+    names = [f"{client}-{agent.name}" for agent, client in pairs]
+    return pytest.mark.parametrize(("agent", "client"), pairs, ids=names)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +45,8 @@ def playing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Agent, str], 
     """Plays an agent's sessions through a client, once for all tests."""
 
     @functools.cache
-    def played(agent_name: str, client: str) -> Played:
-        agent = next(one for one in BOUNDED if one.name == agent_name)
+    def played(name: str, client: str) -> Played:
+        agent = next(one for one in BOUNDED if one.name == name)
         return play(agent, client, tmp_path_factory.mktemp("scene"))
 
     def answer(agent: Agent, client: str) -> Played:
@@ -50,19 +61,21 @@ def playing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Agent, str], 
     return answer
 
 
-each = pytest.mark.parametrize(
-    ("agent", "client"), PAIRS, ids=[f"{client}-{agent.name}" for agent, client in PAIRS]
-)
-
-
-@each
-def test_unsaved_text_is_what_an_agent_reads(agent, client, playing):
+@each(OWN_FILES)
+def test_an_agent_reads_what_is_not_saved_yet(agent, client, playing):
     said = playing(agent, client).said("read unsaved")
-    # Those whose reading tool never asks see the disk; nobody can change that for them.
-    assert ("unsaved text" if agent.reads and client == "proxy" else "saved text") in said
+    # A reading tool that never asks its client sees the disk; nobody can change that for it.
+    assert ("unsaved text" if agent.reads else "saved text") in said
 
 
-@each
+@each(OWN_FILES)
+def test_an_agent_writes_into_what_is_not_saved_yet(agent, client, playing):
+    played = playing(agent, client)
+    assert played.shown["draft.txt"] == "one\r\ntyped\r\nzwei\r\n"
+    assert played.after["draft.txt"] == b"one\r\ntyped\r\nzwei\r\n"
+
+
+@each(OWN_FILES)
 def test_files_keep_their_line_ends_and_new_ones_get_their_folders(agent, client, playing):
     after = playing(agent, client).after
     assert after["crlf.txt"] == b"one\r\nzwei\r\nthree\r\n"
@@ -70,8 +83,8 @@ def test_files_keep_their_line_ends_and_new_ones_get_their_folders(agent, client
     assert after["sub/deep/new.txt"] == b"new\n"
 
 
-@each
-def test_outside_and_secrets_are_refused(agent, client, playing):
+@each(OWN_FILES)
+def test_the_outside_and_secrets_are_refused(agent, client, playing):
     played = playing(agent, client)
     assert OUTSIDE_HAS not in played.said("read outside")
     assert "hush" not in played.said("read secret")
@@ -80,16 +93,52 @@ def test_outside_and_secrets_are_refused(agent, client, playing):
     assert played.after["id_rsa"] == FILES["id_rsa"]
 
 
-@each
-def test_what_was_held_when_the_turn_was_cancelled_is_never_written(agent, client, playing):
+@each(PROXIED)
+def test_a_server_over_the_same_files_is_given_to_every_agent(agent, client, playing):
     played = playing(agent, client)
-    assert played.cancelled == played.after
+    # The newer version of the protocol has no way to ask an editor for unsaved text.
+    assert ("unsaved text" if agent.protocol == 1 else "saved text") in played.said("served read")
+    assert played.after["served.txt"] == b"one\r\nzwei\r\n"
+    assert played.after["sub/served.txt"] == b"new\n"
+    assert OUTSIDE_HAS not in played.said("served outside")
+    assert "hush" not in played.said("served secret")
+
+
+@each([(agent, "proxy") for agent in BOUNDED if not agent.writes])
+def test_an_agent_that_asks_for_permission_alone_is_refused_the_outside(agent, client, playing):
+    played = playing(agent, client)
+    assert OUTSIDE_HAS not in played.said("read outside")
+    assert not (played.root.parent / MADE).exists()
+    assert played.after["id_rsa"] == FILES["id_rsa"]
+
+
+@each([*PROXIED, *OWN_FILES[-2:]])
+def test_what_is_held_when_its_turn_is_cancelled_is_never_written(agent, client, playing):
+    played = playing(agent, client)
+    assert played.cancelled["held.txt"] == FILES["held.txt"]
     assert "held.txt" not in str(journal(played))
 
 
-@each
+@each(PROXIED)
+def test_what_an_agent_does_past_the_doors_is_seen(agent, client, playing):
+    played = playing(agent, client)
+    assert played.cancelled["past.txt"].decode() == f"{PAST}\n"
+    done = [one for one in journal(played) if one["kind"] == "change"]
+    changed = {name for name, text in played.cancelled.items() if FILES.get(name) != text}
+    assert {file["path"] for one in done for file in one["files"]} == changed
+    (past,) = [one for one in done if "past.txt" in str(one["files"])]
+    assert past["actor"]["kind"] == "agent"
+
+
+@each(PROXIED)
 def test_everything_is_undone_afterwards(agent, client, playing):
     played = playing(agent, client)
-    assert {one["actor"]["kind"] for one in journal(played)} == {"agent"}
-    assert undo(played) == 3
+    undo(played)
     assert contents(played.root) == FILES
+
+
+@each(OWN_FILES[-2:])
+def test_what_went_through_the_library_is_undone_afterwards(agent, client, playing):
+    played = playing(agent, client)
+    undo(played)
+    assert contents(played.root) == FILES | {"past.txt": f"{PAST}\n".encode()}
