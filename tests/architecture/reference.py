@@ -51,6 +51,19 @@ _EXITS = """\
 """
 
 
+_CHECKS = """\
+# The checks of `filepact acp-check`
+
+<!-- Made by scripts/reference from the checks themselves; change them instead of this page. -->
+
+In the order in which they run. How to run them: [Check a client](../how-to/acp-check.md).
+
+A *must* is demanded by the protocol's documents for version 1, by its schema, or by JSON-RPC 2.0. A *should* is advised there, or is
+*practice*: no document says it, but agents that are in use rely on it, or a client without it can be harmed. Pages are named by
+their titles in the protocol's documentation; *best practices* stand in the longer edition of its page on the file system.
+"""
+
+
 def tools_page() -> str:
     catalogue = present("tools.catalogue")
     tools = () if catalogue is None else catalogue.TOOLS
@@ -155,7 +168,20 @@ def _written(action: argparse.Action) -> str:
     return ", ".join(f"`{option}{takes}`" for option in action.option_strings)
 
 
-PAGES = {"tools.md": tools_page, "cli.md": commands_page}
+def checks_page() -> str:
+    checks = present("faces.acp.check.checks")
+    parts = [_CHECKS]
+    for group in () if checks is None else checks.GROUPS:
+        parts += [f"## {group.title}", "", "| check | level | source | what a client has to do |"]
+        parts.append("| --- | --- | --- | --- |")
+        for check in group.checks:
+            cells = (f"`{check.id}`", check.level, check.source, check.says)
+            parts.append(f"| {' | '.join(map(_cell, cells))} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+PAGES = {"tools.md": tools_page, "cli.md": commands_page, "acp-checks.md": checks_page}
 
 if __name__ == "__main__":
     for page, make in PAGES.items():

@@ -1,7 +1,8 @@
 """A client program: starts the agent that its words name and lets it work in this folder.
 
 The first word says how it goes on once the session is open: ``prompt`` sends one, ``wait`` sends
-none, ``elsewhere`` opens the session in another folder, ``leave`` ends at once.
+none, ``elsewhere`` opens the session in another folder, ``leave`` starts no agent, ``drop`` leaves the
+agent when it is asked for something.
 """
 
 import asyncio
@@ -27,7 +28,9 @@ async def main(way, *words):
         async with spawn_agent_process(files, *words) as (agent, process):
             await agent.initialize(1, client_capabilities=files.capabilities())
             session = await agent.new_session(cwd=cwd, mcp_servers=[])
-            if way == "wait":
+            if way == "drop":
+                process.kill()
+            elif way == "wait":
                 await process.wait()
             else:
                 await agent.prompt(prompt=[text_block("go")], session_id=session.session_id)

@@ -12,12 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from filepact.acp import ClientFileSystem, check_client
-from filepact.errors import InvalidParamsError
+import filepact
+from filepact.acp import ClientFileSystem, Report, Verdict, check_client
+from filepact.errors import FilepactError, InvalidParamsError, TimedOutError
 from filepact.faces.acp.check.checks import CHECKS, GROUPS, choose
-from filepact.faces.acp.check.runner import fill_in
+from filepact.faces.acp.check.plan import Plan
+from filepact.faces.acp.check.runner import check_program, fill_in
+from filepact.faces.cli.acp_check import tell
+from tests.faces.acp.right_client import RightClient
 
 PLAIN = Path(__file__).with_name("plain_client.py")
+SOURCE = str(Path(filepact.__file__).parents[1])
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +92,116 @@ def test_the_list_names_every_check(cli):
     known = cli.json("acp-check", "--list")
     assert [one["id"] for one in known["checks"]] == [check.id for check in CHECKS]
     assert "windows.only-lf" in cli("acp-check", "--list").out
+
+
+# -- programs that are clients ------------------------------------------------------------------
+
+
+def checked(way, *, at="prompt", wait=20.0):
+    """What is found about the plain client, which goes one of its ways."""
+    command = [sys.executable, str(PLAIN), way, "{agent...}"]
+    return check_program(command, Plan(at=at, wait=wait, only=("windows.line",)))
+
+
+def test_checks_begin_without_a_prompt_where_that_is_asked_for():
+    assert checked("wait", at="session").count("passed") == 1
+
+
+def test_checks_begin_without_a_prompt_when_none_comes_in_time():
+    assert checked("wait", wait=2.0).count("passed") == 1
+
+
+def test_nothing_is_written_into_another_folder_than_the_suites_own():
+    with pytest.raises(FilepactError) as caught:
+        checked("elsewhere")
+    assert "another folder" in caught.value.message
+
+
+def test_a_client_that_starts_no_agent_is_told_so():
+    with pytest.raises(TimedOutError) as caught:
+        checked("leave")
+    assert "{agent}" in caught.value.hint
+
+
+def test_a_client_that_ends_in_between_is_told_so():
+    with pytest.raises(TimedOutError):
+        checked("drop", wait=1.0)
+
+
+def test_a_program_that_is_not_there_cannot_be_checked(cli):
+    said = cli("acp-check", "--", "no-such-program-anywhere")
+    assert said.code == 1
+    assert "no-such-program-anywhere" in said.err
+
+
+def test_no_client_and_an_unknown_check_are_mistakes(cli):
+    assert cli("acp-check").code == 1
+    assert cli("acp-check", "--only", "nothing", "--", "true").code == 1
+    assert cli("acp-check", "--wait", "0", "--", "true").code == 2
+
+
+def test_a_client_stays_no_longer_than_its_last_words_are_waited_for(tmp_path):
+    script = "trap '' TERM; {agent} </dev/null; sleep 300"
+    with pytest.raises(FilepactError):
+        check_program(["sh", "-c", script], Plan(wait=0.2, only=("windows.line",)))
+
+
+# -- what people are told -----------------------------------------------------------------------
+
+
+def report(*outcomes):
+    verdicts = [
+        Verdict(check.id, level, check.source, check.says, outcome, f"because of {level}")
+        for check, (level, outcome) in zip(CHECKS, outcomes, strict=False)
+    ]
+    return Report({"clientInfo": None}, tuple(verdicts))
+
+
+def test_a_report_conforms_when_nothing_failed_that_is_demanded():
+    assert report(("must", "passed"), ("should", "failed"), ("must", "skipped")).conforms
+    assert not report(("must", "passed"), ("must", "failed")).conforms
+    assert not report().conforms
+
+
+def test_people_see_each_check_and_why_it_failed():
+    text = "".join(
+        span.text
+        for span in tell(report(("must", "failed"), ("should", "skipped"), ("must", "passed")))
+    )
+    assert f"FAILED  {CHECKS[0].id}  must, {CHECKS[0].source}" in text
+    assert f"{CHECKS[0].says}\n          because of must" in text
+    assert f"skipped {CHECKS[1].id}  because of should" in text
+    assert "1 passed, 1 failed (1 must, 0 should), 1 skipped." in text
+
+
+def test_what_is_advised_counts_only_where_that_is_asked_for(cli, monkeypatch):
+    command = ["--only", "capabilities.client-info", "--", sys.executable, str(PLAIN), "prompt"]
+    assert cli("acp-check", *command).code == 0
+    assert cli("acp-check", "--strict", *command).code == 1
+
+
+# -- our own -----------------------------------------------------------------------------------
+
+
+def test_our_own_client_does_all_that_is_demanded(tmp_path):
+    files = ClientFileSystem(state_dir=str(tmp_path / "state"))
+    try:
+        found = asyncio.run(check_client(files, patience=10))
+    finally:
+        files.close()
+    assert found.failed("must") == ()
+    assert found.count("passed") >= len(CHECKS) - 10
+
+
+class NoFiles(RightClient):
+    """An editor without the two methods."""
+
+    reads = writes = False
+
+
+@pytest.mark.parametrize("editor", [RightClient, NoFiles])
+def test_our_own_proxy_passes_everything_in_front_of_any_editor(tmp_path, editor):
+    through = [sys.executable, "-m", "filepact", "acp", "--state", str(tmp_path / "state"), "--"]
+    variables = {"PYTHONPATH": SOURCE, "XDG_CONFIG_HOME": str(tmp_path)}
+    found = asyncio.run(check_client(editor(), patience=10, through=through, env=variables))
+    assert [(one.id, one.why) for one in found.failed()] == []

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import shutil
 import tempfile
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from acp import RequestError, spawn_agent_process, text_block
@@ -17,7 +18,8 @@ from filepact.faces.acp.check.folder import resolved
 from filepact.faces.acp.check.plan import Log, Plan, agent_command, prepare
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from asyncio.subprocess import Process
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from acp.client.connection import ClientSideConnection
 
@@ -65,16 +67,30 @@ async def check_client(
         plan = Plan(patience=patience, wait=_WAIT, steered=True, only=tuple(only))
         scratch = prepare(path, plan)
         words = [*through, *agent_command(scratch)]
-        # Nobody reads what an agent says there; a full pipe would stop it.
-        options = {"stderr": None}
-        async with spawn_agent_process(
-            client, *words, env=env, cwd=scratch.work.path, transport_kwargs=options
-        ) as (agent, process):
-            announced = capabilities or _announced(client)
-            steering = _Steering(agent, scratch, announced)
+        async with _started(client, words, env, scratch) as (agent, process):
+            steering = _Steering(agent, scratch, capabilities or _announced(client))
             return await steering.run(process, longest=_WAIT + 2 * patience * len(choose(only)))
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+@asynccontextmanager
+async def _started(
+    client: Any, words: Sequence[str], env: Mapping[str, str] | None, scratch: Scratch
+) -> AsyncIterator[tuple[ClientSideConnection, Process]]:
+    # Nobody reads what an agent says beside the protocol; a full pipe would stop it.
+    options = {"stderr": None}
+    process: Process | None = None
+    try:
+        async with spawn_agent_process(
+            client, *words, env=env, cwd=scratch.work.path, transport_kwargs=options
+        ) as (agent, process):
+            yield agent, process
+    finally:
+        if process is not None:
+            # The package leaves the pipe open if something in it was not read.
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
+            await asyncio.sleep(0)
 
 
 def _announced(client: Any) -> ClientCapabilities:
@@ -104,7 +120,7 @@ class _Steering:
             "close": self._close,
         }
 
-    async def run(self, process: asyncio.subprocess.Process, *, longest: float) -> Report:
+    async def run(self, process: Process, *, longest: float) -> Report:
         """Be the client until the agent says that it is over."""
         client = asyncio.create_task(self._be_client())
         silent = 0.0

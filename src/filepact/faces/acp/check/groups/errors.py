@@ -40,7 +40,7 @@ def missing_uri(scene: Scene) -> None:
     expect(uri in {path, f"file://{path}"}, f"data is {shown(data)}")
 
 
-@GROUP.must(PAGE, "Neither a folder nor what lies below a file is read or written as a file.")
+@GROUP.should(PRACTICE, "Neither a folder nor what lies below a file is read or written as a file.")
 def no_file(scene: Scene) -> None:
     folder, file = scene.folder.below("folder").path, scene.folder.put("a.txt", b"a\n")
     for path in (folder, f"{file}/below.txt"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.faces.acp.check.group import ADVICE, PRACTICE, SCHEMA, SETUP, Group
-from filepact.faces.acp.check.messages import INVALID, UNKNOWN_METHOD
+from filepact.faces.acp.check.messages import UNKNOWN_METHOD
 from filepact.faces.acp.check.outcome import Skipped, expect, shown
 from filepact.faces.acp.check.scene import READ
 
@@ -96,9 +96,9 @@ def closed_session(scene: Scene) -> None:
     expect(reply.code != UNKNOWN_METHOD, "it was refused as an unknown method")
 
 
-@GROUP.must(SCHEMA, "A session's id that is no text is refused with -32602.")
+@GROUP.must(SCHEMA, "A session's id that is no text is refused.")
 def odd_session(scene: Scene) -> None:
-    scene.read(scene.folder.put("a.txt", b"a\n"), {"sessionId": 7}).refused(INVALID)
+    scene.read(scene.folder.put("a.txt", b"a\n"), {"sessionId": 7}).refused()
 
 
 def _first(scene: Scene) -> dict[str, object]:
