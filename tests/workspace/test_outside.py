@@ -1,14 +1,17 @@
 """What is written past all doors is seen, in the journal, and can be undone."""
 
 import os
+import shutil
+import subprocess
+import sys
 import threading
-from dataclasses import replace
 
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import NoChangeError, StaleFileError
-from filepact.workspace import outside as outside_module
+from filepact.errors import FilepactError, StaleFileError
+from filepact.fs.root import Root
+from filepact.workspace.outside import Limits, Looked, Outside
 from tests.workspace.acting import write
 
 PERSON = Session("p", Actor("person", "p"))
@@ -17,6 +20,17 @@ PERSON = Session("p", Actor("person", "p"))
 @pytest.fixture
 def outside(workspace):
     return workspace.outside
+
+
+def limited(workspace, **limits):
+    """Another one over the same workspace, with narrower limits."""
+    return Outside(workspace.guard, workspace._store, workspace._state.locks, Limits(**limits))
+
+
+def code_of(call):
+    with pytest.raises(FilepactError) as caught:
+        call()
+    return caught.value.code
 
 
 def told(looked):
@@ -49,7 +63,7 @@ def test_changed_made_and_removed_files_are_one_operation_that_can_be_undone(
     assert operation == looked.operation
     assert (operation.tool, operation.state, operation.session) == ("outside", "applied", session)
     assert operation.summary == "4 files changed past the doors"
-    assert outside.look(session) == outside_module.Looked()
+    assert outside.look(session) == Looked()
 
     workspace.undo(PERSON, dry_run=False)
     assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
@@ -151,99 +165,318 @@ def test_an_undo_keeps_what_was_changed_later_or_refuses(root, workspace, outsid
 def test_what_agents_may_not_read_is_neither_read_nor_kept_but_said(
     root, workspace, outside, session
 ):
-    (root / "id_rsa").write_text("secret")
+    (root / "id_rsa").write_text("first secret")
     (root / "a.txt").write_text("a")
     outside.refresh()
     (root / "id_rsa").write_text("other secret")
     looked = outside.look(session)
     assert looked.operation is None
     assert looked.unkept == ("id_rsa",)
+    assert workspace.log() == (looked.lost,)
+    assert "secret" not in workspace.diff(looked.lost)
+    assert b"secret" not in workspace.patch(looked.lost)
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert code_of(lambda: workspace.undo(PERSON, dry_run=False)) == "NO_CHANGE"
     (root / "id_rsa").unlink()
     (root / "a.txt").write_text("b")
     looked = outside.look(session)
     assert told(looked) == {("a.txt", "modify")}
     assert "not kept: id_rsa" in looked.operation.note
-    workspace.undo(PERSON, looked.operation.id, dry_run=False)
-    with pytest.raises(NoChangeError):
-        workspace.undo(PERSON, looked.operation.id, dry_run=False)
+    assert [one.id for one in looked.operations] == [
+        one.id for one in reversed(workspace.log(limit=2))
+    ]
+    workspace.undo(PERSON, dry_run=False)
     assert (root / "a.txt").read_text() == "a"
     assert not (root / "id_rsa").exists()
 
 
-def test_large_files_links_and_ignored_ones_are_not_kept(root, outside, session, monkeypatch):
-    monkeypatch.setattr(outside_module, "LARGEST", 100)
-    monkeypatch.setattr(outside_module, "BUDGET", 90)
-    (root / "large").write_bytes(b"x" * 101)
-    (root / "one").write_bytes(os.urandom(40))
-    (root / "two").write_bytes(os.urandom(40))  # over what may be held together
+@pytest.mark.parametrize("name", ["notes.txt", "new.txt"])
+def test_a_private_key_is_not_put_into_the_journal_whatever_its_file_is_called(
+    root, workspace, outside, session, name
+):
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF\n" * 4
+    key += "-----END PRIVATE KEY-----\n"
+    (root / "notes.txt").write_text("nothing")
+    outside.refresh()
+    (root / name).write_text(key)
+    looked = outside.look(session)
+    assert (looked.operation, looked.unkept) == (None, (name,))
+
+
+def test_what_the_rules_keep_from_being_written_does_not_keep_the_rest_from_coming_back(
+    root, workspace, outside, session
+):
+    (root / ".filepact.toml").write_text("")
+    (root / "a.txt").write_text("a")
+    outside.refresh()
+    (root / ".filepact.toml").write_text("# other rules")
+    (root / "a.txt").write_text("b")
+    looked = outside.look(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == (".filepact.toml",)
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "a"
+
+
+def test_large_files_links_and_ignored_ones_are_not_kept(root, workspace, session):
+    outside = limited(workspace, file=100, changed=200, memory=90)
+    (root / "a-large").write_bytes(b"x" * 101)
+    (root / "b-one").write_bytes(os.urandom(40))
+    (root / "c-two").write_bytes(os.urandom(60))  # over what may be held together
     (root / "linked").write_text("x")
     (root / "node_modules").mkdir()
     (root / "node_modules" / "m.js").write_text("x")
+    learned = outside.learn()
+    assert (learned.files, learned.unkept, learned.complete) == (4, 2, True)
+    assert outside.learn() == learned
+    (root / "a-large").write_bytes(b"y" * 101)
+    (root / "c-two").write_bytes(b"2")
+    (root / "linked").unlink()
+    (root / "linked").symlink_to("b-one")
+    (root / "node_modules" / "m.js").write_text("y")
+    (root / "new").write_bytes(b"z" * 201)
+    looked = outside.look(session)
+    assert looked.operation is None
+    assert looked.unkept == ("a-large", "c-two", "linked", "new")
+    (root / "linked").unlink()
+    (root / "linked").symlink_to("c-two")
+    assert outside.look(session).unkept == ("linked",)
+    # The journal has what a changed file held at the last look, as far as it was small enough.
+    (root / "c-two").write_bytes(b"3")
+    assert told(outside.look(session)) == {("c-two", "modify")}
+    for number in range(8):
+        (root / f"big{number}").write_bytes(b"x" * 300)
+    (root / "c-two").write_bytes(b"4")
+    looked = outside.look(session)
+    assert told(looked) == {("c-two", "modify")}
+    assert "and 3 more" in looked.operation.note
+
+
+def test_a_known_file_that_is_ignored_from_now_on_is_still_looked_at(root, outside, session):
     (root / "later").write_text("x")
     outside.refresh()
-    (root / "large").write_bytes(b"y" * 101)
-    (root / "two").write_bytes(b"2")
-    (root / "linked").unlink()
-    (root / "linked").symlink_to("one")
-    (root / "node_modules" / "m.js").write_text("y")
     (root / ".gitignore").write_text("later\n")
     (root / "later").write_text("y")
     looked = outside.look(session)
-    assert told(looked) == {(".gitignore", "create")}
-    assert sorted(looked.unkept) == ["large", "linked", "two"]
-    for number in range(8):
-        (root / f"big{number}").write_bytes(b"x" * 200)
-    (root / "one").write_bytes(b"1")
+    assert told(looked) == {(".gitignore", "create"), ("later", "modify")}
+    assert outside.look(session) == Looked()
+
+
+def test_a_large_file_that_was_only_renamed_can_be_taken_back(root, workspace, session):
+    outside = limited(workspace, file=100)
+    (root / "old").write_bytes(b"x" * 101)
+    outside.learn()
+    (root / "old").rename(root / "new")
     looked = outside.look(session)
-    assert told(looked) == {("one", "modify")}
-    assert "and 3 more" in looked.operation.note
-    # What is known now was small enough when it was seen.
-    (root / "large").write_bytes(b"z")
-    assert outside.look(session).unkept == ("large",)
+    assert told(looked) == {("old", "delete"), ("new", "create")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "old").read_bytes() == b"x" * 101
+    assert not (root / "new").exists()
+
+
+def test_folders_that_came_with_a_file_go_with_it_and_others_stay(
+    root, workspace, outside, session
+):
+    (root / "empty").mkdir()
+    outside.refresh()
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "c.txt").write_text("c")
+    (root / "empty" / "d.txt").write_text("d")
+    outside.look(session)
+    workspace.undo(PERSON, dry_run=False)
+    assert [one.name for one in root.iterdir()] == ["empty"]
+
+
+def test_beyond_the_most_files_nothing_is_taken_for_new_or_gone(root, workspace, session):
+    for name in "bcde":
+        (root / name).write_text(name)
+    outside = limited(workspace, files=3)
+    learned = outside.learn()
+    assert (learned.files, learned.cut) == (3, True)
+    (root / "e").write_text("other")
+    (root / "a").write_text("a")
+    assert told(outside.look(session)) == {("a", "create")}
+    (root / "a").unlink()
+    (root / "b").unlink()
+    assert told(outside.look(session)) == {("a", "delete"), ("b", "delete")}
+
+
+def test_a_root_inside_another_is_looked_at_once(root, open_here, session):
+    (root / "in").mkdir()
+    workspace = open_here(roots=[str(root), str(root / "in")])
+    workspace.outside.learn()
+    (root / "in" / "a.txt").write_text("a")
+    looked = workspace.outside.look(session)
+    assert [one.path.root for one in looked.operation.changes.changes] == [str(root / "in")]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_what_cannot_be_looked_into_is_not_gone(root, outside, session):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.refresh()
+    (root / "in").chmod(0)
+    try:
+        assert outside.look(session) == Looked()
+    finally:
+        (root / "in").chmod(0o755)
+
+
+def test_a_root_that_is_no_longer_there_is_no_deletion(root, outside, session):
+    (root / "a.txt").write_text("a")
+    outside.refresh()
+    shutil.move(root, root.parent / "elsewhere")
+    assert code_of(lambda: outside.look(session)) == "PATH_BLOCKED"
+    shutil.move(root.parent / "elsewhere", root)
+    assert outside.look(session) == Looked()
+
+
+def test_a_folder_that_became_a_link_holds_nothing_any_more(root, tmp_path, outside, session):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.refresh()
+    shutil.move(root / "in", tmp_path / "in")
+    (root / "in").symlink_to(tmp_path / "in")
+    looked = outside.look(session)
+    assert told(looked) == {("in/a.txt", "delete")}
+    assert looked.unkept == ("in",)
 
 
 def test_a_file_that_is_being_written_is_left_for_the_next_look(
     root, outside, session, monkeypatch
 ):
     (root / "a.txt").write_text("one\n")
-    (root / "b.txt").write_text("one\n")
     outside.refresh()
     (root / "a.txt").write_text("two\n")
-    glance = type(outside._guard.roots[0]).glance
-    calls = {"a.txt": 0}
+    read, most = Root.read, [0]
 
-    def moving(self, path):
-        stamp = glance(self, path)
-        if path == "a.txt":
-            calls[path] += 1
-            return (*stamp[:-1], stamp[-1] + calls[path])
-        return stamp
+    def moving(self, path, **limits):
+        contents = read(self, path, **limits)
+        if most[0]:
+            most[0] -= 1
+            (root / path).write_text(f"while it is read {most[0]}\n")
+        return contents
 
-    monkeypatch.setattr(type(outside._guard.roots[0]), "glance", moving)
-    assert outside.look(session).operation is None
-    monkeypatch.undo()
+    monkeypatch.setattr(Root, "read", moving)
+    most[0] = 3
+    assert outside.look(session) == Looked()
+    most[0] = 1
     assert told(outside.look(session)) == {("a.txt", "modify")}
+    assert outside.look(session) == Looked()
 
 
-def test_a_cut_off_entry_is_completed_and_touches_no_file(
-    root, workspace, open_here, outside, session
+def test_another_process_that_looks_too_does_not_report_it_again(
+    root, open_here, outside, session, other
 ):
+    there = open_here().outside
+    (root / "a.txt").write_text("one\n")
+    (root / "id_rsa").write_text("secret")
+    outside.learn()
+    there.learn()
+    (root / "a.txt").write_text("two\n")
+    (root / "id_rsa").write_text("other secret")
+    assert told(outside.look(session)) == {("a.txt", "modify")}
+    assert there.look(other) == Looked()
+    (root / "a.txt").unlink()
+    assert told(there.look(other)) == {("a.txt", "delete")}
+    assert outside.look(session) == Looked()
+
+
+def test_contents_that_the_journal_gave_up_are_said_to_be_gone(root, workspace, outside, session):
     (root / "a.txt").write_text("one\n")
     outside.refresh()
     (root / "a.txt").write_text("two\n")
-    store, finish = workspace._store, workspace._store.finish
-    store.finish = lambda *_, **__: None
-    outside.look(session)
-    store.finish = finish
-    again = open_here()
-    (settled,) = again.recovered
-    assert settled.state == "applied"
+    looked = outside.look(session)
+    workspace._store.prune(keep_bytes=0, keep_seconds=-1_000)
+    assert code_of(lambda: workspace.undo(PERSON, dry_run=False)) == "NOT_FOUND"
     assert (root / "a.txt").read_text() == "two\n"
-    again.undo(PERSON, dry_run=False)
+    assert workspace.operation(looked.operation.id).undone_by is None
+
+
+def test_a_checkpoint_is_restored_but_for_what_was_not_kept(root, workspace, outside, session):
+    (root / "a.txt").write_text("one\n")
+    (root / "id_rsa").write_text("secret")
+    outside.refresh()
+    workspace.checkpoint("here")
+    (root / "a.txt").write_text("two\n")
+    (root / "id_rsa").write_text("other secret")
+    outside.look(session)
+    workspace.restore(PERSON, "here", dry_run=False)
     assert (root / "a.txt").read_text() == "one\n"
+    assert (root / "id_rsa").read_text() == "other secret"
+
+
+KILLED = """
+import os, signal, sys
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.store import sqlite
+
+root, state, where = sys.argv[1:]
+workspace = open_workspace([root], state_dir=state)
+workspace.outside.learn()
+open(f"{root}/a.txt", "w").write("two\\n")
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if where == "inside":
+    sqlite.insert_changes = die
+workspace.outside.look(Session("s", Actor("agent", "a")))
+die()
+"""
+
+
+@pytest.mark.parametrize(("where", "entries"), [("inside", 0), ("after", 1)])
+def test_a_killed_look_leaves_a_whole_entry_or_none_and_every_file_alone(
+    root, tmp_path, open_here, where, entries
+):
+    (root / "a.txt").write_text("one\n")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(root), str(tmp_path / "state"), where],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    workspace = open_here()
+    assert workspace.recovered == ()
+    assert (root / "a.txt").read_text() == "two\n"
+    assert len(workspace.log()) == entries
+    if entries:
+        workspace.undo(PERSON, dry_run=False)
+        assert (root / "a.txt").read_text() == "one\n"
 
 
 def test_learning_can_be_given_up(root, outside, session):
     (root / "a.txt").write_text("one\n")
-    outside.learn(cancelled=lambda: True)
-    assert replace(outside.look(session), operation=None).unkept == ()
+    (root / "b.txt").write_text("one\n")
+    asked = iter([False, True])
+    learned = outside.learn(cancelled=lambda: next(asked))
+    assert (learned.complete, learned.files, learned.kept) == (False, 2, 1)
+    (root / "a.txt").write_text("two\n")
+    (root / "b.txt").write_text("two\n")
+    looked = outside.look(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ("b.txt",)
+    assert outside.learn().complete
+
+
+def test_learning_can_be_given_up_before_anything_is_known(root, outside, session):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("one\n")
+    assert not outside.learn(cancelled=lambda: True).complete
+    assert outside.look(session) == Looked()
+    assert outside.learn().complete
+
+
+def test_ten_thousand_files_are_known_and_what_changes_among_them_is_found(root, outside, session):
+    for folder in range(100):
+        (root / f"{folder}").mkdir()
+        for number in range(100):
+            (root / f"{folder}" / f"{number}.txt").write_text(f"{folder} {number}\n")
+            os.utime(root / f"{folder}" / f"{number}.txt", (1, 1))
+    assert outside.learn().kept == 10_000
+    assert outside.look(session) == Looked()
+    (root / "50" / "50.txt").write_text("x")
+    assert told(outside.look(session)) == {("50/50.txt", "modify")}

@@ -8,40 +8,53 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from posixpath import dirname
+from typing import TYPE_CHECKING
 
 import zstandard
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision, WorkspacePath
-from filepact.domain.operation import Operation
-from filepact.errors import FilepactError, NotFoundError
-from filepact.fs.walk import walk
+from filepact.domain.document import Revision
+from filepact.domain.operation import PAST_THE_DOORS, Operation
+from filepact.errors import FilepactError
+from filepact.text.secrets import holds_private_key
 from filepact.workspace.ids import new_id
+from filepact.workspace.known import Known, Limits, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterator
 
-    from filepact.domain.operation import Session
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.operation import ChangeId, Session
     from filepact.fs.lock import FileLocks
-    from filepact.fs.root import Root
+    from filepact.fs.stamp import Stamp
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Store
 
-__all__ = ["Looked", "Outside"]
+__all__ = ["Learned", "Limits", "Looked", "Outside"]
 
-LARGEST: Final = 1_048_576
-"""Most bytes of a file that is kept."""
 
-BUDGET: Final = 128 * 1_048_576
-"""Most bytes that all that is kept may take, compressed."""
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of the files before anything happens to them.
 
-_JUST_NOW: Final = 2 * 10**9
-"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
+    Attributes:
+        files: Files and links that are known.
+        kept: Those whose contents are kept.
+        unkept: Those of which a change is seen, and cannot be taken back.
+        bytes_held: What the contents take in memory.
+        cut: Whether there are more files than are known.
+        complete: Whether it was not cancelled.
+    """
 
-_LEVEL: Final = 1  # of compression; a baseline is made while somebody waits to begin
+    files: int
+    kept: int
+    unkept: int
+    bytes_held: int
+    cut: bool
+    complete: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,266 +62,328 @@ class Looked:
     """What a look has found.
 
     Attributes:
-        operation: What was put into the journal; None where nothing was.
-        unkept: Files that changed and of which it is not known what they were, as they are shown.
+        operation: What can be taken back, as it was put into the journal.
+        lost: What cannot be: also in the journal, without contents.
+        unkept: The files of the latter, as they are shown.
     """
 
     operation: Operation | None = None
+    lost: Operation | None = None
     unkept: tuple[str, ...] = ()
 
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Both, in the order of the journal."""
+        return tuple(one for one in (self.lost, self.operation) if one is not None)
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A file as it was.
 
-    Attributes:
-        stamp: Another one once the file has changed.
-        revision: None where it was not read.
-        packed: Its bytes, compressed; None where the journal has them, or nobody.
-        fresh: It changed so lately that it may change again under the same stamp.
-    """
+class _Packed(Mapping[str, bytes]):
+    """Contents by id, unpacked one at a time."""
 
-    stamp: tuple[int, ...]
-    revision: Revision | None = None
-    packed: bytes | None = None
-    fresh: bool = False
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+        self.size = 0
+
+    def add(self, name: str, packed: bytes) -> None:
+        if name not in self._packed:
+            self._packed[name] = packed
+            self.size += len(packed)
+
+    def __getitem__(self, name: str) -> bytes:
+        return zstandard.decompress(self._packed[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
 
 
 @dataclass(slots=True)
 class _Seen:
-    """What one look came upon."""
+    """What one look came upon: the states of the files now, and how they became so."""
 
-    changes: list[FileChange]
-    contents: dict[str, bytes]
-    unkept: list[str]
+    states: dict[WorkspacePath, State | None] = field(default_factory=dict)
+    changes: list[FileChange] = field(default_factory=list)
+    lost: list[FileChange] = field(default_factory=list)
+    contents: _Packed = field(default_factory=_Packed)
+    folders: set[tuple[RootId, str]] = field(default_factory=set)
+    by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
 
 
 class Outside:
-    """The files of some roots, as they were when they were last looked at.
+    """Files that others change behind our back; for all threads.
 
-    What ignore files name is left out, and what agents may not read is neither read nor kept: that
+    What ignore files name is left out.  What agents may not read is neither read nor kept: that
     such a file changed is said, and no more.
 
     Args:
         guard: The roots and the rules.
         store: The journal.
-        locks: The locks that every change of a file holds.
+        locks: Locks of this machine, so that two processes do not report the same change.
+        limits: How much is kept.
     """
 
-    def __init__(self, guard: Guard, store: Store, locks: FileLocks) -> None:
+    def __init__(
+        self, guard: Guard, store: Store, locks: FileLocks, limits: Limits | None = None
+    ) -> None:
         self._guard = guard
         self._store = store
         self._locks = locks
-        self._lock = threading.Lock()
-        self._known: dict[WorkspacePath, _Known] | None = None
-        self._held = 0
+        self._lock = threading.RLock()
+        self._known = Known(guard, limits or Limits())
+        self._unread: list[tuple[WorkspacePath, Stamp]] = []
         self._seq = 0
+        self._applied: dict[ChangeId, int] = {}
 
-    def learn(self, *, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Learn all files, unless they are known."""
-        if self._known is None:
-            self.refresh(cancelled=cancelled)
+    # -- what is known --------------------------------------------------------------------
+
+    def learn(self, *, cancelled: Callable[[], bool] = lambda: False) -> Learned:
+        """Read the files as they are now, unless they are known already.
+
+        Their stamps are taken first and their contents after that, so that a look in another
+        thread may come in between: what changed before it was read is then seen, and not kept.
+
+        Args:
+            cancelled: Asked for every folder and file; true ends it with what is known.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+        """
+        with self._lock:
+            if not self._known.begun:
+                self._begin(cancelled)
+        self._fill(cancelled)
+        with self._lock:
+            return self._figures()
 
     def refresh(self, *, cancelled: Callable[[], bool] = lambda: False) -> None:
-        """Take the files as they are now for known."""
-        with self._lock:
-            self._catch_up()
-            known = self._known or {}
-            found: dict[WorkspacePath, _Known] = {}
-            for root, path, stamp in self._files(cancelled):
-                old = known.get(path)
-                same = old is not None and old.stamp == stamp and not old.fresh
-                found[path] = old if old is not None and same else self._learn(root, path, stamp)
-            self._known = found
-            self._held = sum(len(one.packed or b"") for one in found.values())
+        """Take the files as they are now for known: a person has changed them, and no agent.
 
-    def look(self, session: Session, *, tool: str = "outside") -> Looked:
+        Arguments and errors as for `learn`.
+        """
+        with self._lock:
+            self._begin(cancelled)
+        self._fill(cancelled)
+
+    def _begin(self, cancelled: Callable[[], bool]) -> None:
+        self._catch_up()
+        unread = self._known.begin(cancelled)
+        if unread is not None:
+            self._unread = unread
+
+    def _fill(self, cancelled: Callable[[], bool]) -> None:
+        """Read what is to be read, one file after the other, so that nobody waits for long."""
+        while not cancelled():
+            with self._lock:
+                if not self._unread:
+                    return
+                path, stamp = self._unread.pop()
+            state = self._known.read(path, stamp, limit=self._known.limits.file)
+            with self._lock:
+                now = self._known.get(path)
+                if state is not None and now is not None and now.stamp == state.stamp:
+                    self._known.put(path, state)
+
+    def _figures(self) -> Learned:
+        complete = self._known.begun and not self._unread
+        files = len(self._known)
+        kept = sum(state.packed is not None for _, state in self._known)
+        return Learned(files, kept, files - kept, self._known.held, self._known.cut, complete)
+
+    # -- what is different ----------------------------------------------------------------
+
+    def look(self, session: Session, *, tool: str = PAST_THE_DOORS) -> Looked:
         """Put into the journal what others have changed since the last look.
 
         Args:
             session: Whose turn it was.
-            tool: What the journal calls it.
+            tool: What the journal calls it; the log has its own word for the usual one.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+            TimedOutError: Another process looks at the same files for too long.
         """
-        with self._lock:
-            if self._known is None:
+        keys = {f"outside {root.path}" for root in self._guard.roots}
+        with self._lock, self._locks.hold(keys):
+            if not self._known.begun:
                 return Looked()
-            busy, _ = self._catch_up()
-            seen = _Seen([], {}, [])
-            there: set[WorkspacePath] = set()
-            for root, path, stamp in self._files():
-                there.add(path)
-                if path not in busy:
-                    self._compare(root, path, stamp, seen)
-            gone = self._known.keys() - there - busy
-            for path in sorted(gone):
-                self._miss(path, seen)
-            # What was done through the doors meanwhile is not somebody else's.
-            late = frozenset().union(*self._catch_up())
-            changes = tuple(one for one in seen.changes if one.path not in late)
-            operation = self._adopt(session, tool, changes, seen) if changes else None
-            return Looked(operation, tuple(seen.unkept))
+            seen = _Seen(folders=self._known.folders)
+            for path, stamp in self._known.differences():
+                state = None
+                if stamp is not None:
+                    limit = self._known.limits.changed
+                    state = self._known.read(path, stamp, limit=limit)
+                    if state is None:
+                        continue  # It is being written to: the next look will find it still.
+                    if seen.contents.size > self._known.limits.memory:
+                        state = state._replace(packed=None)
+                    if state.packed and state.revision and state.stamp:
+                        seen.contents.add(state.revision.content, state.packed)
+                        seen.by_stamp[state.stamp[:3]] = state.revision
+                seen.states[path] = state
+            # The journal is asked after the files were read, and the files' stamps after that:
+            # so whatever comes through a door in between is known for what it is.
+            busy = self._catch_up()
+            for path, state in list(seen.states.items()):
+                stamp = None if state is None else state.stamp
+                if path in busy or self._known.present(path) != stamp:
+                    del seen.states[path]
+                else:
+                    self._compare(path, state, seen)
+            looked = self._adopt(session, tool, seen)
+            for path, state in seen.states.items():
+                if state is None:
+                    self._known.drop(path)
+                else:
+                    self._known.put(path, state)
+            return looked
 
-    # -- what is there --------------------------------------------------------------------
-
-    def _files(
-        self, cancelled: Callable[[], bool] = lambda: False
-    ) -> Iterable[tuple[Root, WorkspacePath, tuple[int, ...]]]:
-        """Every regular file with its stamp."""
-        for root in self._guard.roots:
-            with walk(root, allow=lambda _path, _is_dir: True, cancelled=cancelled) as entries:
-                for entry in entries:
-                    stamp = root.glance(entry.path) if entry.kind == "file" else None
-                    if stamp:
-                        yield root, WorkspacePath(root.path, entry.path), stamp
-
-    def _learn(self, root: Root, path: WorkspacePath, stamp: tuple[int, ...]) -> _Known:
-        """A file as it is now."""
-        now = time.time_ns()
-        fresh = now - max(stamp[2:]) < _JUST_NOW
-        if self._guard.hides(path, "") or stamp[1] > LARGEST:
-            return _Known(stamp, fresh=fresh)
-        read = _read(root, path, stamp)
-        if read is None:
-            return _Known((), fresh=True)
-        revision, data = read
-        packed = zstandard.compress(data, _LEVEL)
-        if self._held + len(packed) > BUDGET:
-            return _Known(stamp, revision, fresh=fresh)
-        self._held += len(packed)
-        return _Known(stamp, revision, packed, fresh)
-
-    # -- what is different ----------------------------------------------------------------
-
-    def _compare(
-        self, root: Root, path: WorkspacePath, stamp: tuple[int, ...], seen: _Seen
-    ) -> None:
-        known = self._known or {}
-        old = known.get(path)
-        if old is not None and old.stamp == stamp and not old.fresh:
+    def _compare(self, path: WorkspacePath, now: State | None, seen: _Seen) -> None:
+        """Note how a file has changed, if it has."""
+        old = self._known.get(path)
+        if old is None and now is None:
             return
-        if self._guard.hides(path, "") or stamp[1] > LARGEST:
-            if old is None or old.stamp != stamp:
-                known[path] = _Known(stamp)
-                seen.unkept.append(self._show(path))
-            return
-        read = _read(root, path, stamp)
-        if read is None:
-            return  # It is being written to: the next look will find it still.
-        revision, data = read
+        if old is not None and now is not None:
+            same_stamp = old.stamp == now.stamp
+            # A state without stamp and revision is one that another process has reported.
+            if old.revision is None and (same_stamp or old.stamp is None):
+                return
+            if old.revision == now.revision and now.revision is not None:
+                return
         before = None if old is None else old.revision
         if old is not None and before is None:
-            seen.unkept.append(self._show(path))
-        elif before != revision:
-            if before is not None and not self._keep(old, before, seen):
-                seen.unkept.append(self._show(path))
-            else:
-                seen.contents[revision.content] = data
-                seen.changes.append(FileChange(path, before, revision))
-        # The journal has the bytes now, or somebody has said that they are not kept.
-        fresh = time.time_ns() - max(stamp[2:]) < _JUST_NOW
-        same = old is not None and before == revision
-        packed = old.packed if same and old is not None else zstandard.compress(data, _LEVEL)
-        known[path] = _Known(stamp, revision, packed, fresh)
-
-    def _miss(self, path: WorkspacePath, seen: _Seen) -> None:
-        """A file that is not there any more, or that is ignored now."""
-        known = self._known or {}
-        with suppress(FilepactError):
-            stamp = self._guard.root_of(path.root).glance(path.path)
-            if stamp is not None:
-                # Ignored from now on, or a link stands in its place.
-                del known[path]
-                if not stamp:
-                    seen.unkept.append(self._show(path))
-                return
-        old = known.pop(path)
-        if old.revision is not None and self._keep(old, old.revision, seen):
-            seen.changes.append(FileChange(path, old.revision, None))
+            before = self._renamed(old, seen)
+        after = None if now is None else now.revision
+        read = (old is None) == (before is None) and (now is None) == (after is None)
+        if read and self._may_return(path, old, before, after, seen):
+            seen.changes.append(FileChange(path, before, after))
         else:
-            seen.unkept.append(self._show(path))
+            seen.lost.append(FileChange(path, _unread(old), _unread(now)))
 
-    def _keep(self, old: _Known | None, revision: Revision, seen: _Seen) -> bool:
-        """Have the bytes of a state at hand; whether somebody has them."""
-        if old is not None and old.packed is not None:
-            seen.contents[revision.content] = zstandard.decompress(old.packed)
-            return True
+    def _renamed(self, old: State, seen: _Seen) -> Revision | None:
+        """The state of a file that was not read, if the same file is there by another name."""
+        if old.stamp is None or old.stamp.is_link:
+            return None
+        found = seen.by_stamp.get(old.stamp[:3])
+        return None if found is None else Revision(found.content, old.stamp.permissions)
+
+    def _may_return(
+        self,
+        path: WorkspacePath,
+        old: State | None,
+        before: Revision | None,
+        after: Revision | None,
+        seen: _Seen,
+    ) -> bool:
+        """Whether the bytes before are there, and a person may have them back."""
         try:
-            seen.contents[revision.content] = self._store.content(revision.content)
-        except NotFoundError:
+            self._guard.permit(path, "delete" if before is None else "write")
+            if before is not None:
+                if old is not None and old.packed is not None:
+                    seen.contents.add(before.content, old.packed)
+                elif before.content not in seen.contents:
+                    data = self._store.content(before.content)
+                    seen.contents.add(before.content, zstandard.compress(data, 1))
+        except FilepactError:
             return False
-        return True
-
-    def _show(self, path: WorkspacePath) -> str:
-        return self._guard.show(path.root, path.path)
+        return not any(
+            self._guard.net and holds_private_key(seen.contents[side.content])
+            for side in (before, after)
+            if side is not None and side.content in seen.contents
+        )
 
     # -- the journal ----------------------------------------------------------------------
 
-    def _catch_up(self) -> tuple[frozenset[WorkspacePath], frozenset[WorkspacePath]]:
-        """Learn what was done through the doors: the files of what is being done, and of that."""
-        # In this order: what ends in between is in the second, if it is not in the first.
-        busy = {path for one in self._store.unfinished() for path in one.changes.paths}
-        done: set[WorkspacePath] = set()
-        for operation in self._store.operations(
-            after_seq=self._seq, limit=None, newest_first=False
-        ):
-            self._seq = max(self._seq, operation.seq)
-            for change in operation.changes.changes:
-                done.add(change.path)
-                if self._known is None or operation.state not in ("applied", "interrupted"):
-                    continue
-                if change.after is None:
-                    self._known.pop(change.path, None)
-                else:
-                    self._known[change.path] = _Known((), change.after, fresh=True)
-        return frozenset(busy), frozenset(done)
+    def _catch_up(self) -> frozenset[WorkspacePath]:
+        """Learn what was done through the doors; the files of what is being done there."""
+        roots = {root.path for root in self._guard.roots}
+        # In this order: what is begun or ends in between is not missed.
+        last = self._store.last_seq()
+        open_ = [
+            one
+            for one in self._store.unfinished()
+            if any(path.root in roots for path in one.changes.paths)
+        ]
+        # What is not finished may stand before what is, and is asked for again.
+        settled = min([last, *(one.seq - 1 for one in open_)])
+        after = self._seq if self._known.begun else settled
+        for operation in self._store.operations(after_seq=after, limit=None, newest_first=False):
+            if operation.id not in self._applied:
+                self._applied[operation.id] = operation.seq
+                if operation.state in ("applied", "interrupted"):
+                    self._take_in(operation)
+        self._seq = settled
+        self._applied = {id_: seq for id_, seq in self._applied.items() if seq > settled}
+        return frozenset(path for one in open_ for path in one.changes.paths)
 
-    def _adopt(
-        self, session: Session, tool: str, changes: tuple[FileChange, ...], seen: _Seen
-    ) -> Operation:
+    def _take_in(self, operation: Operation) -> None:
+        for change in operation.changes.changes:
+            old = self._known.get(change.path)
+            if change.after is None:
+                self._known.drop(change.path)
+            elif old is None or old.revision != change.after:
+                after = change.after if change.after.was_read else None
+                self._known.put(change.path, State(None, after))
+
+    def _adopt(self, session: Session, tool: str, seen: _Seen) -> Looked:
         """Put changes into the journal that are on the disk already."""
-        noun = "file" if len(changes) == 1 else "files"
-        note = "written past the doors; only the last state was seen"
-        if seen.unkept:
-            note += f"; changed as well, and not kept: {_some(seen.unkept)}"
-        operation = Operation(
+        lost = operation = None
+        names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
+        if seen.lost:
+            note = f"what it held was not kept, so it cannot be taken back: {_some(names)}"
+            lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
+            self._applied[lost.id] = lost.seq
+        if seen.changes:
+            note = "seen on the disk; what came before the last state is not known"
+            if names:
+                note += f"; changed as well, and not kept: {_some(names)}"
+            operation = self._store.adopt(
+                self._operation(session, tool, seen.changes, note, seen), seen.contents
+            )
+            self._applied[operation.id] = operation.seq
+        return Looked(operation, lost, names)
+
+    def _operation(
+        self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
+    ) -> Operation:
+        count = len(changes)
+        return Operation(
             id=new_id(),
             seq=0,
             kind="change",
             session=session,
             tool=tool,
-            summary=f"{len(changes)} {noun} changed past the doors",
-            changes=ChangeSet(changes),
+            summary=f"{count:,} {'file' if count == 1 else 'files'} changed past the doors",
+            changes=ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
             created=time.time(),
-            state="intended",
+            directories=_made(changes, seen.folders),
             note=note,
         )
-        keys = {
-            self._guard.root_of(change.path.root).place(change.path.path).lock_key
-            for change in changes
-        }
-        named = {
-            side.content: seen.contents[side.content]
-            for change in changes
-            for side in (change.before, change.after)
-            if side is not None
-        }
-        # Who repairs after a crash leaves alone what is locked.
-        with self._locks.hold(keys):
-            begun = self._store.begin(operation, named)
-            self._store.finish(begun.id, state="applied", note=note)
-        self._seq = max(self._seq, begun.seq)
-        return self._store.operation(begun.id)
 
 
-def _read(root: Root, path: WorkspacePath, stamp: tuple[int, ...]) -> tuple[Revision, bytes] | None:
-    """A file's state and bytes; None when it changes meanwhile, or may not be read."""
-    with suppress(FilepactError):
-        contents = root.read(path.path, limit=LARGEST, follow=False)
-        if root.glance(path.path) == stamp:
-            return Revision.of(contents.data, contents.mode), contents.data
-    return None
+def _made(
+    changes: list[FileChange], known: set[tuple[RootId, str]]
+) -> tuple[tuple[RootId, str], ...]:
+    """Folders that came with new files, outermost first."""
+    made: set[tuple[RootId, str]] = set()
+    for change in changes:
+        above = dirname(change.path.path) if change.before is None else ""
+        while above and (change.path.root, above) not in known:
+            made.add((change.path.root, above))
+            above = dirname(above)
+    return tuple(sorted(made))
 
 
-def _some(names: list[str]) -> str:
+def _unread(state: State | None) -> Revision | None:
+    if state is None:
+        return None
+    if state.stamp is None:
+        return Revision.unread("reported", 0o600)
+    sign = " ".join(map(str, state.stamp))
+    return Revision.unread(sign, state.stamp.permissions)
+
+
+def _some(names: tuple[str, ...]) -> str:
     shown = ", ".join(names[:5])
     return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
