@@ -384,6 +384,14 @@ def test_lines_that_are_no_messages_do_not_end_the_connection(tmp_path):
     assert sorted(codes) == [-32601] * 2 + [-32600] * 8
 
 
+def test_notices_that_the_protocol_does_not_have_are_ignored(tmp_path, caplog):
+    steps = [["notify", method, {"x": 1}] for method in ("vendor/notice", "_vendor/notice")]
+    path = str(tmp_path / "work" / "a.txt")
+    done = talk(tmp_path, files_in(tmp_path), prompt=[*steps, [READ, {"path": path}]])
+    assert done["answers"][0]["error"]["code"] == -32002
+    assert caplog.text == ""
+
+
 def test_an_answer_that_is_none_is_a_failure(tmp_path):
     async def play(agent, session_id):
         with pytest.raises(RequestError):

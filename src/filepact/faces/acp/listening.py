@@ -44,6 +44,7 @@ _OPTIONAL: Final = {
 }
 """What the package answers with nothing where a client has no such method."""
 
+_UNKNOWN: Final = -32601
 _NO_MESSAGE: Final = {"code": -32600, "message": "This is no message of the protocol."}
 
 
@@ -95,7 +96,12 @@ def listen(connection: Any, listener: Listener) -> None:
             return None
         if not is_notification and method in _OPTIONAL and not hasattr(listener, _OPTIONAL[method]):
             raise RequestError.method_not_found(method)
-        return await handler(method, without_overrides(params), is_notification)
+        try:
+            return await handler(method, without_overrides(params), is_notification)
+        except RequestError as error:
+            # Agents tell more than the protocol has; nobody has to know of it.
+            if not is_notification or error.code != _UNKNOWN:
+                raise
 
     async def execute_request(message: dict[str, Any]) -> dict[str, Any]:
         number = message["id"]
