@@ -573,6 +573,24 @@ def test_a_call_that_is_cancelled_while_the_client_holds_it_is_taken_back(tmp_pa
     assert run(scene, tmp_path) == "one\n"
 
 
+def test_a_call_that_the_client_holds_ends_with_its_session(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        editor.held = asyncio.Event()
+        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
+        await editor.began.wait()
+        waiting = asyncio.ensure_future(files.read(str(work / "a.txt")))
+        await asyncio.sleep(0)
+        await editor.client.close_session(session_id="s1")
+        codes = [await refused(call), await refused(waiting)]
+        editor.refuses[str(work / "a.txt")] = DENIED
+        editor.held.set()
+        return codes
+
+    assert run(scene, tmp_path) == ["INVALID_PARAMS", "INVALID_PARAMS"]
+    assert (tmp_path / "work" / "a.txt").read_text() == "one\n"
+
+
 def test_a_write_that_is_cancelled_while_the_client_holds_it_is_over_for_the_agent(tmp_path):
     async def scene(editor, files, work):
         editor.held = asyncio.Event()

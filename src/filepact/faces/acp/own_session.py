@@ -84,6 +84,7 @@ class SessionFiles:
         self._delivery = Delivery(workspace, shown, session=session, remote=remote, texts=texts)
         self._toolbox = open_toolbox(workspace)
         self._lock = asyncio.Lock()
+        self._stops: set[Stop] = set()
         self._closed = False
 
     @property
@@ -92,7 +93,9 @@ class SessionFiles:
         return self._toolbox.tools
 
     async def close(self) -> None:
-        """End the session's files, once what is being done with them has ended."""
+        """End the session's files; what is being done with them ends or is taken back first."""
+        for stop in self._stops:
+            stop.call()
         async with self._lock:
             if not self._closed:
                 self._closed = True
@@ -144,10 +147,18 @@ class SessionFiles:
 
     async def _run(self, work: Callable[[Stop], Coroutine[Any, Any, _T]]) -> _T:
         async def run(stop: Stop) -> _T:
-            async with stop.holding(self._lock):
-                if self._closed:
-                    raise InvalidParamsError("this session's files were closed")
-                return await work(stop)
+            self._stops.add(stop)
+            try:
+                async with stop.holding(self._lock):
+                    if self._closed:
+                        stop.call()
+                    stop.check()
+                    return await work(stop)
+            except StoppedError:
+                # Who was cancelled does not hear it.
+                raise InvalidParamsError("this session's files were closed") from None
+            finally:
+                self._stops.discard(stop)
 
         return await to_its_end(run)
 
