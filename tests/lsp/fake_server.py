@@ -67,6 +67,8 @@ def count(name):
 
 
 def capabilities():
+    if "capabilities" in ORDERS:
+        return ORDERS["capabilities"]
     said = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": True}}}
     if ORDERS.get("kind", "pull") == "pull" and not ORDERS.get("late_pull"):
         said["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
@@ -139,6 +141,9 @@ def begin(message):
 
 
 def begun():
+    if ORDERS.get("register"):
+        params = {"registrations": ORDERS["register"]}
+        send({"id": 901, "method": "client/registerCapability", "params": params})
     if ORDERS.get("late_pull"):
         one = {
             "id": "d",
@@ -164,6 +169,9 @@ def main():
     while True:
         message = receive()
         method = message.get("method")
+        if "log" in ORDERS:
+            with open(ORDERS["log"], "a") as log:
+                log.write(json.dumps(message) + "\n")
         if method == "initialize":
             begin(message)
         elif method == "initialized":

@@ -80,11 +80,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 20,
-        "sync": {
-            "written": "own watcher",
-            "created": "own watcher",
-            "deleted": "own watcher",
-        },
+        # Its own watcher sees files come and go only seconds later.
+        "sync": {"written": "open", "created": "nothing", "deleted": "nothing"},
     },
     "json": {
         "command": ["vscode-json-language-server", "--stdio"],
@@ -179,6 +176,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": _CSHARP,
         "install": "dotnet tool install -g roslyn-language-server --prerelease",
         "first": 60,
+        "sync": {"created": "announce", "deleted": "announce"},
         "announce": [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}],
     },
     "csharp-ls": {

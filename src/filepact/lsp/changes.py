@@ -44,12 +44,16 @@ class Teller:
         root: The folder that it serves, absolute.
         documents: What it holds open.
         repeats: Open documents have to be sent again before they are asked about.
+        announces: The server has to be told again what it is told after its start.
+        anew: It has to be started anew to see what happened.
     """
 
     server: Server
     root: str
     documents: Documents
     repeats: bool = False
+    announces: bool = False
+    anew: bool = False
     _folders: set[str] = field(default_factory=set)
 
     def tell(
@@ -109,12 +113,14 @@ class Teller:
 
     def forget(self) -> None:
         """The server starts anew: it has seen the disk as it is."""
-        self.repeats = False
+        self.repeats = self.announces = self.anew = False
         self._folders.clear()
 
     def _note(self, notice: Notice) -> bool:
         """Take down what a policy asks for besides events; whether a save has to be told."""
         self.repeats |= notice in ("open", "repeat")
+        self.announces |= notice == "announce"
+        self.anew |= notice == "nothing"
         return notice == "save"
 
     def _new_folders(self, path: str) -> list[str]:

@@ -72,8 +72,6 @@ class Client:
         self.version = ""
         self.unit: Unit = "utf-16"
         self.publications = 0
-        self.statuses: dict[str, str] = {}
-        """What the server last said that it does with each file; only clangd tells."""
 
     @classmethod
     async def start(
@@ -237,10 +235,6 @@ class Client:
         match method:
             case "textDocument/publishDiagnostics":
                 self._publish(params)
-            case "textDocument/clangd.fileStatus":
-                path = path_of(params["uri"])
-                if path is not None:
-                    self.statuses[path] = str(params["state"])
             case "$/progress":
                 self.answers.progress(params)
             case "window/showMessage" | "window/logMessage":

@@ -24,12 +24,13 @@ Role = Literal["types", "lint"]
 Asking = Literal["pull", "push"]
 """Whether a server is asked for diagnostics, or publishes them."""
 
-Notice = Literal["watched", "open", "save", "repeat", "own watcher", "nothing"]
+Notice = Literal["watched", "open", "save", "repeat", "announce", "nothing"]
 """What makes a server see what happened on the disk.
 
 ``watched``: being told of it.  ``open``: being given the file's text as an open document.
 ``save``: being told that an open document was saved.  ``repeat``: getting the texts of open
-documents again.  ``own watcher``: it looks by itself.  ``nothing``: only a new start.
+documents again.  ``announce``: being told again what it is told after its start.  ``nothing``: only
+a new start, which it then gets; a watcher of its own is no help, since nobody knows when it looks.
 """
 
 Unsaved = Literal["change", "repeat", "alone", "nothing"]

@@ -7,8 +7,7 @@ language server does may stand in the way of a write.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.confirm import Asker
 from filepact.lsp.diagnostics import Diagnostic, Report, compare
@@ -16,20 +15,18 @@ from filepact.lsp.failures import ServerError
 from filepact.lsp.outcome import Preview, Status, Update, make_update, weakest
 from filepact.lsp.running import PAUSES, Running
 from filepact.lsp.sight import Sight
-from filepact.lsp.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from filepact.lsp.changes import Change
     from filepact.lsp.client import Client
-    from filepact.lsp.documents import Notification
     from filepact.lsp.process import Launch
     from filepact.lsp.servers import Server
 
 __all__ = ["Service"]
 
-_WITHDRAW_SECONDS: Final = 2.0
+_WITHDRAW_SECONDS: Final = 4.0
 _DEAF_FACTOR: Final = 3
 _PATIENCE: Final = 120.0
 
@@ -55,10 +52,9 @@ class Service:
     ) -> None:
         self.server = server
         self._launch = launch
-        self._facts = {"root_uri": uri_of(launch.folder), **facts}
         self._loop = asyncio.get_running_loop()
         self._lock = asyncio.Lock()
-        self._sight = Sight(server, launch.folder, self._sent)
+        self._sight = Sight(server, launch.folder, facts, self._sent)
         self._running = Running(server, launch, self._begin, pauses)
         self._asker: Asker | None = None
         self._asked: dict[str, tuple[int, asyncio.Task[Report]]] = {}
@@ -95,10 +91,8 @@ class Service:
         for one in changes:
             if one.kind in ("deleted", "renamed"):
                 self._known.pop(one.old_path or one.path, None)
-        if not self._sight.note(changes):
-            # A new start sees the disk as it is, and costs less than so many events.
-            self._running.aside(self.stop())
-        elif self._running.state == "ready" and not self._lock.locked():
+        self._sight.note(changes)
+        if self._running.state == "ready" and not self._lock.locked():
             self._sight.deliver()
 
     async def report(self, files: Mapping[str, str], seconds: float) -> tuple[Report, ...]:
@@ -173,14 +167,14 @@ class Service:
             alone = sync.unsaved == "nothing" or (
                 sync.unsaved_new == "nothing" and not proposed.keys() <= files.keys()
             )
-            withdrawn = False
+            wrong = ""
             try:
                 after = await self._report({**files, **proposed}, deadline, keep=False)
             finally:
                 self._sight.withdraw(proposed, files)
-                withdrawn = await self._prove(files, before)
-            reason = next((one.reason for one in after if not one.fresh), "")
-            return self._preview(before, after, began, withdrawn, reason, alone=alone)
+                wrong = await self._prove(files, before)
+            reason = wrong or next((one.reason for one in after if not one.fresh), "")
+            return self._preview(before, after, began, not wrong, reason, alone=alone)
         finally:
             self._release()
 
@@ -196,28 +190,23 @@ class Service:
         """Bring a new conversation to where the last one was."""
         self._asker = Asker(self.server, client, self._sight.documents)
         self._first_report_in = None
-        with contextlib.suppress(ServerError):
-            client.send(self._announcements())
         self._sight.begin(client)
 
     def _sent(self) -> None:
         if self._asker is not None:
             self._asker.stir()
 
-    def _announcements(self) -> list[Notification]:
-        """What the server wants to be told after its start, if all of it is known."""
-        found: list[Notification] = []
-        for method, params in self.server.announce:
-            with contextlib.suppress(KeyError):
-                found.append((method, _filled(params, self._facts)))
-        return found
-
     async def _report(
         self, files: Mapping[str, str], deadline: float, *, keep: bool = True
     ) -> tuple[Report, ...]:
         """The same as `report`, for whoever holds the lock; ``keep`` if the texts are the disk's."""
         try:
+            self._sight.deliver()
+            if self._sight.lost:
+                await self.stop()
+                self._sight.leave()
             await self._running.ready(deadline)
+            # What was told while it started.
             self._sight.deliver()
             await self._sight.show(files)
         except ServerError as error:
@@ -257,17 +246,15 @@ class Service:
             return Report(self.server.name, path, reason="the question was given up")
         return task.result()
 
-    async def _prove(self, files: Mapping[str, str], before: Sequence[Report]) -> bool:
-        """Whether the server finds again what it found; it is stopped if that cannot be seen."""
+    async def _prove(self, files: Mapping[str, str], before: Sequence[Report]) -> str:
+        """Why it is not proven that the server finds again what it found, if so; it is stopped then."""
         again = await self._report(files, self._loop.time() + _WITHDRAW_SECONDS)
-        same = [
-            one.fresh and one.diagnostics == was.diagnostics
-            for one, was in zip(again, before, strict=False)
-        ]
-        if all(same) and len(again) == len(before):
-            return True
-        await self.stop()
-        return False
+        for one, was in zip(again, before, strict=True):
+            if not one.fresh or one.diagnostics != was.diagnostics:
+                await self.stop()
+                why = one.reason or "the server does not find again what it had found"
+                return f"stopped, to be rid of the proposed texts: {why}"
+        return ""
 
     def _preview(
         self,
@@ -297,12 +284,3 @@ class Service:
         self.used = self._loop.time()
         self._sight.deliver()
         self._lock.release()
-
-
-def _filled(value: Any, facts: Mapping[str, str]) -> Any:
-    """A value with all braces in its texts filled; KeyError if a fact is not known."""
-    if isinstance(value, str):
-        return value.format_map(facts)
-    if isinstance(value, dict):
-        return {key: _filled(one, facts) for key, one in value.items()}
-    return [_filled(one, facts) for one in value] if isinstance(value, list) else value

@@ -6,13 +6,13 @@ import asyncio
 import contextlib
 import posixpath
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.changes import Change, Teller
 from filepact.lsp.documents import Documents
 from filepact.lsp.failures import ServerError
 from filepact.lsp.twins import Twins
-from filepact.lsp.uris import path_of
+from filepact.lsp.uris import path_of, uri_of
 from filepact.lsp.watched import Watchers
 
 if TYPE_CHECKING:
@@ -35,12 +35,16 @@ class Sight:
     Args:
         server: Whose policy counts.
         root: The folder that it serves, absolute.
+        facts: What may stand in braces in the server's announcements.
         on_sent: Called with everything that may change what the server finds.
     """
 
-    def __init__(self, server: Server, root: str, on_sent: Callable[[], None]) -> None:
+    def __init__(
+        self, server: Server, root: str, facts: Mapping[str, str], on_sent: Callable[[], None]
+    ) -> None:
         self._server = server
         self._root = root
+        self._facts = {"root_uri": uri_of(root), **facts}
         self._on_sent = on_sent
         self._client: Client | None = None
         self._inbox: list[Change] = []
@@ -58,19 +62,29 @@ class Sight:
         self._teller.forget()
         self._twins.forget()
         self._behind.clear()
-        self._send(self.documents.reopen())
+        self._send([*self._announcements(), *self.documents.reopen()])
 
-    def note(self, changes: Iterable[Change]) -> bool:
-        """Take down what happened on the disk; False if that was too much to be told one by one."""
+    @property
+    def lost(self) -> bool:
+        """Whether the server has to be started anew to see the files as they are."""
+        return self._teller.anew
+
+    def leave(self) -> None:
+        """The server was stopped; the next one sees the disk as it is then."""
+        self._client = None
+        self._teller.forget()
+
+    def note(self, changes: Iterable[Change]) -> None:
+        """Take down what happened on the disk."""
         new = list(changes)
         self._inbox += new
         self.told += len(new)
-        if len(self._inbox) <= _CHANGES_KEPT:
-            return True
-        self._inbox.clear()
-        for path in self.documents.paths:
-            self.documents.close(path)
-        return False
+        if len(self._inbox) > _CHANGES_KEPT:
+            # A new start sees the disk as it is, and costs less than so many events.
+            self._inbox.clear()
+            for path in self.documents.paths:
+                self.documents.close(path)
+            self._teller.anew = True
 
     def deliver(self) -> None:
         """Send what has happened on the disk."""
@@ -85,6 +99,9 @@ class Sight:
         if self._teller.repeats:
             self._teller.repeats = False
             self._behind |= set(self.documents.paths)
+        if self._teller.announces:
+            self._teller.announces = False
+            sent += self._announcements()
         self._send(sent, replaced=True)
 
     async def show(self, files: Mapping[str, str]) -> None:
@@ -125,6 +142,14 @@ class Sight:
         """The server has just looked at files."""
         self._twins.at_work()
 
+    def _announcements(self) -> list[Notification]:
+        """What the server wants to be told after its start, if all of it is known."""
+        found: list[Notification] = []
+        for method, params in self._server.announce:
+            with contextlib.suppress(KeyError):
+                found.append((method, _filled(params, self._facts)))
+        return found
+
     def _repeated(self, paths: Iterable[str]) -> list[Notification]:
         held = [path for path in paths if path in self.documents]
         return [sent for path in held for sent in self.documents.repeat(path)]
@@ -149,3 +174,12 @@ class Sight:
 
     def _language(self, path: str) -> str:
         return self._server.language(posixpath.relpath(path, self._root)) or "plaintext"
+
+
+def _filled(value: Any, facts: Mapping[str, str]) -> Any:
+    """A value with all braces in its texts filled; KeyError if a fact is not known."""
+    if isinstance(value, str):
+        return value.format_map(facts)
+    if isinstance(value, dict):
+        return {key: _filled(one, facts) for key, one in value.items()}
+    return [_filled(one, facts) for one in value] if isinstance(value, list) else value

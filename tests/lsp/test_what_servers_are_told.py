@@ -1,0 +1,242 @@
+"""Each policy sends what makes its server look again, in an order that leaves no gap."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.lsp.changes import Change
+from tests.lsp.fakes import SECONDS, fake, pool_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from filepact.lsp.outcome import Preview
+
+WATCH = [
+    {
+        "id": "w",
+        "method": "workspace/didChangeWatchedFiles",
+        "registerOptions": {"watchers": [{"globPattern": "**"}]},
+    }
+]
+QUESTIONS = {"textDocument/diagnostic", "workspace/executeCommand"}
+
+
+class Scene:
+    """A server whose notes are read when it has ended; ``a.x`` is open, ``b.x`` is not."""
+
+    def __init__(self, folder: Path, **fields: Any) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        orders = {"log": str(self.log), "register": WATCH, **fields.pop("orders", {})}
+        self.pool = pool_of(fake(orders, **fields))
+        self.report({"a.x": "old"})
+        self.before = len(self.told())
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def report(self, files: dict[str, str]) -> None:
+        texts = {self.path(name): text for name, text in files.items()}
+        for report in self.pool.report(str(self.folder), texts, SECONDS):
+            assert report.fresh, report.reason
+
+    def change(self, *changes: Change) -> None:
+        self.pool.tell(str(self.folder), changes)
+        self.report({"a.x": "old"})
+
+    def preview(self, proposed: dict[str, str], files: dict[str, str]) -> Preview:
+        one, two = (
+            {self.path(name): text for name, text in some.items()} for some in (proposed, files)
+        )
+        (seen,) = self.pool.preview(str(self.folder), one, two, SECONDS)
+        return seen
+
+    def told(self) -> list[dict]:
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+    def end(self) -> list[str]:
+        """What it was told, by the last part of each name, with the file or the number of them."""
+        self.pool.close()
+        return [short(one) for one in self.told()[self.before :] if "id" not in one]
+
+
+def short(message: dict) -> str:
+    params = message.get("params") or {}
+    name = message["method"].rpartition("/")[2]
+    if "textDocument" in params:
+        return f"{name} {params['textDocument']['uri'].rpartition('/')[2]}"
+    if "changes" in params:
+        return " ".join([name, *(f"{one['type']}:{one['uri'].rpartition('/')[2]}" for one in params["changes"])])  # fmt: skip
+    return name
+
+
+def told(folder: Path, sync: dict[str, Any], changes: Sequence[Change], **fields: Any) -> list[str]:
+    scene = Scene(folder, sync=sync, **fields)
+    scene.change(*changes)
+    found = scene.end()
+    return [one for one in found if one not in ("exit", "initialized")]
+
+
+EVENT = "didChangeWatchedFiles"
+
+
+@pytest.mark.parametrize(
+    ("sync", "kind", "expected"),
+    [
+        ({}, "changed", [f"{EVENT} 2:b.x"]),
+        ({}, "created", [f"{EVENT} 1:b.x"]),
+        ({}, "deleted", [f"{EVENT} 3:b.x"]),
+        ({"written": "save"}, "changed", [f"{EVENT} 2:b.x", "didSave a.x"]),
+        ({"deleted": "save"}, "deleted", [f"{EVENT} 3:b.x", "didSave a.x"]),
+        ({"created": "repeat"}, "created", [f"{EVENT} 1:b.x", "didChange a.x"]),
+        (
+            {"written": "open"},
+            "changed",
+            ["didOpen b.x", f"{EVENT} 2:b.x", "didSave b.x", "didChange a.x"],
+        ),
+        ({"created": "announce"}, "created", [f"{EVENT} 1:b.x", "again"]),
+        ({"folders": True}, "created", [f"{EVENT} 1:b.x"]),
+    ],
+)
+def test_a_change_of_a_closed_file(
+    tmp_path: Path, sync: dict, kind: Any, expected: list[str]
+) -> None:
+    text = None if kind == "deleted" else "new"
+    announce = [{"method": "fake/again", "params": {"list": ["{root_uri}"], "n": 1}}]
+    change = Change(str(tmp_path / "b.x"), kind, text)
+    assert told(tmp_path, sync, [change], announce=announce) == expected
+
+
+def test_an_open_file_that_was_written_is_changed_and_saved(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.pool.tell(str(tmp_path), [Change(scene.path("a.x"), "changed", "new")])
+    scene.report({"a.x": "new"})
+    assert scene.end()[:-1] == ["didChange a.x", f"{EVENT} 2:a.x", "didSave a.x"]
+
+
+@pytest.mark.parametrize("text", [None, "new"])
+def test_a_renamed_open_file_is_closed(tmp_path: Path, text: str | None) -> None:
+    change = Change(str(tmp_path / "b.x"), "renamed", text, str(tmp_path / "a.x"))
+    found = told(tmp_path, {}, [change])
+    assert found == ["didClose a.x", f"{EVENT} 3:a.x 1:b.x", "didOpen a.x"]
+
+
+def test_a_file_that_is_no_text_any_more_is_closed(tmp_path: Path) -> None:
+    found = told(tmp_path, {}, [Change(str(tmp_path / "a.x"), "changed", None)])
+    assert found == ["didClose a.x", f"{EVENT} 2:a.x", "didOpen a.x"]
+
+
+def test_new_folders_are_told_once_and_again_when_they_may_have_gone(tmp_path: Path) -> None:
+    def one(name: str, kind: Any) -> Change:
+        return Change(str(tmp_path / name), kind, None if kind == "deleted" else "")
+
+    changes = [
+        one("p/q/c.x", "created"),
+        one("p/d.x", "created"),
+        one("p/q/c.x", "deleted"),
+        one("p/q/c.x", "created"),
+    ]
+    (event,) = told(tmp_path, {"folders": True}, changes)
+    assert event.split()[1:] == [
+        "1:p", "1:q", "1:c.x", "1:d.x", "3:c.x", "1:p", "1:q", "1:c.x",
+    ]  # fmt: skip
+
+
+def test_a_change_that_no_event_shows_starts_the_server_anew(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, sync={"created": "nothing"})
+    scene.change(Change(scene.path("b.x"), "created", "new"))
+    (status,) = scene.pool.status()
+    assert status.starts == 2
+    scene.change(Change(scene.path("a.x"), "changed", "old"))
+    (status,) = scene.pool.status()
+    assert status.starts == 2
+    scene.pool.close()
+
+
+def test_an_announcement_whose_facts_are_not_known_is_left_out(tmp_path: Path) -> None:
+    announce = [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}]
+    for number, facts in enumerate(({}, {"solution_uri": "file:///s.sln"})):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        log = folder / "log"
+        pool = pool_of(fake({"log": str(log)}, announce=announce))
+        pool.know(str(folder), **facts)
+        pool.report(str(folder), {str(folder / "a.x"): ""}, SECONDS)
+        pool.close()
+        sent = [one["params"] for one in map(json.loads, log.read_text().splitlines()) if one["method"] == "solution/open"]  # fmt: skip
+        assert sent == ([{"solution": "file:///s.sln"}] if facts else [])
+
+
+@pytest.mark.parametrize(
+    ("sync", "complete", "again"),
+    [
+        ({}, True, 0),
+        ({"unsaved": "repeat"}, True, 2),
+        ({"unsaved": "alone"}, True, 0),
+        ({"unsaved": "nothing"}, False, 0),
+    ],
+)
+def test_a_preview_shows_dependents_what_the_policy_can(
+    tmp_path: Path, sync: dict, complete: bool, again: int
+) -> None:
+    scene = Scene(tmp_path, sync=sync)
+    scene.report({"a.x": "old", "b.x": "user"})
+    seen = scene.preview({"a.x": "wrong"}, {"a.x": "old", "b.x": "user"})
+    assert (seen.complete, seen.withdrawn) == (complete, True)
+    found = scene.end()
+    assert found.count("didChange a.x") >= 2
+    assert found.count("didChange b.x") >= again
+    assert bool(found.count("didChange b.x")) is bool(again)
+
+
+def test_few_documents_stay_open(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for number in range(60):
+        scene.report({f"{number}.x": ""})
+    (status,) = scene.pool.status()
+    assert status.open_documents == 40
+    assert scene.end().count("didClose a.x") == 1
+
+
+def test_a_twin_is_sent_again_with_those_who_look_at_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, sync={"coarse": True, "unsaved": "repeat"})
+    scene.report({"a.x": "new", "b.x": "user"})
+    scene.report({"a.x": "old", "b.x": "user"})
+    scene.pool.tell(str(tmp_path), [Change(scene.path("b.x"), "deleted")])
+    scene.report({"a.x": "old"})
+    found = scene.end()
+    assert found.count("didChange a.x") >= 3
+    assert found.count("didChange b.x") >= 1
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "sends"),
+    [
+        ({"textDocumentSync": 1}, {"didOpen", "didChange", "didSave"}),
+        ({"textDocumentSync": 2}, {"didOpen", "didChange", "didSave"}),
+        ({}, {"didOpen", "didChange"}),
+        ({"textDocumentSync": {"openClose": True, "change": 1}}, {"didOpen", "didChange"}),
+        (
+            {"textDocumentSync": {"openClose": True, "change": 9, "save": {}}},
+            {"didOpen", "didChange", "didSave"},
+        ),
+        ({"textDocumentSync": {}}, set()),
+    ],
+)
+def test_servers_are_told_what_they_can_take(
+    tmp_path: Path, capabilities: dict, sends: set[str]
+) -> None:
+    log = tmp_path / "log"
+    pool = pool_of(fake({"log": str(log), "capabilities": capabilities, "kind": "push"}))
+    path = str(tmp_path / "a.x")
+    for text in ("one", "two"):
+        pool.report(str(tmp_path), {path: text}, 0.2 if "openClose" in str(capabilities) else 2.0)
+    pool.tell(str(tmp_path), [Change(path, "changed", "three")])
+    pool.close()
+    names = {json.loads(line)["method"].rpartition("/")[2] for line in log.read_text().splitlines()}
+    assert names & {"didOpen", "didChange", "didSave"} == sends
