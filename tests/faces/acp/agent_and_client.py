@@ -147,15 +147,29 @@ async def pipe():
 
 @asynccontextmanager
 async def talking(
-    tmp_path, *, read=True, write=True, folders=(), name="editor", client_files=None, **options
+    tmp_path,
+    *,
+    read=True,
+    write=True,
+    folders=(),
+    name="editor",
+    client_files=None,
+    sees=None,
+    **options,
 ):
-    """An editor and the files of a session with the folder ``work``: ``(editor, files)``."""
+    """An editor and the files of a session with the folder ``work``: ``(editor, files)``.
+
+    ``sees`` is given every message with the side that sent it.
+    """
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     editor, agent = Editor(), Agent(str(tmp_path / "state"), **options)
     to_agent, from_client = await pipe()
     to_client, from_agent = await pipe()
     side = AgentSideConnection(agent, from_agent, to_agent, use_unstable_protocol=True)
+    if sees is not None:
+        sides = {"outgoing": "agent", "incoming": "client"}
+        side._conn.add_observer(lambda event: sees(event.message, sides[event.direction.value]))
     client = ClientSideConnection(
         client_files or editor, from_client, to_client, use_unstable_protocol=True
     )

@@ -7,6 +7,7 @@ from acp import RequestError
 
 from filepact.faces.acp import delivery
 from filepact.tools.registry import UnknownToolError
+from tests.faces.acp.schema import Talk
 from tests.faces.acp.test_agent_files import edit, refused, run
 
 DENIED = RequestError(-32603, "not today", {"errorKind": "denied"})
@@ -510,6 +511,29 @@ def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path):
 
     assert run(scene, tmp_path, mode="preview") == ()
     assert not (tmp_path / "work" / "a.txt").exists()
+
+
+def test_everything_that_is_sent_is_what_the_schema_allows(tmp_path):
+    seen = []
+
+    async def scene(editor, files, work):
+        path = str(work / "a.txt")
+        editor.unsaved[path] = "one\n"
+        await files.read(path, 1, 1)
+        await files.write(path, "two\n")
+        editor.says = chosen("allow")
+        files.workspace.mode = "preview"
+        done = await files.call("edit_file", edit("a.txt", "two", "three"))
+        editor.refuses[path] = DENIED
+        undone = await files.undo(done.receipt["operation"])
+        return done.receipt["status"], undone.code
+
+    status = run(scene, tmp_path, sees=lambda *message: seen.append(message))
+    assert status == ("applied", "USER_DENIED")
+    talk = Talk()
+    for message, direction in seen:
+        talk.see(message, direction)
+    assert talk.count >= 20
 
 
 def test_without_asking_a_change_waits_for_the_command(tmp_path):
