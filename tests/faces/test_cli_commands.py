@@ -507,3 +507,22 @@ def test_old_things_are_dated() -> None:
 def test_standard_input_is_read_as_it_is(cli: CommandLine) -> None:
     assert cli("write", "crlf.txt", stdin=b"a\r\nb\n").code == 0
     assert (cli.root / "crlf.txt").read_bytes() == b"a\r\nb\n"
+
+
+def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: CommandLine) -> None:
+    workspace = open_workspace([str(cli.root)], state_dir=str(cli.state))
+    workspace.outside.learn()
+    (cli.root / "src" / "app.py").write_text("other\n")
+    (cli.root / "id_rsa").write_text("key\n")
+    looked = workspace.outside.look(Session("s", Actor("agent", "robot", "9")))
+    workspace.close()
+    assert looked.operation is not None
+    assert looked.lost is not None
+    assert cli("log").out.count("1 file changed past the doors") == 2
+    assert "none: past the doors" in cli("show", looked.operation.id).out
+    assert "was not kept" in cli("show", looked.lost.id).out
+    assert cli.json("show", looked.lost.id)["added"] == 0
+    assert "id_rsa" in cli("diff", looked.lost.id).out
+    assert cli.json("undo")["status"] == "applied"
+    assert (cli.root / "src" / "app.py").read_text() != "other\n"
+    assert cli.json("undo", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from filepact.domain.operation import PAST_THE_DOORS, Operation
+from filepact.domain.operation import Operation
 from filepact.errors import FilepactError
 from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
@@ -90,8 +90,6 @@ def line(
     ]
     if counted is not None:
         spans += [Span(f" +{counted.added}", "add"), Span(f" -{counted.removed}", "remove")]
-    if change.tool == PAST_THE_DOORS:
-        spans.append(Span("  (past the doors)", "warn"))
     became = state(change)
     if became not in ("applied", "proposed"):
         spans.append(Span(f"  ({became})", _STATE_STYLES.get(became, "warn")))
