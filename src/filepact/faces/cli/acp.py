@@ -31,13 +31,15 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
     """Serve one editor until it, or the agent, ends."""
     from filepact.faces.acp.proxy.start import run  # noqa: PLC0415 - only this command needs it
 
+    if arguments.explain:
+        from filepact.faces.cli.acp_doors import explain  # noqa: PLC0415 - only for this
+
+        return explain(arguments.agent)
     if not arguments.agent and sys.stdin.isatty():
         raise InvalidParamsError(
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
         )
-    logging.basicConfig(
-        handlers=[_Remarks()], level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
-    )
+    logging.basicConfig(handlers=[_Remarks()], level=logging.INFO, format="filepact: %(message)s")
     status = run(
         arguments.agent,
         partial(_sessions, arguments),

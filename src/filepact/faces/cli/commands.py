@@ -109,6 +109,11 @@ def _add_proxy(group: Group) -> None:
         default="auto",
         help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
     )
+    add(
+        "--explain",
+        action="store_true",
+        help="say which doors agents use; with an agent, start it, ask who it is, and end it",
+    )
     add("--no-tools", action="store_true", help="do not give the agent the seven tools")
     add(
         "--no-watch",

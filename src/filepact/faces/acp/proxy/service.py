@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
+from filepact.faces.acp.proxy.doors import Doors
 from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
 from filepact.faces.acp.proxy.permission import choose, read_question, rule_on
 from filepact.faces.acp.proxy.texts import Texts
 from filepact.faces.acp.proxy.traffic import (
+    READ,
+    WRITE,
     Acted,
     Bind,
     Cancel,
@@ -51,12 +54,14 @@ class Links:
         to_agent: Takes a line for the agent.
         questions: Asks the editor.
         facts: What both sides have said about themselves.
+        doors: Counts what comes through.
     """
 
     to_editor: Callable[[bytes], None]
     to_agent: Callable[[bytes], None]
     questions: Questions
     facts: Facts
+    doors: Doors = field(default_factory=Doors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +101,7 @@ class Service:
         self._tokens: dict[str, str] = {}
         self._served: dict[str, Bound] = {}
         self._cancelled: set[str] = set()
-        self._watch = Watch(links.facts, self._let_go) if watch else None
+        self._watch = Watch(links.facts, links.doors, self._let_go) if watch else None
         self._watched: dict[str, Bound] = {}
         self._texts = Texts(links.questions, links.facts)
         self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent)
@@ -136,6 +141,9 @@ class Service:
         if self._watch is not None:
             self._watch.close()
         self._sessions.end_all()
+        facts, doors = self._links.facts, self._links.doors
+        if any(doors.counts.values()):
+            _log.info("%s %s: %s", facts.agent, facts.version, doors)
 
     def _to_agent(self, message: Message) -> None:
         self._links.to_agent(encode(message))
@@ -272,19 +280,23 @@ class Service:
             self._permit(request, bound)
         elif bound is None:
             self._to_agent(failure(request.id, refuse(INVALID, "unknown_session", reason)))
-        elif request.method == "fs/write_text_file" and session in self._cancelled:
+        elif request.method == WRITE and session in self._cancelled:
             late = refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             self._to_agent(failure(request.id, late))
         else:
+            self._links.doors.count("reads" if request.method == READ else "writes")
             self._files.take(request, bound)
 
     def _permit(self, request: Request, bound: Bound | None) -> None:
         """Answer what the rules decide, and pass on what a person has to."""
+        self._links.doors.count("asked")
         if bound is not None:
             asked = read_question(request.params, bound.roots[0])
             ruling = rule_on(asked, bound.workspace.guard, self._links.facts.agent)
             if ruling.verdict != "person":
                 _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
+                if ruling.verdict == "deny":
+                    self._links.doors.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
                 self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
                 return
@@ -310,7 +322,7 @@ class Service:
             bound.id = session or token
             self._served[token] = bound
         try:
-            toolbox = EditorTools(bound, self._texts, self._links.questions, self._links.facts)
+            toolbox = EditorTools(bound, self._texts, self._links)
             self._serve(toolbox, bound, self._links.facts, descriptor)
         finally:
             with self._lock:

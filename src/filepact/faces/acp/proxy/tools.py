@@ -17,9 +17,8 @@ from filepact.tools.registry import Toolbox, Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.service import Links
     from filepact.faces.acp.proxy.texts import Texts
-    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.tools.registry import Call, Outcome
     from filepact.workspace.draft import Draft
@@ -37,17 +36,18 @@ class EditorTools(Toolbox):
     Args:
         bound: The session.
         texts: What the editor shows.
-        questions: Asks the editor.
-        facts: What editor and agent have said about themselves.
+        links: The ways to both sides.
     """
 
-    def __init__(self, bound: Bound, texts: Texts, questions: Questions, facts: Facts) -> None:
-        super().__init__(TOOLS, _Engine(bound, texts, questions, facts))
+    def __init__(self, bound: Bound, texts: Texts, links: Links) -> None:
+        super().__init__(TOOLS, _Engine(bound, texts, links))
         self._bound = bound
         self._texts = texts
+        self._doors = links.doors
 
     def call(self, name: str, arguments: Mapping[str, object], call: Call) -> Outcome:
         """Call a tool, once the editor has said what it shows of the files that are named."""
+        self._doors.count("calls")
         for path in _named(arguments):
             # What cannot be had here is refused by the tool itself, in its own words.
             with suppress(FilepactError, Refusal):
@@ -56,21 +56,19 @@ class EditorTools(Toolbox):
 
 
 class _Engine(WorkspaceEngine):
-    def __init__(self, bound: Bound, texts: Texts, questions: Questions, facts: Facts) -> None:
+    def __init__(self, bound: Bound, texts: Texts, links: Links) -> None:
         super().__init__(bound.workspace)
         self._bound = bound
         self._texts = texts
-        self._questions = questions
-        self._facts = facts
+        self._links = links
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         with self._bound.workspace.draft(call.session, tool) as draft:
             receipt = self._bound.workspace.submit(draft, action(draft))
         try:
             if receipt.status == "pending":
-                receipt = settle(
-                    self._questions, self._facts, self._bound, receipt, patience=_PATIENCE
-                )
+                questions, facts = self._links.questions, self._links.facts
+                receipt = settle(questions, facts, self._bound, receipt, patience=_PATIENCE)
             self._texts.deliver(self._bound, call.session, receipt)
         except Refusal as refusal:
             raise UserDeniedError(refusal.message) from None

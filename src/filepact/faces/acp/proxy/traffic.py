@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
 
 __all__ = [
+    "READ",
+    "WRITE",
     "Acted",
     "Answered",
     "Bind",
@@ -40,9 +42,9 @@ OURS: Final = "filepact-"
 _MADE: Final = frozenset({"session/new", "session/fork"})
 _FOUND: Final = frozenset({"session/load", "session/resume"})
 _ENDED: Final = frozenset({"session/close", "session/delete"})
-_GUARDED: Final = frozenset(
-    {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
-)
+READ: Final = "fs/read_text_file"
+WRITE: Final = "fs/write_text_file"
+_GUARDED: Final = frozenset({READ, WRITE, "session/request_permission"})
 _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
 )

@@ -13,6 +13,7 @@ from filepact.errors import FilepactError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from filepact.faces.acp.proxy.doors import Doors
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
 
@@ -28,11 +29,13 @@ class Watch:
 
     Args:
         facts: Who the agent is.
+        doors: Counts what is found.
         let_go: Told when nothing is looked at any more for a session.
     """
 
-    def __init__(self, facts: Facts, let_go: Callable[[Bound], None]) -> None:
+    def __init__(self, facts: Facts, doors: Doors, let_go: Callable[[Bound], None]) -> None:
         self._facts = facts
+        self._doors = doors
         self._let_go = let_go
         self._changed = threading.Condition()
         self._tasks: deque[tuple[Task, Bound]] = deque()
@@ -98,7 +101,15 @@ class Watch:
         outside = bound.workspace.outside
         if task == "look":
             actor = Actor("agent", self._facts.agent, self._facts.version)
-            outside.look(Session(bound.id, actor))
+            looked = outside.look(Session(bound.id, actor))
+            if looked.operation is not None:
+                changes = len(looked.operation.changes.changes)
+                self._doors.count("past", changes)
+                _log.warning(
+                    "%s; `filepact show %s`", looked.operation.summary, looked.operation.id
+                )
+            if looked.unkept:
+                _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
         elif task == "refresh":
             outside.refresh()
         elif task == "learn":
