@@ -52,6 +52,7 @@ class Draft:
         tool: Name of the tool that works on it.
         dry_run: Set by the tool: show, but do nothing.
         notes: Sentences for the answer, such as how a text was placed.
+        opened: What the files held that there were when they were opened.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Draft:
         self._seen = seen
         self._documents = documents
         self._held = ExitStack()
+        self.opened: tuple[Document, ...] = ()
         self._opened = False
         self._changes: dict[str, FileChange] = {}
         self._contents: dict[str, bytes] = {}
@@ -138,6 +140,7 @@ class Draft:
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",
             )
+        self.opened = tuple(one.document for one in targets.values() if one.document is not None)
         return [targets[path] for path in paths]
 
     def _find(self, path: str) -> Spot:

@@ -15,8 +15,9 @@ from filepact.errors import StaleFileError
 from filepact.workspace.ids import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
@@ -58,36 +59,52 @@ class Unsaved:
             StaleFileError: A file, or its buffer, is no longer what the change was made for.
         """
         for change in changes.changes:
-            buffer = self._buffers.get(change.path)
-            if buffer is None or change.before is None:
-                continue
-            spot = self._guard.find(change.path.absolute, "list")
-            merged = self._documents.merged(spot)
-            stored, shown = merged.stored, merged.shown
-            if shown is None or shown.revision != change.before:
-                raise StaleFileError(
-                    f"{spot.shown}: somebody typed in it or wrote to it just now",
-                    hint="Read the file again and make the change for what it holds now.",
-                    path=spot.shown,
-                )
-            self._buffers.starts(buffer, shown)
-            if stored is not None and stored.revision == change.before:
-                continue
-            known = {change.before.content: contents[change.before.content]}
-            if stored is not None:
-                known[stored.revision.content] = stored.data
-            before = None if stored is None else stored.revision
-            self._committer.commit(
-                Operation(
-                    id=new_id(),
-                    seq=0,
-                    kind="change",
-                    session=Session(f"editor {buffer.client}", Actor("program", buffer.client)),
-                    tool="editor",
-                    summary=f"unsaved text of {spot.shown}",
-                    changes=ChangeSet((FileChange(change.path, before, change.before),)),
-                    created=time.time(),
-                    state="intended",
-                ),
-                known,
+            if change.before is not None:
+                self._bring(change.path, change.before, contents[change.before.content])
+
+    def agree(self, documents: Iterable[Document]) -> None:
+        """Bring locked files and their buffers to the same text, which somebody has sent.
+
+        It is what an editor shows, or what the disk has already: the other is to have it as well.
+
+        Raises:
+            StaleFileError: A file, or its buffer, is something else by now.
+        """
+        for document in documents:
+            self._bring(document.path, document.revision, document.data)
+            self._buffers.deliver(document)
+
+    def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
+        buffer = self._buffers.get(path)
+        if buffer is None:
+            return
+        spot = self._guard.find(path.absolute, "list")
+        merged = self._documents.merged(spot)
+        stored, shown = merged.stored, merged.shown
+        if shown is None or shown.revision != state:
+            raise StaleFileError(
+                f"{spot.shown}: somebody typed in it or wrote to it just now",
+                hint="Read the file again and make the change for what it holds now.",
+                path=spot.shown,
             )
+        self._buffers.starts(buffer, shown)
+        if stored is not None and stored.revision == state:
+            return
+        known = {state.content: data}
+        if stored is not None:
+            known[stored.revision.content] = stored.data
+        before = None if stored is None else stored.revision
+        self._committer.commit(
+            Operation(
+                id=new_id(),
+                seq=0,
+                kind="change",
+                session=Session(f"editor {buffer.client}", Actor("program", buffer.client)),
+                tool="editor",
+                summary=f"unsaved text of {spot.shown}",
+                changes=ChangeSet((FileChange(path, before, state),)),
+                created=time.time(),
+                state="intended",
+            ),
+            known,
+        )

@@ -150,6 +150,8 @@ class Workspace:
         changes, contents = draft.changes, draft.contents
         notes = tuple(draft.notes)
         if not changes:
+            if self._buffers and self.mode == "auto" and not draft.dry_run:
+                self._unsaved.agree(draft.opened)
             return Receipt(None, "unchanged", summary, notes=notes)
         shown = show_changes(
             changes,

@@ -438,6 +438,39 @@ def test_our_own_client_is_one_like_any_other(tmp_path):
     assert (work / "new" / "b.txt").read_text() == "b\n"
 
 
+@pytest.mark.parametrize("unsaved", ["one\ntwo\n", "one\ntyped\n", "typed one\ntwo\n"])
+def test_unsaved_text_of_our_own_client_is_changed_in_its_buffer_and_on_the_disk(tmp_path, unsaved):
+    work = tmp_path / "work"
+    work.mkdir()
+    path = work / "a.txt"
+    path.write_text("one\ntwo\n")
+    made = []
+
+    async def make(delivery):
+        made.append(delivery.text)
+        return True
+
+    client_files = ClientFileSystem(
+        state_dir=str(tmp_path / "client"), settings=Settings(), on_delivery=make
+    )
+
+    async def scene(editor, files, work):
+        client_files.buffers.open(str(path), unsaved, 1)
+        done = await files.call("edit_file", edit("a.txt", "one", "1"))
+        assert not done.failed, done.text
+        changed = unsaved.replace("one", "1")
+        assert client_files.buffers.text(str(path)) == path.read_text() == changed
+        undone = await files.undo(done.receipt["operation"])
+        assert not undone.failed, undone.text
+        assert client_files.buffers.text(str(path)) == path.read_text() == unsaved
+        return made == [changed, unsaved]
+
+    try:
+        assert run(scene, tmp_path, client_files=client_files)
+    finally:
+        client_files.close()
+
+
 # -- a real agent -------------------------------------------------------------------------
 
 
