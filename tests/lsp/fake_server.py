@@ -137,7 +137,10 @@ def begin(message):
     if ORDERS.get("garbage_after"):
         sys.stdout.buffer.write(b"Content-Length: x\r\n\r\n{}")
         sys.stdout.buffer.flush()
-    send({"id": message["id"], "result": {"capabilities": capabilities()}})
+    answer = ORDERS.get(
+        "first_answer", {"capabilities": capabilities(), "serverInfo": {"version": "7"}}
+    )
+    send({"id": message["id"], "result": answer})
 
 
 def begun():

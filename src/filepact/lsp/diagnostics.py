@@ -129,7 +129,7 @@ def _only(wanted: Sequence[Diagnostic], other: Sequence[Diagnostic]) -> tuple[Di
 
 
 def read_diagnostics(
-    path: str, text: str, items: Any, unit: Unit, server: str
+    path: str, text: str, items: Any, unit: Unit, server: str, endings: tuple[str, ...] = ()
 ) -> tuple[tuple[Diagnostic, ...], bool]:
     """The diagnostics that a server has sent, in the order of the text, and whether these are all.
 
@@ -139,6 +139,7 @@ def read_diagnostics(
         items: What was sent.
         unit: What its columns count.
         server: Stands for a missing source.
+        endings: Are cut off messages.
     """
     if not isinstance(items, list):
         return (), False
@@ -163,7 +164,7 @@ def read_diagnostics(
                     _SEVERITIES[severity - 1] if severity in (1, 2, 3, 4) else "error",
                     "" if code is None else str(code)[:100],
                     str(item.get("source") or server)[:100],
-                    _message(item["message"]),
+                    _message(item["message"], endings),
                     lines[number],
                 )
             )
@@ -173,9 +174,11 @@ def read_diagnostics(
     return tuple(found), whole
 
 
-def _message(value: Any) -> str:
-    text = value.get("value", "") if isinstance(value, dict) else value
-    return str(text)[:_MESSAGE_LENGTH]
+def _message(value: Any, endings: tuple[str, ...]) -> str:
+    text = str(value.get("value", "") if isinstance(value, dict) else value)
+    for ending in endings:
+        text = text.removesuffix(ending)
+    return text[:_MESSAGE_LENGTH]
 
 
 def _place(index: LineIndex, value: Any, unit: Unit) -> Position:

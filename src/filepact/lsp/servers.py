@@ -81,6 +81,8 @@ class Server:
             servers that publish without saying about which version; 0 where that proves nothing.
         first: Seconds that the first diagnostics of a project may take.
         sync: What makes it see a change.
+        endings: What is cut off the end of its messages, because it comes and goes with what the
+            server happens to know, and not with the text.
         options: Its initialisation options; None for none.
         settings: What it is answered when it asks for its configuration, nested by section.
         announce: Notifications to send after the start, with `{root_uri}` and other facts in braces.
@@ -96,6 +98,7 @@ class Server:
     quiet: float = 0.0
     first: float = 10.0
     sync: Sync = field(default_factory=Sync)
+    endings: tuple[str, ...] = ()
     options: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
@@ -165,6 +168,7 @@ def _server(table: _Table, old: Server | None) -> Server:
             sync.truth("folders", default=old.sync.folders),
             sync.truth("coarse", default=old.sync.coarse),
         ),
+        table.words("endings", old.endings),
         table.table("options", old.options),
         table.table("settings", old.settings) or {},
         table.announcements("announce", old.announce),
@@ -194,7 +198,9 @@ class _Table:
         return value
 
     def words(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
-        value = self._left.pop(key, list(default))
+        if key not in self._left and (default or key != "command"):
+            return default
+        value = self._left.pop(key, None)
         if not isinstance(value, list) or not value or not all(_plain(one) for one in value):
             raise _wrong(
                 f"{self.name}.{key}", 'has to be a list of texts, such as ["ty", "server"]'
