@@ -70,7 +70,7 @@ class Agent:
         environment: Its variables besides those that every program has.
         protocol: The newest version of the protocol that it speaks.
         reads: Whether its reading tool asks the client for text.
-        writes: Whether its writing tools do.
+        writes: Whether its writing tools leave it to the client.
 
     In settings, variables and words ``{url}`` is the model's address, ``{home}`` the home.
     """
@@ -275,7 +275,7 @@ AGENTS = (
         read=Tool("mcp__acp__Read", _FILE_READ),
         write=Tool("mcp__acp__Write", _FILE_WRITE),
         edit=Tool("mcp__acp__Edit", _FILE_EDIT),
-        shell=Tool("mcp__acp__Bash", {"command": "{command}", "description": "go"}),
+        shell=Tool("Bash", {"command": "{command}", "description": "go"}),
         mcp="mcp__filepact__{}",
     ),
     Agent(
@@ -307,6 +307,7 @@ AGENTS = (
         shell=Tool("bash", {"command": "{command}", "description": "go"}),
         mcp="filepact_{}",
         reads=False,
+        writes=False,
     ),
     Agent(
         name="fast-agent",
@@ -319,6 +320,28 @@ AGENTS = (
         edit=Tool("edit_file", {"path": "{path}", "old_string": "{old}", "new_string": "{new}"}),
         shell=Tool("execute", {"command": "{command}"}),
         mcp="filepact-{}",
+    ),
+    Agent(
+        name="mistral-vibe",
+        version="3.0.2",
+        package=PythonPackage("mistral-vibe.txt", "vibe-acp", python="python3.12"),
+        settings={
+            ".vibe/config.toml": (
+                'active_model = "scripted"\nenable_update_checks = false\n'
+                "enable_telemetry = false\n\n"
+                '[[providers]]\nname = "local"\napi_base = "{url}/v1"\n'
+                'api_key_env_var = ""\n\n'
+                '[[models]]\nname = "scripted"\nprovider = "local"\nalias = "scripted"\n'
+            )
+        },
+        environment={"VIBE_HOME": "{home}/.vibe"},
+        read=Tool("read_file", {"file_path": "{path}"}),
+        write=Tool("write_file", {"file_path": "{path}", "content": "{content}"}),
+        edit=Tool("edit", _FILE_EDIT),
+        shell=Tool("bash", {"command": "{command}"}),
+        mcp="filepact_{}",
+        reads=False,
+        writes=False,
     ),
 )
 """Every agent that `scripts/deep` drives."""

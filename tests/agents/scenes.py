@@ -152,7 +152,7 @@ def play(agent: Agent, client: str, folder: Path) -> Played:
         place = Place(agent, model.url, folder / "home", played.root, played.state)
         asyncio.run(_work(place, client, model, played, tuple(first)))
         played.after = contents(played.root)
-        asyncio.run(_cancel(place, client, model, played))
+        asyncio.run(_go_past(place, client, model, played))
         played.cancelled = contents(played.root)
     return played
 
@@ -172,19 +172,24 @@ async def _work(
         played.shown = {name: unsaved[str(place.root / name)] for name in UNSAVED}
 
 
-async def _cancel(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
+async def _go_past(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
     async with CLIENTS[client](replace(place, mode="preview", hold="held.txt")) as talk:
         played.turns["go past"] = await _turn(talk, model, "go past")
-        before, task = len(talk.requests()), "be late"
-        turn = asyncio.create_task(talk.prompt(_words(task)))
-        waiting = asyncio.create_task(talk.held.wait())
-        await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
-        waiting.cancel()
-        assert talk.held.is_set(), f"nothing was held: {model.answers_to(_words(task))}"
-        await talk.cancel()
-        talk.release()
-        stop = await turn
-        played.turns[task] = Done(stop, model.answers_to(_words(task)), talk.requests()[before:])
+        if client != "bare":
+            await _cancel(talk, model, played)
+
+
+async def _cancel(talk: Talk, model: ScriptedModel, played: Played) -> None:
+    before, task = len(talk.requests()), "be late"
+    turn = asyncio.create_task(talk.prompt(_words(task)))
+    waiting = asyncio.create_task(talk.held.wait())
+    await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    waiting.cancel()
+    assert talk.held.is_set(), f"nothing was held: {model.answers_to(_words(task))}"
+    await talk.cancel()
+    talk.release()
+    stop = await turn
+    played.turns[task] = Done(stop, model.answers_to(_words(task)), talk.requests()[before:])
 
 
 async def _turn(talk: Talk, model: ScriptedModel, task: str) -> Done:
