@@ -218,6 +218,38 @@ def test_what_the_rules_keep_from_being_written_does_not_keep_the_rest_from_comi
     assert (root / "a.txt").read_text() == "a"
 
 
+def test_what_came_through_a_door_into_a_file_that_is_not_read_is_not_somebody_elses(
+    root, open_here, session
+):
+    (root / ".filepact.toml").write_text(
+        '[[ask]]\nname = "plans"\npaths = ["plan.txt"]\nactions = ["read"]\nwhy = "private"\n'
+    )
+    workspace = open_here()
+    workspace.outside.learn()
+    assert write(workspace, session, "plan.txt", "mine\n").status == "applied"
+    assert workspace.outside.look(session) == Looked()
+    (root / "plan.txt").write_text("theirs\n")
+    assert workspace.outside.look(session).unkept == ("plan.txt",)
+
+
+def test_what_another_process_did_through_its_own_door_is_not_somebody_elses(
+    root, tmp_path, outside, session
+):
+    (root / "a.txt").write_text("one\n")
+    outside.learn()
+    command = [sys.executable, "-m", "filepact", "edit", "a.txt"]
+    command += ["--root", str(root), "--state", str(tmp_path / "state")]
+    command += ["--old", "one", "--new", "two"]
+    subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=True,
+    )
+    assert (root / "a.txt").read_text() == "two\n"
+    assert outside.look(session) == Looked()
+
+
 def test_large_files_links_and_ignored_ones_are_not_kept(root, workspace, session):
     outside = limited(workspace, file=100, changed=200, memory=90)
     (root / "a-large").write_bytes(b"x" * 101)

@@ -128,10 +128,10 @@ class Known:
         None when it was cancelled before all stamps were taken.
         """
         unread: list[tuple[WorkspacePath, Stamp]] = []
-        for root in self._guard.roots:
-            found = self._scan(root, cancelled)
-            if found.cancelled:
-                return None
+        scans = [(root, self._scan(root, cancelled)) for root in self._guard.roots]
+        if any(found.cancelled for _, found in scans):
+            return None
+        for root, found in scans:
             for name, stamp in found.stamps.items():
                 path = WorkspacePath(root.path, name)
                 old = self._states.get(path)

@@ -245,9 +245,8 @@ class Outside:
         if old is None and now is None:
             return
         if old is not None and now is not None:
-            same_stamp = old.stamp == now.stamp
-            # A state without stamp and revision is one that another process has reported.
-            if old.revision is None and (same_stamp or old.stamp is None):
+            # What only the journal tells of, and may not be read, is what the journal says.
+            if None in (old.revision, now.revision) and old.stamp in (None, now.stamp):
                 return
             if old.revision == now.revision and now.revision is not None:
                 return
