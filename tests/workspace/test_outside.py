@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
@@ -188,6 +189,26 @@ def test_what_agents_may_not_read_is_neither_read_nor_kept_but_said(
     workspace.undo(PERSON, dry_run=False)
     assert (root / "a.txt").read_text() == "a"
     assert not (root / "id_rsa").exists()
+
+
+def test_another_name_of_a_secret_at_home_is_not_read_and_a_pipe_is_nothing(
+    root, tmp_path, session
+):
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / ".ssh" / "id_rsa").write_text("secret")
+    (root / "a.txt").write_text("a")
+    workspace = open_workspace(
+        [str(root)], state_dir=str(tmp_path / "state"), home=str(tmp_path / "home")
+    )
+    try:
+        assert workspace.outside.learn().kept == 1
+        os.mkfifo(root / "pipe")
+        os.link(tmp_path / "home" / ".ssh" / "id_rsa", root / "plain.txt")
+        looked = workspace.outside.look(session)
+        assert (looked.operation, looked.unkept) == (None, ("plain.txt",))
+        assert workspace.outside.look(session) == Looked()
+    finally:
+        workspace.close()
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "new.txt"])
@@ -395,6 +416,44 @@ def test_a_file_that_is_being_written_is_left_for_the_next_look(
     most[0] = 1
     assert told(outside.look(session)) == {("a.txt", "modify")}
     assert outside.look(session) == Looked()
+
+
+def test_a_file_that_changes_once_more_before_it_is_told_is_told_next_time(
+    root, workspace, outside, session, monkeypatch
+):
+    (root / "a.txt").write_text("one\n")
+    outside.refresh()
+    (root / "a.txt").write_text("two\n")
+    ask = workspace._store.unfinished
+
+    def slow():
+        (root / "a.txt").write_text("three\n")
+        return ask()
+
+    monkeypatch.setattr(workspace._store, "unfinished", slow)
+    assert outside.look(session) == Looked()
+    monkeypatch.undo()
+    assert told(outside.look(session)) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "one\n"
+
+
+def test_a_file_under_way_through_a_door_waits_for_its_end(root, workspace, outside, session):
+    (root / "a.txt").write_text("one\n")
+    outside.refresh()
+    finish = workspace._store.finish
+    waiting = []
+    workspace._store.finish = lambda *args, **named: waiting.append((args, named))
+    write(workspace, session, "a.txt", "two\n")
+    assert outside.look(session) == Looked()
+    workspace._store.finish = finish
+    for args, named in waiting:
+        finish(*args, **named)
+    assert outside.look(session) == Looked()
+    (root / "a.txt").write_text("three\n")
+    assert told(outside.look(session)) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "two\n"
 
 
 def test_another_process_that_looks_too_does_not_report_it_again(
