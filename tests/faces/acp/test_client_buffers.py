@@ -243,6 +243,28 @@ def test_an_editor_that_does_not_make_the_edits_keeps_its_text_and_that_is_said(
     assert editor.texts[str(path)][0] == "0\n\n2\n"
 
 
+def test_an_editor_that_opens_a_file_once_more_has_not_taken_back_what_it_did_not_make(
+    tmp_path, work
+):
+    path = work / "a.txt"
+    path.write_text("one\n\ntwo\n\nthree\n")
+    editor = Editor(tmp_path)
+    editor.obey = False
+
+    async def play(files):
+        editor.open(path, "one\n\ntwo\n\nthree\n")
+        await files.read_text_file("s1", str(path))
+        await files.write_text_file("s1", str(path), "1\n\ntwo\n\nthree\n")
+        editor.obey = True
+        editor.open(path, "one\n\ntwo\n\n3\n", 7)
+        await files.read_text_file("s1", str(path))
+        await files.write_text_file("s1", str(path), "one\n\n2\n\n3\n")
+
+    scene(tmp_path, editor, play)
+    assert path.read_text() == "1\n\n2\n\n3\n"
+    assert editor.texts[str(path)] == ("1\n\n2\n\n3\n", 8)
+
+
 @pytest.mark.parametrize("trouble", ["silent", "broken"])
 def test_an_editor_in_trouble_does_not_keep_the_answer(
     tmp_path, work, trouble, monkeypatch, caplog

@@ -166,14 +166,18 @@ class OpenFiles:
 
     def _house(self, path: str, text: str, version: int) -> bool:
         """Open a file in a workspace whose folders hold it; whether there is one."""
+        before = self._shown.get(path)
+        known = None if before is None else self._buffers.get(before)
         for workspace in self._sessions.workspaces:
             try:
                 there = workspace.editors.open(path, text, client=_EDITOR, version=version).path
             except FilepactError:
                 continue
-            before = self._shown.get(path)
             if before is not None and before.absolute != there.absolute:
                 self._buffers.close(before, client=_EDITOR)
+            elif known is not None and known.base is not None:
+                # It is still the same text that grew: what the disk has got since is not in it.
+                self._buffers.saved(there, client=_EDITOR, base=known.base)
             self._shown[path] = there
             return True
         return False
