@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filepact.errors import InvalidParamsError
@@ -9,6 +11,7 @@ from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator
 
     from filepact.faces.acp.check.outcome import Outcome, Report, Verdict
     from filepact.faces.cli.screen import Screen, Style
@@ -39,17 +42,30 @@ def acp_check(arguments: Namespace, _screen: Screen) -> Answer | None:
         )
     from filepact.faces.acp.check.runner import check_program  # noqa: PLC0415 - the same
 
-    report = check_program(
-        arguments.client,
-        Plan(
-            at=arguments.at,
-            wait=arguments.wait,
-            patience=arguments.patience,
-            only=tuple(arguments.only),
-        ),
+    plan = Plan(
+        at=arguments.at,
+        wait=arguments.wait,
+        patience=arguments.patience,
+        only=tuple(arguments.only),
     )
+    with _ended_in_order():
+        report = check_program(arguments.client, plan)
     good = not report.failed() if arguments.strict else report.conforms
     return Answer(tuple(tell(report)), report.facts(), DONE if good else FAILED)
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Whoever ends this command ends the client with it, and the throw-away folder goes."""
+    earlier = {
+        number: signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def tell(report: Report) -> list[Span]:

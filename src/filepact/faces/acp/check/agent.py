@@ -17,6 +17,7 @@ from filepact.faces.acp.check.scene import Scene
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from typing import BinaryIO
 
     from filepact.faces.acp.check.group import Check
 
@@ -25,24 +26,27 @@ __all__ = ["serve"]
 _A_DAY = 86_400.0
 
 
-def serve(path: str) -> None:
-    """Be an agent on standard input and output until the client closes its end.
+def serve(path: str, source: BufferedReader | None = None, sink: BinaryIO | None = None) -> None:
+    """Be an agent until the client closes its end.
 
     Args:
         path: The folder that `prepare` has filled; what is found is written there.
+        source: Where the client's messages come from; None is standard input.
+        sink: Where ours go; None is standard output.
     """
     scratch = Scratch(path)
-    _Agent(Plan.load(scratch), scratch).serve()
+    if source is None:
+        source = cast("BufferedReader", sys.stdin.buffer)
+    _Agent(scratch, source, sink or sys.stdout.buffer).serve()
 
 
 class _Agent:
-    def __init__(self, plan: Plan, scratch: Scratch) -> None:
-        self._plan = plan
+    def __init__(self, scratch: Scratch, source: BufferedReader, sink: BinaryIO) -> None:
+        self._plan = plan = Plan.load(scratch)
         self._scratch = scratch
         self._log = Log(scratch)
         self._talk = Conversation(plan, self._log, scratch.work.at("alive.txt"))
-        source = cast("BufferedReader", sys.stdin.buffer)
-        self._peer = self._talk.peer = Peer(source, sys.stdout.buffer, self._talk.hear)
+        self._peer = self._talk.peer = Peer(source, sink, self._talk.hear)
         self._stuck = ""
 
     def serve(self) -> None:

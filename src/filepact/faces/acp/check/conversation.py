@@ -87,7 +87,8 @@ class Conversation:
         self.methods.append(method)
         if not isinstance(params, dict):
             params = {}
-        known = self.sessions.get(params.get("sessionId", ""))
+        named = params.get("sessionId")
+        known = self.sessions.get(named) if isinstance(named, str) else None
         if method == "session/prompt" and known is not None:
             known.prompt = message
             known.prompts += 1

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from filepact.faces.acp.check.messages import Message, Reply
-from filepact.faces.acp.check.outcome import Failed
+from filepact.faces.acp.check.outcome import Failed, shown
 from filepact.faces.wire.lines import Cutter
 
 if TYPE_CHECKING:
@@ -156,8 +156,7 @@ class Peer:
     # -- the two threads --------------------------------------------------------------------
 
     def _write(self) -> None:
-        while True:
-            data = self._outbox.get()
+        while data := self._outbox.get():
             try:
                 self._sink.write(data)
                 self._sink.flush()
@@ -175,6 +174,7 @@ class Peer:
                 break
             for line in cutter.feed(data):
                 self._take(line or b"(a line of more than 256 MiB)")
+        self._outbox.put(b"")
         with self._change:
             self.closed = True
             self._change.notify_all()
@@ -188,9 +188,11 @@ class Peer:
             self.strange.append(line[:80].decode(errors="replace"))
             return
         if message.get("jsonrpc") != "2.0":
-            self.sloppy.append(f"jsonrpc is {message.get('jsonrpc')!r}")
-        if "method" in message:
+            self.sloppy.append(f"jsonrpc is {shown(message.get('jsonrpc'))}")
+        if isinstance(message.get("method"), str):
             self._hear(message)
+        elif "method" in message:
+            self.sloppy.append(f"a method is {shown(message['method'])}")
         else:
             self._note(message)
         self.wake()
@@ -208,4 +210,4 @@ class Peer:
                 self._replies[key] = reply
             elif message.get("id") is not None:
                 # JSON-RPC answers with null what could not be read; nobody waits for that.
-                self.unasked.append(repr(message.get("id")))
+                self.unasked.append(shown(message.get("id")))
