@@ -208,6 +208,33 @@ def test_a_file_in_another_state_is_left_as_it_is(
     assert grounds.untouched()
 
 
+@pytest.mark.timeout(10)
+def test_a_file_of_any_size_in_its_place_is_told_at_once(grounds: Grounds, root: Root) -> None:
+    os.truncate(grounds.root / "README.md", 1 << 40)
+    with pytest.raises(StaleFileError):
+        root.replace("README.md", b"new", mode=0o644, expected=OLD, token=MARK)
+    with pytest.raises(StaleFileError):
+        root.remove("README.md", expected=OLD, token=MARK)
+
+
+def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "LARGEST", 3 * held._BLOCK)
+    path = tmp_path / "grows"
+    path.write_bytes(b"x")
+    pread = os.pread
+
+    def growing(descriptor: int, size: int, offset: int) -> bytes:
+        os.truncate(path, offset + 2 * size)
+        return pread(descriptor, size, offset)
+
+    monkeypatch.setattr(os, "pread", growing)
+    descriptor = os.open(path, os.O_RDONLY)
+    assert held.digest(descriptor) == ""
+    os.close(descriptor)
+
+
 @pytest.mark.parametrize("there", ["file", "folder", "link"])
 def test_a_new_file_never_takes_the_place_of_another(
     grounds: Grounds, root: Root, either: str, there: str

@@ -193,6 +193,18 @@ def test_what_somebody_wrote_after_the_crash_is_left_alone(
     assert (root / "b.txt").read_bytes() == b"b\n"
 
 
+@pytest.mark.timeout(10)
+def test_a_file_of_any_size_does_not_hold_up_the_next_start(
+    crash: Crash, open_here: Callable[..., Workspace], root: Path
+) -> None:
+    put(root, "a.txt", b"theirs\n")
+    os.truncate(root / "a.txt", 1 << 40)
+    crash.begin(("a.txt", b"a\n", b"A\n"))
+    (settled,) = open_here().recovered
+    assert settled.state == "rolled_back"
+    assert (root / "a.txt").stat().st_size == 1 << 40
+
+
 def test_what_cannot_be_taken_back_after_a_crash_stays_undoable(
     crash: Crash, open_here: Callable[..., Workspace], session: Session, root: Path
 ) -> None:

@@ -6,10 +6,15 @@ import hashlib
 import os
 import stat
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Displaced", "Expected", "Pristine", "digest", "holds_name", "is_unchanged"]
+__all__ = ["LARGEST", "Displaced", "Expected", "Pristine", "digest", "holds_name", "is_unchanged"]
 
 _BLOCK = 1 << 20
+
+LARGEST: Final = 1 << 26
+"""Bytes of a file beyond which it cannot be one that we have read or written: far above the limit
+of what is edited, far below what a program could put in its place to keep us reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +90,16 @@ def _blocks(descriptor: int) -> list[bytes]:
 
 
 def digest(descriptor: int) -> str:
-    """SHA-256 of all bytes of an open file."""
+    """SHA-256 of all bytes of an open file; empty for one that is larger than any of ours."""
     found = hashlib.sha256()
     offset = 0
+    if os.fstat(descriptor).st_size > LARGEST:
+        return ""
     while block := os.pread(descriptor, _BLOCK, offset):
         found.update(block)
         offset += len(block)
+        if offset > LARGEST:
+            return ""  # It grows as we read.
     return found.hexdigest()
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.atomic import Displaced, Expected, Written
+from filepact.fs.held import LARGEST
 from filepact.fs.place import Contents, Place, read_umask, write_failed
 from filepact.fs.view import FOLDER, MOVED, View
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from filepact.fs.border import Border
     from filepact.fs.home import HomeSecrets
 
-__all__ = ["Contents", "Displaced", "Expected", "Place", "Root", "Written"]
+__all__ = ["LARGEST", "Contents", "Displaced", "Expected", "Place", "Root", "Written"]
 
 
 class Root(View):

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, content_id
-from filepact.errors import FilepactError, WriteFailedError
-from filepact.fs.root import Expected
+from filepact.errors import FilepactError, TooLargeError, WriteFailedError
+from filepact.fs.root import LARGEST, Expected
 from filepact.workspace.late import LateWrites
 
 if TYPE_CHECKING:
@@ -273,7 +273,10 @@ class Committer:
         root = self._root_of(path.root)
         if root.place(path.path).kind == "missing":
             return None
-        contents = root.read(path.path, limit=1 << 40)
+        try:
+            contents = root.read(path.path, limit=LARGEST)
+        except TooLargeError:
+            return Revision.unread("larger than any of ours", 0)
         return Revision.of(contents.data, contents.mode)
 
 
