@@ -30,6 +30,7 @@ async def main(way, *words):
             session = await agent.new_session(cwd=cwd, mcp_servers=[])
             if way == "drop":
                 process.kill()
+                os._exit(0)
             elif way == "wait":
                 await process.wait()
             else:

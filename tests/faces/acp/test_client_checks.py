@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
+import signal
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -97,10 +100,10 @@ def test_the_list_names_every_check(cli):
 # -- programs that are clients ------------------------------------------------------------------
 
 
-def checked(way, *, at="prompt", wait=20.0):
+def checked(way, *, at="prompt", patience=5.0):
     """What is found about the plain client, which goes one of its ways."""
     command = [sys.executable, str(PLAIN), way, "{agent...}"]
-    return check_program(command, Plan(at=at, wait=wait, only=("windows.line",)))
+    return check_program(command, Plan(at=at, patience=patience, only=("windows.line",)))
 
 
 def test_checks_begin_without_a_prompt_where_that_is_asked_for():
@@ -121,7 +124,7 @@ def test_a_client_that_starts_no_agent_is_told_so():
 
 def test_a_client_that_ends_in_between_is_told_so():
     with pytest.raises(TimedOutError):
-        checked("drop", wait=8.0)
+        checked("drop", patience=0.1)
 
 
 def test_a_program_that_is_not_there_cannot_be_checked(cli):
@@ -140,6 +143,21 @@ def test_a_client_stays_no_longer_than_its_last_words_are_waited_for(tmp_path):
     script = "trap '' TERM; {agent} </dev/null; sleep 300"
     with pytest.raises(FilepactError):
         check_program(["sh", "-c", script], Plan(wait=0.2, only=("windows.line",)))
+
+
+def test_who_ends_the_command_ends_the_client_with_it(tmp_path):
+    note = tmp_path / "client"
+    script = f"echo $$ > {note}.new; mv {note}.new {note}; exec sleep 300"
+    command = [sys.executable, "-m", "filepact", "acp-check", "--", "sh", "-c", script]
+    variables = {**os.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL) as suite:
+        while not note.exists():
+            assert suite.poll() is None
+        suite.send_signal(signal.SIGTERM)
+        assert suite.wait(60) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["client"]
 
 
 # -- what people are told -----------------------------------------------------------------------

@@ -74,6 +74,7 @@ class Log:
         scratch: Where it is.
 
     Attributes:
+        size: How many bytes have been taken in.
         over: The agent has said its last word.
         trouble: Why it could not run the checks.
         client: What the client said of itself.
@@ -81,7 +82,7 @@ class Log:
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
-        self._read = 0
+        self.size = 0
         self._verdicts: list[Verdict] = []
         self.over = False
         self.trouble = ""
@@ -95,7 +96,7 @@ class Log:
         """Take in what is new; yields the agent's wishes."""
         data = self._scratch.get(_LOG) or b""
         whole = data.rfind(b"\n") + 1
-        new, self._read = data[self._read : whole], whole
+        new, self.size = data[self.size : whole], whole
         for line in new.splitlines():
             facts = json.loads(line)
             if "wants" in facts:

@@ -85,21 +85,25 @@ def _start(words: Sequence[str], scratch: Scratch) -> subprocess.Popen[bytes]:
 
 def _follow(client: subprocess.Popen[bytes], log: Log, plan: Plan) -> Report:
     """Wait until the agent has said its last word."""
-    start = time.monotonic()
+    start = latest = time.monotonic()
     longest = 2 * plan.wait + 2 * plan.patience * len(choose(plan.only))
+    seen = 0
     while not log.over:
         ended = client.poll() is not None
         # The client's end is looked at first: what the agent wrote before it still counts.
         tuple(log.follow())
+        now = time.monotonic()
+        if log.size > seen:
+            seen, latest = log.size, now
         if log.over:
             break
-        waited = time.monotonic() - start
-        if not log.started and (ended or waited > 2 * plan.wait):
+        if not log.started and (ended or now - start > 2 * plan.wait):
             raise TimedOutError(
                 "the client did not start the agent and open a session",
                 hint="Put {agent} where the client takes an agent's command line.",
             )
-        if waited > longest or (ended and waited > plan.wait):
+        silent = ended and now - latest > 2 * plan.patience + _LAST_WORDS
+        if silent or now - start > longest:
             raise TimedOutError("the client ended, or stood still, before the checks were over")
         time.sleep(_TICK)
     if log.trouble:
