@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.app import open_workspace
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, PathBlockedError
 from filepact.text.match import Query
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.search import render_found, render_grepped
@@ -160,3 +161,18 @@ def test_searches_tell_how_far_they_are_and_stop_when_asked(
     assert found.total_is_floor
     drawn = stopped.tree(".", depth=3, include_files=True, pattern=None, budget=10)
     assert "at least" in drawn.text
+
+
+def test_a_pipe_that_is_named_is_refused_alike_by_every_search(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    os.mkfifo(root / "pipe")
+    reader = workspace.reader(session)
+    for search in (
+        lambda: reader.find("pipe", "*", limit=1),
+        lambda: reader.tree("pipe", depth=1, include_files=True, pattern=None, budget=9),
+        lambda: reader.document("pipe"),
+        lambda: reader.naming("pipe"),
+    ):
+        with pytest.raises(PathBlockedError):
+            search()

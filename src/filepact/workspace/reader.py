@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, window
+from filepact.workspace.guard import check_is_file
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
 from filepact.workspace.search import find_files, grep, tree
 
@@ -180,6 +181,8 @@ class Reader:
                 hint="directory_tree shows what is there.",
                 path=path,
             )
+        if spot.place.kind == "other":
+            check_is_file(spot, path)
         return spot
 
     def _folder(self, path: str) -> Spot:
