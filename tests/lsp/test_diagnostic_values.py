@@ -143,6 +143,8 @@ class TestTwins:
         assert twins.pause == 0
         twins.given("/a", "12345", replaced=False)
         assert twins.pause == 0
+        twins.given("/a", "1234", replaced=False)  # the same text is no twin of itself
+        assert twins.pause == 0
         twins.given("/a", "4321", replaced=False)
         assert twins.pause == 0.75
         now[0] = 11.5

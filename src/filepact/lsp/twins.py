@@ -24,7 +24,7 @@ class Twins:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._given: dict[str, tuple[int, set[int]]] = {}
+        self._given: dict[str, tuple[int, dict[int, str]]] = {}
         self._again: set[str] = set()
         self._active = 0
 
@@ -37,14 +37,14 @@ class Twins:
             replaced: Whether the server may have had another before, which we do not know.
         """
         second, size = int(self._clock()), len(text.encode("utf-8", "replace"))
-        then, sizes = self._given.get(path, (None, set[int]()))
+        then, texts = self._given.get(path, (None, dict[int, str]()))
         if then is None:
             twin = replaced and second == self._active
         else:
-            twin = then == second and size in sizes
+            twin = then == second and texts.get(size, text) != text
         if twin:
             self._again.add(path)
-        self._given[path] = (second, {size} if then != second else {*sizes, size})
+        self._given[path] = (second, {size: text} if then != second else {**texts, size: text})
 
     def left(self, path: str) -> None:
         """The server looks at the disk again for a file, of whose time we know nothing."""
