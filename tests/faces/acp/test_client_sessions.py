@@ -211,6 +211,41 @@ def test_a_request_that_is_cancelled_while_it_waits_for_a_person_is_answered(tmp
     assert not path.exists()
 
 
+def test_a_request_that_is_cancelled_while_its_change_is_stored_asks_nobody(tmp_path, monkeypatch):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    stored, go_on = threading.Event(), threading.Event()
+    write = files_module.write
+
+    def slow(*arguments, **options):
+        receipt = write(*arguments, **options)
+        stored.set()
+        assert go_on.wait(30)
+        return receipt
+
+    monkeypatch.setattr(files_module, "write", slow)
+
+    async def ask(_question):
+        raise AssertionError
+
+    async def scene():
+        files = files_in(tmp_path, mode="preview", ask=ask)
+        await files.session_started("s1", str(path.parent))
+        (workspace,) = files._sessions.workspaces
+        writing = asyncio.ensure_future(files.write_text_file("s1", str(path), "new"))
+        await asyncio.to_thread(stored.wait, 30)
+        writing.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(RequestError) as caught:
+            await writing
+        waiting = workspace.pending()
+        files.close()
+        return caught.value.code, waiting
+
+    assert asyncio.run(scene()) == (-32800, ())
+
+
 @pytest.mark.parametrize("end", ["cancel", "close", "again", "request"])
 def test_nobody_is_asked_any_more_when_the_turn_or_the_session_has_ended(tmp_path, end):
     path = tmp_path / "work" / "a.txt"
@@ -372,6 +407,9 @@ def test_lines_that_are_no_messages_do_not_end_the_connection(tmp_path):
         {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": []}},
         {"jsonrpc": "2.0", "id": "y", "method": "terminal/create", "params": {}},
         {"jsonrpc": "2.0", "id": "z", "method": 7},
+        {"jsonrpc": "2.0", "method": [READ]},
+        {"jsonrpc": "2.0", "id": 1.5, "method": READ, "params": {}},
+        {"jsonrpc": "2.0", "id": True, "method": READ, "params": {}},
     ]
     steps = [["raw", line] for line in lines]
     done = talk(tmp_path, files_in(tmp_path), prompt=[*steps, [READ, {"path": str(path)}]])
@@ -381,7 +419,30 @@ def test_lines_that_are_no_messages_do_not_end_the_connection(tmp_path):
         for side, message in done["passed"]
         if side == "client" and "error" in message
     ]
-    assert sorted(codes) == [-32601] * 2 + [-32600] * 8
+    assert sorted(codes) == [-32601] + [-32600] * 12
+
+
+def test_what_was_sent_wrongly_and_texts_of_exceptions_do_not_come_back(tmp_path, monkeypatch):
+    def broken(*_arguments):
+        raise RuntimeError("/secret/place")
+
+    monkeypatch.setattr(files_module, "excerpt", broken)
+    path = str(tmp_path / "work" / "a.txt")
+    missing, wrong, broke = run(
+        tmp_path,
+        (WRITE, {"content": "K3Y"}),
+        (WRITE, {"path": path, "content": ["K3Y"]}),
+        (READ, {"path": path}),
+    )
+    errors = [one["error"] for one in (missing, wrong, broke)]
+    assert [(error["code"], error["data"]) for error in errors] == [
+        (-32602, {"errorKind": "invalid_params"}),
+        (-32602, {"errorKind": "invalid_params"}),
+        (-32603, {"errorKind": "internal"}),
+    ]
+    assert "path" in missing["error"]["message"]
+    assert "K3Y" not in str(errors)
+    assert "/secret" not in str(errors)
 
 
 def test_notices_that_the_protocol_does_not_have_are_ignored(tmp_path, caplog):

@@ -251,6 +251,9 @@ class ClientFileSystem:
                 receipt = await self._flights.run(bound, dropped.set, work)
                 await self.buffers.tell(receipt.notes)
             if receipt.status == "pending":
+                if dropped.is_set():
+                    withdraw(bound, str(receipt.operation))
+                    raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
                 await self._settle(bound, path, receipt, turn)
         return WriteTextFileResponse()
 

@@ -44,7 +44,11 @@ _OPTIONAL: Final = {
 }
 """What the package answers with nothing where a client has no such method."""
 
-_UNKNOWN: Final = -32601
+_SERVED: Final = frozenset(
+    {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
+)
+_UNKNOWN, _INTERNAL = -32601, -32603
+_NUMBERS: Final = (int, str, type(None))
 _NO_MESSAGE: Final = {"code": -32600, "message": "This is no message of the protocol."}
 
 
@@ -85,7 +89,9 @@ def listen(connection: Any, listener: Listener) -> None:
             sound = _sound(message)
             if sound is not None:
                 return sound
-            await transport.send({"jsonrpc": "2.0", "id": None, "error": _NO_MESSAGE})
+            number = message.get("id") if isinstance(message, dict) else None
+            number = number if type(number) in _NUMBERS else None
+            await transport.send({"jsonrpc": "2.0", "id": number, "error": _NO_MESSAGE})
 
     async def handle(method: str, params: Any, is_notification: bool) -> Any:
         if method == "$/cancel_request":
@@ -108,7 +114,7 @@ def listen(connection: Any, listener: Listener) -> None:
         task = asyncio.ensure_future(execute(message))
         running[number] = task
         try:
-            return await task
+            return _discreet(message["method"], await task)
         except asyncio.CancelledError:
             waiting = asyncio.current_task()
             if waiting is not None and waiting.cancelling():
@@ -164,11 +170,28 @@ def _at_end(transport: Any) -> bool:
 
 def _sound(message: Any) -> dict[str, Any] | None:
     """A message that does not end the package's connection; None if there is none in it."""
-    if not isinstance(message, dict) or isinstance(message.get("id"), (dict, list)):
+    if not isinstance(message, dict) or type(message.get("id")) not in _NUMBERS:
+        return None
+    if not isinstance(message.get("method", ""), str):
         return None
     if "method" not in message and not isinstance(message.get("error", {}), dict):
-        return {**message, "error": {"code": -32603, "message": "The answer was no answer."}}
+        return {**message, "error": {"code": _INTERNAL, "message": "The answer was no answer."}}
     return message
+
+
+def _discreet(method: Any, answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer that tells neither the parameters that were sent nor the text of an exception."""
+    error = answer.get("error")
+    data = error.get("data") if isinstance(error, dict) else None
+    if method not in _SERVED or not isinstance(data, dict) or "errorKind" in data:
+        return answer
+    if isinstance(wrong := data.get("errors"), list):
+        said = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
+        kind, message = "invalid_params", f"A parameter is wrong: {said}."
+    else:
+        kind, message = "internal", "This could not be done, by a mistake of the client's."
+    said_so = {"code": answer["error"]["code"], "message": message, "data": {"errorKind": kind}}
+    return {**answer, "error": said_so}
 
 
 def without_overrides(params: Any) -> Any:
