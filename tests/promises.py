@@ -46,6 +46,7 @@ RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
+PROXY = "faces/acp/proxy/test_proxy"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
@@ -163,6 +164,64 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "Restoring a checkpoint keeps what a person wrote elsewhere.",
             ((HISTORY, "test_restore_keeps_what_a_person_wrote_elsewhere_in_the_file"),),
+        ),
+    ),
+    "Between an editor and an agent": (
+        Promise(
+            "What you have typed and not saved is what the agent reads, and no change of its loses "
+            "any of it.",
+            (
+                (
+                    f"{PROXY}_files.py",
+                    "test_unsaved_text_is_read_merged_into_the_file_and_stays_when_the_change_is_undone",
+                ),
+                (
+                    f"{PROXY}_files.py",
+                    "test_what_a_person_types_after_the_agent_has_read_is_kept",
+                ),
+                (f"{PROXY}_tools.py", "test_tools_see_and_change_what_the_editor_shows"),
+            ),
+        ),
+        Promise(
+            "What is not about files passes byte for byte and in order.",
+            (
+                (
+                    f"{PROXY}_traffic.py",
+                    "test_what_is_not_about_files_passes_byte_for_byte_and_in_order",
+                ),
+            ),
+        ),
+        Promise(
+            "What the rules deny is refused by what an option means, never by its place, and nobody "
+            "is asked.",
+            (
+                (
+                    f"{PROXY}_permissions.py",
+                    "test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked",
+                ),
+            ),
+        ),
+        Promise(
+            "A change is dropped when its turn is cancelled before the editor has taken it.",
+            (
+                (
+                    f"{PROXY}_files.py",
+                    "test_a_held_write_is_dropped_when_the_turn_is_cancelled",
+                ),
+            ),
+        ),
+        Promise(
+            "What an agent writes past the protocol in its turn is in the log and can be taken back.",
+            (
+                (
+                    f"{PROXY}_watch.py",
+                    "test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not",
+                ),
+            ),
+        ),
+        Promise(
+            "Nothing that the agent started is left when the editor or filepact has gone.",
+            ((f"{PROXY}_process.py", "test_nothing_that_the_agent_started_is_left"),),
         ),
     ),
     "When things go wrong": (

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
-from filepact.faces.acp.proxy.doors import Doors
 from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
@@ -34,34 +33,15 @@ from filepact.faces.acp.proxy.watch import Watch
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.links import Links
     from filepact.faces.acp.proxy.traffic import Facts, Step
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Toolbox
 
-__all__ = ["Links", "Service"]
+__all__ = ["Service"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """The ways from the service back to both sides.
-
-    Attributes:
-        to_editor: Takes a line for the editor.
-        to_agent: Takes a line for the agent.
-        questions: Asks the editor.
-        facts: What both sides have said about themselves.
-        doors: Counts what comes through.
-    """
-
-    to_editor: Callable[[bytes], None]
-    to_agent: Callable[[bytes], None]
-    questions: Questions
-    facts: Facts
-    doors: Doors = field(default_factory=Doors)
 
 
 @dataclass(frozen=True, slots=True)

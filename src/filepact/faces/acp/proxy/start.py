@@ -55,7 +55,8 @@ def run(
         questions: Questions,
         facts: Facts,
     ) -> Service:
-        from filepact.faces.acp.proxy.service import Links, Service  # noqa: PLC0415 - takes long
+        from filepact.faces.acp.proxy.links import Links  # noqa: PLC0415 - with the next
+        from filepact.faces.acp.proxy.service import Service  # noqa: PLC0415 - takes long
 
         return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve, watch=watch)
 

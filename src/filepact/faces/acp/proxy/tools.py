@@ -17,7 +17,7 @@ from filepact.tools.registry import Toolbox, Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from filepact.faces.acp.proxy.service import Links
+    from filepact.faces.acp.proxy.links import Links
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.sessions import Bound
     from filepact.tools.registry import Call, Outcome
