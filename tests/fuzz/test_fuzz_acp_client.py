@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("seed", "count"), [(1, 500), (2, 500), pytest.param(3, 10_000, marks=pytest.mark.slow)]
+)
 def test_mutated_messages_are_answered_and_reach_nothing_outside(
-    tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, seed: int, count: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.CRITICAL):
-        outcome = fuzz(tmp_path, count=400, seed=seed)
-    assert outcome.sent == 400
+        outcome = fuzz(tmp_path, count=count, seed=seed)
+    assert outcome.sent == count
     assert SECRET not in json.dumps(outcome.answers)
     assert {entry.name: entry.read_text() for entry in (tmp_path / "outside").iterdir()} == {
         "secret.txt": SECRET
@@ -29,3 +31,6 @@ def test_mutated_messages_are_answered_and_reach_nothing_outside(
     assert {entry.name for entry in tmp_path.iterdir()} == {"work", "outside", "state"}
     details = [one["error"].get("data") or {} for one in outcome.answers if "error" in one]
     assert not any("details" in data or "errors" in data for data in details)
+    assert {one["error"]["code"] for one in outcome.answers if "error" in one} <= {
+        *(-32600, -32601, -32602, -32603, -32002, -32800)
+    }

@@ -48,6 +48,11 @@ _SERVED: Final = frozenset(
     {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
 )
 _UNKNOWN, _INTERNAL = -32601, -32603
+_CANCELLED: Final = {
+    "code": CANCELLED,
+    "message": "The request was cancelled.",
+    "data": {"errorKind": "cancelled"},
+}
 _NUMBERS: Final = (int, str, type(None))
 _NO_MESSAGE: Final = {"code": -32600, "message": "This is no message of the protocol."}
 
@@ -119,8 +124,7 @@ def listen(connection: Any, listener: Listener) -> None:
             waiting = asyncio.current_task()
             if waiting is not None and waiting.cancelling():
                 raise
-            error = {"code": CANCELLED, "message": "The request was cancelled."}
-            return {"jsonrpc": "2.0", "id": number, "error": error}
+            return {"jsonrpc": "2.0", "id": number, "error": _CANCELLED}
         finally:
             if running.get(number) is task:
                 del running[number]
