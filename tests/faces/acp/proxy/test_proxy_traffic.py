@@ -156,3 +156,22 @@ def test_a_session_outside_of_the_named_folders_is_refused(tmp_path):
         assert str(rig.work / "sub") in error["message"]
         assert rig.agent.quiet
         rig.open(cwd=rig.work / "sub")
+
+
+def test_a_session_in_a_folder_that_cannot_be_guarded_is_refused(tmp_path):
+    wrong = tmp_path / "wrong"
+    wrong.mkdir()
+    (wrong / ".filepact.toml").write_text("nonsense = 1\n")
+    with Rig(tmp_path, fs=BOTH) as rig:
+        rig.introduce()
+        for folder, why in (
+            (tmp_path, "state folder"),
+            (tmp_path / "none", "No such file"),
+            (wrong, "nonsense"),
+        ):
+            wanted = rig.editor.ask("session/new", {"cwd": str(folder), "mcpServers": []})
+            error = rig.editor.answer_to(wanted)["error"]
+            assert error["code"] == -32602
+            assert why in error["message"]
+        assert rig.agent.quiet
+        rig.open()

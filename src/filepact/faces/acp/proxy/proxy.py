@@ -14,7 +14,7 @@ from filepact.faces.acp.proxy.questions import Questions
 from filepact.faces.acp.proxy.traffic import Answered, ToAgent, ToEditor, Traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.faces.acp.proxy.service import Service
     from filepact.faces.acp.proxy.traffic import Facts, Step
@@ -116,8 +116,7 @@ class Proxy:
         if raw is None:
             _log.warning("a message of the editor is too long and was not passed on")
             return
-        for step in self._traffic.from_editor(parse(raw)):
-            self._do(step)
+        self._carry_out(self._traffic.from_editor(parse(raw)))
 
     def _heard_agent(self, raw: bytes | None) -> None:
         if raw is None:
@@ -128,8 +127,14 @@ class Proxy:
         line = parse(raw)
         if line.message is None:
             _log.warning("the agent wrote a line that is no message: %r", raw[:200])
-        for step in self._traffic.from_agent(line):
-            self._do(step)
+        self._carry_out(self._traffic.from_agent(line))
+
+    def _carry_out(self, steps: Iterator[Step]) -> None:
+        try:
+            for step in steps:
+                self._do(step)
+        except Exception:  # noqa: BLE001 - what goes wrong with one line must not end the others
+            _log.exception("a message was not passed on")
 
     def _do(self, step: Step) -> None:
         match step:
@@ -151,7 +156,7 @@ class Proxy:
                     f"({', '.join(self._roots)}). Start it with another --root, or open a folder "
                     "inside."
                 )
-        return ""
+        return self._service.check(folders)
 
 
 def _beneath(folder: str, root: str) -> bool:

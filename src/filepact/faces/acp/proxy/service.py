@@ -43,6 +43,9 @@ __all__ = ["Service"]
 
 _log = logging.getLogger(__name__)
 
+_TRIAL = ""
+"""The name of a session that is not one yet; no editor can mean it."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
@@ -93,6 +96,19 @@ class Service:
                 self._listener = Listener(self._serve_tools)
             return self._listener.entry(token)
 
+    def check(self, folders: tuple[str, ...]) -> str:
+        """Why there can be no session in these folders; empty when there can.
+
+        Where a folder's own rules are wrong, nobody knows what they would have forbidden.
+        """
+        with self._lock:
+            try:
+                # Held until the session is opened, which then need not open the folders again.
+                self._sessions.start(_TRIAL, folders[0], folders[1:])
+            except FilepactError as error:
+                return f"{error.message}. {error.hint}"
+            return ""
+
     def do(self, step: Step) -> None:
         """Do what the traffic decided."""
         match step:
@@ -134,9 +150,9 @@ class Service:
         with self._lock:
             match step:
                 case Open(token, cwd, additional, session):
-                    self._opening[token] = _Opening(cwd, additional, session)
-                    # While the agent gets ready, which takes it longer.
-                    threading.Thread(target=self._prepare, args=(token,), daemon=True).start()
+                    self._opening[token] = opening = _Opening(cwd, additional, session)
+                    self._start(token, opening)
+                    self._sessions.end(_TRIAL)
                 case Bind(token, session):
                     self._begin(session, self._opening.pop(token))
                     self._sessions.end(token)
@@ -174,13 +190,6 @@ class Service:
         with self._lock:
             self._sessions.release(watched)
 
-    def _prepare(self, token: str) -> None:
-        with self._lock:
-            opening = self._opening.get(token)
-            if opening is not None and self._sessions.get(token) is None:
-                with suppress(FilepactError):
-                    self._start(token, opening)
-
     def _shut(self, token: str) -> None:
         """Let no server of tools in any more for a session."""
         if self._listener is not None:
@@ -194,7 +203,7 @@ class Service:
 
         An agent may ask for files before it has said which id the session got that it is making.
         """
-        if not isinstance(session, str):
+        if not isinstance(session, str) or session == _TRIAL:
             return None
         with self._lock:
             bound = self._sessions.get(session)
@@ -207,8 +216,8 @@ class Service:
             ]
             if len(waiting) != 1:
                 return None
-            token, opening = waiting[0]
-            return self._sessions.get(token) or self._start(token, opening)
+            token, _ = waiting[0]
+            return self._sessions.get(token)
 
     def _hear_of_file(self, method: str, params: Message) -> None:
         with suppress(FilepactError):
@@ -250,16 +259,12 @@ class Service:
 
     def _answer(self, request: Request) -> None:
         session = request.params.get("sessionId")
-        try:
-            bound = self._bound(session)
-        except FilepactError as error:
-            bound, reason = None, error.message
-        else:
-            reason = "No such session is open."
+        bound = self._bound(session)
         if request.method == "session/request_permission":
             self._permit(request, bound)
         elif bound is None:
-            self._to_agent(failure(request.id, refuse(INVALID, "unknown_session", reason)))
+            unknown = refuse(INVALID, "unknown_session", "No such session is open.")
+            self._to_agent(failure(request.id, unknown))
         elif request.method == WRITE and session in self._cancelled:
             late = refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             self._to_agent(failure(request.id, late))
@@ -293,9 +298,6 @@ class Service:
         with self._lock:
             session = self._tokens.get(token)
             known = self._sessions.get(session or token)
-            opening = self._opening.get(token)
-            if known is None and opening is not None:
-                known = self._start(token, opening)
             if known is None:
                 return
             bound = self._sessions.start(name, known.roots[0], known.roots[1:])
