@@ -23,7 +23,9 @@ __all__ = [
     "root_number",
     "select_operations",
     "select_proposals",
+    "session_number",
     "to_path",
+    "to_session",
     "to_text",
 ]
 
@@ -84,7 +86,8 @@ def root_number(view: View, root: RootId) -> int:
     return int(row[0])
 
 
-def _session_number(view: View, session: Session) -> int:
+def session_number(view: View, session: Session) -> int:
+    """The number of a session; it is given one when it has none."""
     actor = session.actor
     key = (to_text(session.id), actor.kind, to_text(actor.name), to_text(actor.version))
     row = view.one(
@@ -112,7 +115,7 @@ def insert_proposal(view: View, proposal: Proposal) -> int:
             (
                 proposal.id,
                 proposal.kind,
-                _session_number(view, proposal.session),
+                session_number(view, proposal.session),
                 to_text(proposal.tool),
                 to_text(proposal.summary),
                 proposal.created,
@@ -135,7 +138,7 @@ def insert_operation(view: View, operation: Operation) -> int:
             (
                 operation.id,
                 operation.kind,
-                _session_number(view, operation.session),
+                session_number(view, operation.session),
                 to_text(operation.tool),
                 to_text(operation.summary),
                 operation.created,
@@ -198,7 +201,7 @@ def select_operations(view: View, tail: str, values: Sequence[Any] = ()) -> tupl
             id=row[1],
             seq=row[0],
             kind=row[2],
-            session=_session(row[3:7]),
+            session=to_session(row[3:7]),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -221,7 +224,7 @@ def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple
     return tuple(
         Proposal(
             id=row[1],
-            session=_session(row[3:7]),
+            session=to_session(row[3:7]),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -236,7 +239,8 @@ def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple
     )
 
 
-def _session(row: Sequence[Any]) -> Session:
+def to_session(row: Sequence[Any]) -> Session:
+    """A session by its id and what is known of its actor."""
     return Session(from_text(row[0]), Actor(row[1], from_text(row[2]), from_text(row[3])))
 
 

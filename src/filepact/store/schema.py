@@ -128,7 +128,32 @@ CREATE TABLE checkpoint (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1,)
+# What an agent asked for and told of.  Apart from all else: these rows come and go.
+_VERSION_2 = """
+CREATE TABLE question (
+    number INTEGER PRIMARY KEY,
+    asked REAL NOT NULL,
+    session INTEGER NOT NULL REFERENCES session (number),
+    root INTEGER NOT NULL REFERENCES root (number),
+    title ANY NOT NULL,
+    action TEXT NOT NULL,
+    verdict TEXT NOT NULL CHECK (verdict IN ('allowed', 'refused', 'cancelled', 'told')),
+    decided_by ANY NOT NULL,
+    how ANY NOT NULL,
+    more INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE question_file (
+    owner INTEGER NOT NULL REFERENCES question (number) ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    path BLOB NOT NULL,
+    added INTEGER,
+    removed INTEGER,
+    PRIMARY KEY (owner, position)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 

@@ -18,6 +18,7 @@ from filepact.store import upkeep
 from filepact.store.connection import Database
 from filepact.store.content import Contents
 from filepact.store.lookup import by_id, finished, missing, only
+from filepact.store.questions import insert_question, select_questions
 from filepact.store.rows import (
     from_text,
     insert_changes,
@@ -34,6 +35,7 @@ from filepact.store.rows import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId
     from filepact.domain.figures import Pruned, Statistics
@@ -257,6 +259,22 @@ class SqliteStore:
                 (to_path(root),),
             )
         return tuple(Checkpoint(from_text(name), root, seq, created) for name, seq, created in rows)
+
+    # -- questions and reports ----------------------------------------------------------------
+
+    def note(self, question: Question) -> None:
+        with self._database.writing(durable=False) as view:
+            insert_question(view, question)
+
+    def questions(
+        self,
+        *,
+        root: RootId | None = None,
+        session: str | None = None,
+        limit: int | None = 50,
+    ) -> tuple[Question, ...]:
+        with self._database.reading() as view:
+            return select_questions(view, root, session, -1 if limit is None else limit)
 
     # -- upkeep -------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from filepact.domain.figures import Pruned, Statistics
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import (
@@ -163,6 +164,29 @@ class Store(Protocol):
 
     def checkpoints(self, root: RootId) -> tuple[Checkpoint, ...]:
         """All checkpoints of a root, oldest first."""
+
+    # -- questions and reports ----------------------------------------------------------------
+
+    def note(self, question: Question) -> None:
+        """Keep a question or a report, and give up the oldest beyond ten thousand.
+
+        May be lost by a power cut, not by a crash.
+        """
+
+    def questions(
+        self,
+        *,
+        root: RootId | None = None,
+        session: str | None = None,
+        limit: int | None = 50,
+    ) -> tuple[Question, ...]:
+        """Questions and reports, the newest first.
+
+        Args:
+            root: Only those of sessions that work in this folder.
+            session: Only those of the session with this id.
+            limit: At most so many; None for all.
+        """
 
     # -- upkeep -------------------------------------------------------------------------------
 

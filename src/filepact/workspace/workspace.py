@@ -17,6 +17,7 @@ from filepact.domain.operation import (
     Session,
 )
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
+from filepact.workspace.asked import Asked
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
 from filepact.workspace.documents import Documents
@@ -89,6 +90,7 @@ class Workspace:
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
         self.outside = Outside(guard, store, state.locks)
+        self.asked = Asked(guard, store)
         self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer)
         self.recovered = self._committer.recover()
 
