@@ -60,15 +60,15 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
-    "faces.acp.check.folder": dict.fromkeys(("os.mkfifo", "pathlib."), SUITE),
+    "faces.acp.check.folder": dict.fromkeys(
+        ("os.close", "os.mkfifo", "os.open", "pathlib."), SUITE
+    ),
     "faces.acp.check.inside": dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
     "faces.acp.check.runner": {
         **dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
         **dict.fromkeys(("os.killpg", "subprocess."), "the client that a person has checked"),
     },
-    "faces.acp.proxy.child": dict.fromkeys(
-        ("os.killpg", "subprocess."), "the agent's program"
-    ),
+    "faces.acp.proxy.child": dict.fromkeys(("os.killpg", "subprocess."), "the agent's program"),
     "faces.acp.proxy.listener": dict.fromkeys(
         ("pathlib.", "shutil.rmtree", "socket.", "tempfile.mkdtemp"), "the folder of its own socket"
     ),
@@ -124,9 +124,22 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "lsp.warden": dict.fromkeys(
         (
-            "ctypes.", "open", "os._exit", "os.close", "os.environ", "os.kill", "os.killpg",
-            "os.pipe", "os.posix_spawnp", "os.read", "os.set_blocking", "os.set_inheritable",
-            "os.waitpid", "os.waitstatus_to_exitcode", "os.write", "os.WNOHANG",
+            "ctypes.",
+            "open",
+            "os._exit",
+            "os.close",
+            "os.environ",
+            "os.kill",
+            "os.killpg",
+            "os.pipe",
+            "os.posix_spawnp",
+            "os.read",
+            "os.set_blocking",
+            "os.set_inheritable",
+            "os.waitpid",
+            "os.waitstatus_to_exitcode",
+            "os.write",
+            "os.WNOHANG",
         ),
         "a process of its own, which starts a language server, and ends whatever that has started",
     ),

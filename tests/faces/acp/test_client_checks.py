@@ -197,14 +197,14 @@ def test_what_is_advised_counts_only_where_that_is_asked_for(cli, monkeypatch):
 # -- our own -----------------------------------------------------------------------------------
 
 
-def test_our_own_client_does_all_that_is_demanded(tmp_path):
+def test_our_own_client_passes_everything(tmp_path):
     files = ClientFileSystem(state_dir=str(tmp_path / "state"))
     try:
         found = asyncio.run(check_client(files, patience=10))
     finally:
         files.close()
-    assert found.failed("must") == ()
-    assert found.count("passed") >= len(CHECKS) - 10
+    assert [(one.id, one.why) for one in found.failed()] == []
+    assert found.count("passed") == len(CHECKS) - 2
 
 
 class NoFiles(RightClient):

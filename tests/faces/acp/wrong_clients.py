@@ -529,6 +529,9 @@ class DropsCancelled(RightClient):
     "capabilities.no-terminal",
     "errors.no-exception",
     "errors.no-echo",
+    "hostile.pipe",
+    "hostile.write-to-pipe",
+    "hostile.device",
     "hostile.batch",
 )
 class StandsOnThePackage:

@@ -10,7 +10,7 @@ import sys
 import threading
 
 FAULT = sys.argv[1]
-STALLS = {"stalls on a pipe": b'/pipe"', "stalls on a device": b"/dev/zero"}
+STALLS = {"stalls on a pipe": b'/pipe"', "stalls on a device": b"/dev/null"}
 
 
 # -- what the client sends ---------------------------------------------------------------------

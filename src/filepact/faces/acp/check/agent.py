@@ -115,7 +115,7 @@ class _Agent:
 
     def _probe(self, scene: Scene, name: str) -> None:
         """After a silence: give up if the client does not answer ordinary requests either."""
-        self._peer.deadline = time.monotonic() + self._plan.patience
+        self._peer.deadline = time.monotonic() + 2 * self._plan.patience
         try:
             scene.alive()
         except NoAnswer:

@@ -59,6 +59,10 @@ class Folder:
         os.mkfifo(self._path / name)
         return self.at(name)
 
+    def release(self, name: str) -> None:
+        """Let whoever waits for the other end of a named pipe go on."""
+        os.close(os.open(self._path / name, os.O_RDWR | os.O_NONBLOCK))
+
     def mode(self, name: str) -> int:
         """A file's permission bits."""
         return (self._path / name).stat().st_mode & 0o7777

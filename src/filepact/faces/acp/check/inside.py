@@ -69,7 +69,7 @@ async def check_client(
         words = [*through, *agent_command(scratch)]
         async with _started(client, words, env, scratch) as (agent, process):
             steering = _Steering(agent, scratch, capabilities or _announced(client))
-            return await steering.run(process, longest=_WAIT + 2 * patience * len(choose(only)))
+            return await steering.run(process, longest=_WAIT + 3 * patience * len(choose(only)))
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

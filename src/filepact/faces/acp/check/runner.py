@@ -86,7 +86,7 @@ def _start(words: Sequence[str], scratch: Scratch) -> subprocess.Popen[bytes]:
 def _follow(client: subprocess.Popen[bytes], log: Log, plan: Plan) -> Report:
     """Wait until the agent has said its last word."""
     start = latest = time.monotonic()
-    longest = 2 * plan.wait + 2 * plan.patience * len(choose(plan.only))
+    longest = 2 * plan.wait + 3 * plan.patience * len(choose(plan.only))
     seen = 0
     while not log.over:
         ended = client.poll() is not None
