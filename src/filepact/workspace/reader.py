@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import NotAFileError, NotFoundError
 from filepact.workspace.documents import EDIT_LIMIT, window
-from filepact.workspace.guard import check_is_file
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
+from filepact.workspace.guard import check_is_file
 from filepact.workspace.search import find_files, grep, tree
 
 if TYPE_CHECKING:
