@@ -149,6 +149,7 @@ class TestTwins:
         assert twins.pause == 0.75
         now[0] = 11.5
         assert twins.pause == 0
+        assert twins  # still to be sent again
         assert twins.take() == {"/a"}
         twins.given("/a", "4321", replaced=False)
         assert twins.take() == set()

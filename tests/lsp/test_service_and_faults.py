@@ -369,3 +369,12 @@ def test_programs_are_looked_for_once_and_files_of_missing_ones_have_no_server(
     assert pool.update(str(tmp_path), [], {str(tmp_path / "a.x"): ""}) == ()
     assert asked == [sys.executable]
     pool.close()
+
+
+def test_a_server_without_what_it_needs_is_not_used(tmp_path: Path) -> None:
+    there = {sys.executable: sys.executable}
+    for needs, found in ((["other"], ()), ([sys.executable], ("fake",))):
+        pool = Pool([fake({}, needs=needs)], {}, there.get)
+        servers = pool.servers_for(str(tmp_path), str(tmp_path / "a.x"))
+        assert tuple(server.name for server in servers) == found
+        pool.close()

@@ -131,6 +131,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.{sh,bash}": "shellscript"},
         "role": "lint",
         "install": "npm install -g bash-language-server, and shellcheck",
+        "needs": ["shellcheck"],
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 5,

@@ -83,11 +83,13 @@ class Pool:
         return tuple(chosen.values())
 
     def program(self, server: Server) -> str | None:
-        """Where a server's program is; None if it is not installed."""
-        name = server.command[0]
-        if name not in self._found:
-            self._found[name] = self._locate(name)
-        return self._found[name]
+        """Where a server's program is; None if it, or another that it needs, is not installed."""
+        for name in (server.command[0], *server.needs):
+            if name not in self._found:
+                self._found[name] = self._locate(name)
+        if any(self._found[name] is None for name in server.needs):
+            return None
+        return self._found[server.command[0]]
 
     def know(self, root: str, **facts: str) -> None:
         """Keep what servers of a root are told after their start, such as ``solution_uri``."""

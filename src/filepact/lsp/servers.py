@@ -74,6 +74,7 @@ class Server:
         files: Globs of the files that it knows, each with the protocol's name of the language.
         role: What it is for.
         install: How a person gets it; a sentence or a command.
+        needs: Other programs without which it finds nothing.
         asking: Whether it is asked for diagnostics.
         probe: A request that is answered only when all that was sent before has been worked up;
             empty where there is none.
@@ -93,6 +94,7 @@ class Server:
     files: tuple[tuple[str, str], ...]
     role: Role = "types"
     install: str = ""
+    needs: tuple[str, ...] = ()
     asking: Asking = "pull"
     probe: str = ""
     quiet: float = 0.0
@@ -155,6 +157,7 @@ def _server(table: _Table, old: Server | None) -> Server:
         files,
         table.one_of("role", get_args(Role), old.role),
         table.text("install", old.install),
+        table.words("needs", old.needs),
         table.one_of("diagnostics", get_args(Asking), old.asking),
         table.text("probe", old.probe),
         table.seconds("quiet", old.quiet),

@@ -121,7 +121,7 @@ class Sight:
                 sent += self.documents.close(path)
                 self._behind.discard(path)
         self._send(sent)
-        if self._twins.pause:
+        if self._twins:  # also when their second is over by now: they were sent within it
             await asyncio.sleep(self._twins.pause + _TICK)
             twins = self._twins.take()
             self._send([*self._repeated(twins), *self._repeated(files.keys() - twins)])

@@ -55,9 +55,12 @@ class Twins:
         """The server looks at files now, and may keep what it makes of them."""
         self._active = int(self._clock())
 
+    def __bool__(self) -> bool:
+        return bool(self._again)
+
     @property
     def pause(self) -> float:
-        """Seconds until twins can be told apart; 0 when there are none."""
+        """Seconds until all twins can be told apart; 0 also when there are none."""
         if not self._again:
             return 0.0
         last = max(self._given[path][0] for path in self._again)
