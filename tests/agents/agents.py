@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.agents.installed import node_program, python_program
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tests.agents.model import Call
@@ -62,15 +62,15 @@ class Agent:
         name: As people call it; also how the tests are named.
         version: That is pinned.
         package: Where it comes from.
-        read, write, edit, shell: Its tools.
-        mcp: How it names a tool of a client's server.
-        deferred: Whether such tools are not declared, but looked up and called through another.
+        read, write, edit, shell: Its tools; not every agent has the last two.
+        serve: The calls that use a tool of the server that its client gave it.
         words: What follows the program on the command line.
         settings: Files in its home, by path; a mapping is written as JSON.
         environment: Its variables besides those that every program has.
         protocol: The newest version of the protocol that it speaks.
         reads: Whether its reading tool asks the client for text.
         writes: Whether its writing tools leave it to the client.
+        keeps: A folder of its own that it makes in that of the session.
 
     In settings, variables and words ``{url}`` is the model's address, ``{home}`` the home.
     """
@@ -80,16 +80,16 @@ class Agent:
     package: NodePackage | PythonPackage
     read: Tool
     write: Tool
-    edit: Tool
-    shell: Tool
-    mcp: str
-    deferred: bool = False
+    edit: Tool | None
+    shell: Tool | None
+    serve: Callable[[str, dict[str, object]], list[Call]]
     words: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     protocol: int = 1
     reads: bool = True
     writes: bool = True
+    keeps: str = ""
 
     def command(self, home: Path, url: str) -> list[str]:
         """The words that start it, once `prepare` has filled its home."""
@@ -118,13 +118,11 @@ class Agent:
             **_filled(dict(self.environment), values),
         }
 
-    def served(self, tool: str, **arguments: object) -> list[Call]:
-        """The calls that use a tool of the server that its client gave it."""
-        name = self.mcp.format(tool)
-        if not self.deferred:
-            return [(name, dict(arguments))]
-        look_up: Call = ("tool_search", {"query": f"select:{name}"})
-        return [look_up, ("tool_call", {"name": name, "arguments": dict(arguments)})]
+    def change(self, path: str, text: str, old: str, new: str) -> Call:
+        """The call that changes a file, of which it has read the text."""
+        if self.edit is None:
+            return self.write.call(path=path, content=text.replace(old, new))
+        return self.edit.call(path=path, old=old, new=new)
 
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
@@ -138,6 +136,39 @@ def _filled(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple):
         return [_filled(one, values) for one in value]
     return value
+
+
+def _named(pattern: str) -> Callable[[str, dict[str, object]], list[Call]]:
+    """Servers' tools are called like its own, under a name made so."""
+    return lambda tool, arguments: [(pattern.format(tool), arguments)]
+
+
+def _looked_up(pattern: str) -> Callable[[str, dict[str, object]], list[Call]]:
+    """They are not declared, but looked up and then called through another tool."""
+
+    def serve(tool: str, arguments: dict[str, object]) -> list[Call]:
+        name = pattern.format(tool)
+        return [
+            ("tool_search", {"query": f"select:{name}"}),
+            ("tool_call", {"name": name, "arguments": arguments}),
+        ]
+
+    return serve
+
+
+def _in_a_program(pattern: str) -> Callable[[str, dict[str, object]], list[Call]]:
+    """They are functions of programs that the model writes."""
+
+    def serve(tool: str, arguments: dict[str, object]) -> list[Call]:
+        name = pattern.format(tool)
+        code = f"return await {name}({json.dumps(arguments)});"
+        return [
+            ("search_tool_functions", {"mode": "best_match", "query": tool}),
+            ("search_tool_functions", {"mode": "details", "query": tool, "functions": [name]}),
+            ("run_typescript", {"code": code}),
+        ]
+
+    return serve
 
 
 _FILE_READ = {"file_path": "{path}"}
@@ -186,7 +217,7 @@ AGENTS = (
             {"file_path": "{path}", "replacements": [{"old_str": "{old}", "new_str": "{new}"}]},
         ),
         shell=Tool("shell", {"command": "{command}"}),
-        mcp="filepact_{}",
+        serve=_named("filepact_{}"),
     ),
     Agent(
         name="gemini-cli",
@@ -210,7 +241,7 @@ AGENTS = (
         write=Tool("write_file", _FILE_WRITE),
         edit=Tool("replace", {**_FILE_EDIT, "instruction": "change it"}),
         shell=Tool("run_shell_command", {"command": "{command}", "description": "go"}),
-        mcp="mcp_filepact_{}",
+        serve=_named("mcp_filepact_{}"),
         reads=False,
     ),
     Agent(
@@ -231,8 +262,7 @@ AGENTS = (
         write=Tool("write_file", _FILE_WRITE),
         edit=Tool("edit", _FILE_EDIT),
         shell=Tool("run_shell_command", {"command": "{command}", "is_background": False}),
-        mcp="mcp__filepact__{}",
-        deferred=True,
+        serve=_looked_up("mcp__filepact__{}"),
     ),
     Agent(
         name="kimi-code",
@@ -251,7 +281,7 @@ AGENTS = (
         write=Tool("Write", {"path": "{path}", "content": "{content}"}),
         edit=Tool("Edit", {"path": "{path}", "old_string": "{old}", "new_string": "{new}"}),
         shell=Tool("Bash", {"command": "{command}"}),
-        mcp="mcp__filepact__{}",
+        serve=_named("mcp__filepact__{}"),
     ),
     Agent(
         name="claude-agent-acp",
@@ -262,7 +292,7 @@ AGENTS = (
         write=Tool("Write", _FILE_WRITE),
         edit=Tool("Edit", _FILE_EDIT),
         shell=Tool("Bash", {"command": "{command}", "description": "go"}),
-        mcp="mcp__filepact__{}",
+        serve=_named("mcp__filepact__{}"),
         protocol=2,
         reads=False,
         writes=False,
@@ -276,7 +306,7 @@ AGENTS = (
         write=Tool("mcp__acp__Write", _FILE_WRITE),
         edit=Tool("mcp__acp__Edit", _FILE_EDIT),
         shell=Tool("Bash", {"command": "{command}", "description": "go"}),
-        mcp="mcp__filepact__{}",
+        serve=_named("mcp__filepact__{}"),
     ),
     Agent(
         name="opencode",
@@ -305,7 +335,7 @@ AGENTS = (
         write=Tool("write", {"filePath": "{path}", "content": "{content}"}),
         edit=Tool("edit", {"filePath": "{path}", "oldString": "{old}", "newString": "{new}"}),
         shell=Tool("bash", {"command": "{command}", "description": "go"}),
-        mcp="filepact_{}",
+        serve=_named("filepact_{}"),
         reads=False,
         writes=False,
     ),
@@ -317,9 +347,10 @@ AGENTS = (
         settings={"fastagent.config.yaml": "generic:\n  api_key: none\n  base_url: {url}/v1\n"},
         read=Tool("read_text_file", {"path": "{path}"}),
         write=Tool("write_text_file", {"path": "{path}", "content": "{content}"}),
-        edit=Tool("edit_file", {"path": "{path}", "old_string": "{old}", "new_string": "{new}"}),
-        shell=Tool("execute", {"command": "{command}"}),
-        mcp="filepact-{}",
+        keeps=".fast-agent",
+        edit=None,
+        shell=None,
+        serve=_named("filepact__{}"),
     ),
     Agent(
         name="mistral-vibe",
@@ -335,11 +366,11 @@ AGENTS = (
             )
         },
         environment={"VIBE_HOME": "{home}/.vibe"},
-        read=Tool("read_file", {"file_path": "{path}"}),
-        write=Tool("write_file", {"file_path": "{path}", "content": "{content}"}),
+        read=Tool("read_file", {"path": "{path}"}),
+        write=Tool("write_file", {"path": "{path}", "content": "{content}"}),
         edit=Tool("edit", _FILE_EDIT),
         shell=Tool("bash", {"command": "{command}"}),
-        mcp="filepact_{}",
+        serve=_in_a_program("mcp_filepact.{}"),
         reads=False,
         writes=False,
     ),

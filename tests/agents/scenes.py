@@ -76,6 +76,7 @@ class Played:
         after: The folder's files after the first session.
         shown: What the editor shows then, by name, of what was not saved.
         cancelled: The files after the second session.
+        held: Whether anybody was asked about the change that was to be held.
     """
 
     root: Path
@@ -84,6 +85,7 @@ class Played:
     after: dict[str, bytes] = field(default_factory=dict)
     shown: dict[str, str] = field(default_factory=dict)
     cancelled: dict[str, bytes] = field(default_factory=dict)
+    held: bool = False
 
     def said(self, task: str) -> str:
         """The last that a tool answered in a turn."""
@@ -94,21 +96,20 @@ class Played:
 def own_tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
     """What an agent does with its own tools in the first session's turns, by name."""
     inside = {name: str(root / name) for name in (*FILES, "sub/deep/new.txt")}
-    read, edit, write = agent.read.call, agent.edit.call, agent.write.call
+    read, write = agent.read.call, agent.write.call
+
+    def change(name: str, text: str) -> list[Call]:
+        path = str(root / name)
+        return [read(path=path), agent.change(path, text, "two", "zwei")]
+
     return {
         "read unsaved": [read(path=inside["notes.txt"])],
-        "edit lines": [
-            read(path=inside["crlf.txt"]),
-            edit(path=inside["crlf.txt"], old="two", new="zwei"),
-        ],
+        "edit lines": change("crlf.txt", FILES["crlf.txt"].decode()),
         "write whole": [
             read(path=inside["whole.txt"]),
             write(path=inside["whole.txt"], content="one\nzwei\nthree\n"),
         ],
-        "edit unsaved": [
-            read(path=inside["draft.txt"]),
-            edit(path=inside["draft.txt"], old="two", new="zwei"),
-        ],
+        "edit unsaved": change("draft.txt", UNSAVED["draft.txt"]),
         "write new": [write(path=inside["sub/deep/new.txt"], content="new\n")],
         "read outside": [read(path=str(OUTSIDE))],
         "write outside": [write(path=str(root.parent / MADE), content="made\n")],
@@ -119,21 +120,22 @@ def own_tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
 
 def served_tasks(agent: Agent) -> dict[str, list[Call]]:
     """The same with the tools of the server that the proxy gives it."""
+    serve = agent.serve
+    change = {"path": "served.txt", "old_string": "two", "new_string": "zwei"}
     return {
-        "served read": agent.served("read_file", path="notes.txt"),
-        "served edit": agent.served(
-            "edit_file", path="served.txt", old_string="two", new_string="zwei"
-        ),
-        "served new": agent.served("write_file", path="sub/served.txt", content="new\n"),
-        "served outside": agent.served("read_file", path=str(OUTSIDE)),
-        "served secret": agent.served("read_file", path=".env"),
+        "served read": serve("read_file", {"path": "notes.txt"}),
+        "served edit": serve("edit_file", dict(change)),
+        "served new": serve("write_file", {"path": "sub/served.txt", "content": "new\n"}),
+        "served outside": serve("read_file", {"path": str(OUTSIDE)}),
+        "served secret": serve("read_file", {"path": ".env"}),
     }
 
 
-def contents(root: Path) -> dict[str, bytes]:
-    """All files of a folder."""
-    paths = [path for path in root.rglob("*") if path.is_file()]
-    return {str(path.relative_to(root)): path.read_bytes() for path in paths}
+def contents(root: Path, keeps: str = "") -> dict[str, bytes]:
+    """All files of a folder, except those in a folder that the agent keeps there."""
+    paths = {str(path.relative_to(root)): path for path in root.rglob("*") if path.is_file()}
+    kept = {name: path for name, path in paths.items() if not keeps or not name.startswith(keeps)}
+    return {name: path.read_bytes() for name, path in kept.items()}
 
 
 def play(agent: Agent, client: str, folder: Path) -> Played:
@@ -143,17 +145,18 @@ def play(agent: Agent, client: str, folder: Path) -> Played:
     for name, content in FILES.items():
         (played.root / name).write_bytes(content)
     held = str(played.root / "held.txt")
-    late = [agent.read.call(path=held), agent.edit.call(path=held, old="old", new="late")]
+    late = [agent.read.call(path=held), agent.change(held, "old\n", "old", "late")]
     command = f"printf '{PAST}\\n' > past.txt"
-    second = {"be late": late, "go past": [agent.shell.call(command=command)]}
+    past = [agent.shell.call(command=command)] if agent.shell else []
+    second = {"be late": late, "go past": past}
     first = own_tasks(agent, played.root) | (served_tasks(agent) if client == "proxy" else {})
     scripts = {_words(name): calls for name, calls in (first | second).items()}
     with ScriptedModel(scripts) as model:
         place = Place(agent, model.url, folder / "home", played.root, played.state)
         asyncio.run(_work(place, client, model, played, tuple(first)))
-        played.after = contents(played.root)
+        played.after = contents(played.root, agent.keeps)
         asyncio.run(_go_past(place, client, model, played))
-        played.cancelled = contents(played.root)
+        played.cancelled = contents(played.root, agent.keeps)
     return played
 
 
@@ -185,7 +188,7 @@ async def _cancel(talk: Talk, model: ScriptedModel, played: Played) -> None:
     waiting = asyncio.create_task(talk.held.wait())
     await asyncio.wait({turn, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
     waiting.cancel()
-    assert talk.held.is_set(), f"nothing was held: {model.answers_to(_words(task))}"
+    played.held = talk.held.is_set()
     await talk.cancel()
     talk.release()
     stop = await turn
@@ -203,12 +206,10 @@ def journal(played: Played) -> list[dict[str, Any]]:
     return list(json.loads(_filepact(played, "log", "--all").stdout)["operations"])
 
 
-def undo(played: Played) -> int:
-    """Take back everything that stands in the journal, as a person would; how much it was."""
-    count = 0
-    while _filepact(played, "undo").returncode == 0:
-        count += 1
-    return count
+def undo(played: Played) -> None:
+    """Take back everything that stands in the journal, the newest first, as a person would."""
+    for done in journal(played):
+        _filepact(played, "undo", str(done["id"]))
 
 
 def _filepact(played: Played, *words: str) -> subprocess.CompletedProcess[str]:

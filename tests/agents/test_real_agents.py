@@ -115,6 +115,7 @@ def test_an_agent_that_asks_for_permission_alone_is_refused_the_outside(agent, c
 @each([*PROXIED, *OWN_FILES[-2:]])
 def test_what_is_held_when_its_turn_is_cancelled_is_never_written(agent, client, playing):
     played = playing(agent, client)
+    assert played.held
     assert played.cancelled["held.txt"] == FILES["held.txt"]
     assert "held.txt" not in str(journal(played))
 
