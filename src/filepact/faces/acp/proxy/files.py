@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.steps import Request
     from filepact.faces.acp.proxy.texts import Texts
-    from filepact.faces.acp.proxy.traffic import Facts, Request
+    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.faces.wire.lines import Message
 

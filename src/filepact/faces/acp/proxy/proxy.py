@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from filepact.faces.acp.proxy.line import encode, parse
 from filepact.faces.acp.proxy.questions import Questions
-from filepact.faces.acp.proxy.traffic import Answered, ToAgent, ToEditor, Traffic
+from filepact.faces.acp.proxy.steps import Answered, ToAgent, ToEditor
+from filepact.faces.acp.proxy.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from filepact.faces.acp.proxy.service import Service
-    from filepact.faces.acp.proxy.traffic import Facts, Step
+    from filepact.faces.acp.proxy.steps import Step
+    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.wire.lines import Message
 
 __all__ = ["Neighbour", "Proxy"]

@@ -14,10 +14,7 @@ from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
 from filepact.faces.acp.proxy.permission import choose, read_question, rule_on
-from filepact.faces.acp.proxy.texts import Texts
-from filepact.faces.acp.proxy.traffic import (
-    READ,
-    WRITE,
+from filepact.faces.acp.proxy.steps import (
     Acted,
     Bind,
     Cancel,
@@ -28,13 +25,16 @@ from filepact.faces.acp.proxy.traffic import (
     Request,
     Turn,
 )
+from filepact.faces.acp.proxy.texts import Texts
+from filepact.faces.acp.proxy.traffic import READ, WRITE
 from filepact.faces.acp.proxy.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.faces.acp.proxy.links import Links
-    from filepact.faces.acp.proxy.traffic import Facts, Step
+    from filepact.faces.acp.proxy.steps import Step
+    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Toolbox

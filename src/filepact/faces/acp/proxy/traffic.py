@@ -9,32 +9,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.acp.proxy.line import encode, without_overrides
+from filepact.faces.acp.proxy.steps import (
+    Acted,
+    Answered,
+    Bind,
+    Cancel,
+    Close,
+    Document,
+    Drop,
+    Open,
+    Request,
+    ToAgent,
+    ToEditor,
+    Turn,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from filepact.faces.acp.proxy.line import Line
+    from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.wire.lines import Message
 
-__all__ = [
-    "READ",
-    "WRITE",
-    "Acted",
-    "Answered",
-    "Bind",
-    "Cancel",
-    "Close",
-    "Document",
-    "Drop",
-    "Facts",
-    "Open",
-    "Request",
-    "Step",
-    "ToAgent",
-    "ToEditor",
-    "Traffic",
-    "Turn",
-]
+__all__ = ["READ", "WRITE", "Facts", "Traffic"]
 
 OURS: Final = "filepact-"
 """How the ids of our own requests to the editor begin."""
@@ -53,125 +50,6 @@ _ACTED: Final = frozenset(
     (update, status)
     for update in ("tool_call", "tool_call_update")
     for status in ("completed", "failed")
-)
-
-
-@dataclass(frozen=True, slots=True)
-class ToAgent:
-    """Send this line to the agent."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class ToEditor:
-    """Send this line to the editor."""
-
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """The agent wants something that is answered here.
-
-    Attributes:
-        line: The request, to be passed on when it is for the person to answer.
-    """
-
-    id: Any
-    method: str
-    params: Message
-    line: Line
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """The editor opens a session; its folders count from now on, under a token.
-
-    Attributes:
-        session: Its id, where the editor names it.
-    """
-
-    token: str
-    cwd: str
-    additional: tuple[str, ...]
-    session: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """The agent has given a session that was opened its id."""
-
-    token: str
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """The agent refused to open a session."""
-
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """A session is over."""
-
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """A turn of the agent begins or ends."""
-
-    session: str
-    begins: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Acted:
-    """The agent has ended something that it did by itself."""
-
-    session: str
-
-
-@dataclass(frozen=True, slots=True)
-class Cancel:
-    """What is being done for a session, or one request of the agent, is not wanted any more."""
-
-    session: str | None = None
-    request: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The editor answers a request of ours."""
-
-    id: str
-    message: Message
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The editor says what happens to a file that it shows."""
-
-    method: str
-    params: Message
-
-
-Step = (
-    ToAgent
-    | ToEditor
-    | Request
-    | Open
-    | Bind
-    | Drop
-    | Close
-    | Turn
-    | Acted
-    | Cancel
-    | Answered
-    | Document
 )
 
 
