@@ -22,6 +22,7 @@ from filepact.text.codec import (
     encode,
     encode_new,
     rewrite,
+    rewrite_whole,
 )
 from filepact.text.edit import Edit, EditList
 
@@ -431,3 +432,33 @@ def test_every_source_of_an_installed_package_comes_back(package: object) -> Non
         source = decode(data, name=file.name)
         assert encode(source.text, source.encoding) == data
         assert rewrite(source, NOTHING) == data
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"a\nb\nc\n", "a\nx\nc\n"),
+        (b"a\r\nb\r\n", "b\r\na\r\n"),
+        (b"a\n", ""),
+        (b"a\n", "a\n"),
+        (b"aa", "a"),
+        (b"a\n", "a\n\u00e9\U0001f600\n"),
+        ("\u00e9\nb\n".encode(), "b\n\u00e9\n"),
+        (codecs.BOM_UTF8 + b"a\nb\n", "\ufeffx\nb\n"),
+        (codecs.BOM_UTF8 * 2 + b"a\nb\n", "\ufeffa\nc\n"),
+        ("a\n\u00e9\n".encode("utf-16"), "b\n\u00e9\n"),
+        ("gr\u00f6\u00dfe\nb\n".encode("latin-1"), "gr\u00f6\u00dfe\nc\n"),
+    ],
+)
+def test_a_whole_new_text_gives_the_bytes_that_its_edits_line_by_line_give(
+    data: bytes, text: str
+) -> None:
+    source = decode(data, name="a.txt")
+    assert rewrite_whole(source, text) == rewrite(source, EditList.between(source.text, text))
+
+
+@pytest.mark.parametrize("data", [b"a\nb\n", "\u00e9\nb\n".encode(), b"gr\xf6\xdfe\nb\n"])
+def test_a_whole_new_text_that_cannot_be_written_is_refused(data: bytes) -> None:
+    source = decode(data, name="a.txt")
+    with pytest.raises(EncodingUnsafeError):
+        rewrite_whole(source, source.text + "\ud801\n")

@@ -32,6 +32,7 @@ __all__ = [
     "encode",
     "encode_new",
     "rewrite",
+    "rewrite_whole",
 ]
 
 _MARKS = {
@@ -209,6 +210,21 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
             "first.",
         )
     return data
+
+
+def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
+    """A file's bytes with another text; lines that it keeps keep their bytes.
+
+    Raises:
+        EncodingUnsafeError: As :func:`rewrite`.
+    """
+    encoding = source.encoding
+    if encoding.name == "utf-8" and encoding.known and not encoding.rival:
+        # Equal text is equal bytes here, so which lines are the same need not be found out.
+        edits = EditList((Edit(0, len(source.text), text),))
+    else:
+        edits = EditList.between(source.text, text)
+    return rewrite(source, edits, name=name)
 
 
 def _check_borders(source: SourceText, edits: EditList, name: str) -> None:

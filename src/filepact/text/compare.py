@@ -8,6 +8,7 @@ replacement, which is correct and merely longer.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from dataclasses import dataclass
 from math import isqrt
@@ -190,10 +191,11 @@ class _Comparison:
         reach = [-1] * (2 * most + 3)
         middle = most + 1
         reach[middle + 1] = 0
-        rounds: list[list[int]] = []
+        rounds: list[array[int]] = []
         spent = 0
         for edits in range(most + 1):
-            rounds.append(reach[middle - edits - 1 : middle + edits + 2])
+            # Only every other diagonal is looked at in a round.
+            rounds.append(array("i", reach[middle - edits - 1 : middle + edits + 2 : 2]))
             low, high = -edits + 2 * max(0, edits - m), edits - 2 * max(0, edits - n)
             for k in range(low, high + 1, 2):
                 at = middle + k
@@ -217,13 +219,13 @@ class _Comparison:
 
     @staticmethod
     def _walk_back(
-        rounds: list[list[int]], rows: list[int], columns: list[int], found: list[_Run]
+        rounds: list[array[int]], rows: list[int], columns: list[int], found: list[_Run]
     ) -> None:
         x, y = len(rows), len(columns)
         for edits in range(len(rounds) - 1, -1, -1):
-            reach, middle, k = rounds[edits], edits + 1, x - y
-            down = reach[middle + k - 1] < reach[middle + k + 1]
-            start = reach[middle + k + 1] if down else reach[middle + k - 1] + 1
+            reach, below = rounds[edits], (edits + x - y) // 2
+            down = reach[below] < reach[below + 1]
+            start = reach[below + 1] if down else reach[below] + 1
             while x > start:
                 x -= 1
                 y -= 1

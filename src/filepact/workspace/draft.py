@@ -20,7 +20,7 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
-from filepact.text.codec import encode_new, rewrite
+from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
@@ -212,7 +212,9 @@ class Draft:
         elif target.moved and target.seen is not None:
             edits = self._merge(target, adopt_line_ends(text, target.seen.text))
         else:
-            edits = EditList.between(document.text, adopt_line_ends(text, document.text))
+            whole = adopt_line_ends(text, document.text)
+            self._put(target, rewrite_whole(document.source, whole, name=shown))
+            return
         self._put(target, rewrite(document.source, edits, name=shown))
 
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
