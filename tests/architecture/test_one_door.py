@@ -68,7 +68,9 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
         **dict.fromkeys(("os.killpg", "subprocess."), "the client that a person has checked"),
     },
-    "faces.acp.proxy.child": dict.fromkeys(("os.killpg", "subprocess."), "the agent's program"),
+    "faces.acp.proxy.child": dict.fromkeys(
+        ("os.kill", "socket.", "subprocess."), "the agent's program"
+    ),
     "faces.acp.proxy.listener": dict.fromkeys(
         ("pathlib.", "shutil.rmtree", "socket.", "tempfile.mkdtemp"), "the folder of its own socket"
     ),

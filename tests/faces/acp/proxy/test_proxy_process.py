@@ -14,10 +14,13 @@ from tests.faces.acp.proxy.rig import Rig
 STUBBORN = """
 import os, signal, subprocess, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+sleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+child = subprocess.Popen(sleep)
+apart = subprocess.Popen(sleep, start_new_session=True)
 sys.stderr.write("x" * 3_000_000)
 print(os.getpid(), child.pid, flush=True)
-print('{"jsonrpc":"2.0","method":"m","params":[%d,%d]}' % (os.getpid(), child.pid), flush=True)
+pids = (os.getpid(), child.pid, apart.pid)
+print('{"jsonrpc":"2.0","method":"m","params":[%d,%d,%d]}' % pids, flush=True)
 time.sleep(600)
 """
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
+import socket
 import subprocess
+import sys
 import threading
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from filepact import lsp
 from filepact.errors import InvalidParamsError
 from filepact.faces.wire.pipes import read_some, write_at_once
 
@@ -20,14 +25,11 @@ __all__ = ["Child"]
 _PATIENCE: Final = 3.0  # seconds to end by itself when its input ends
 _AFTER_TERM: Final = 2.0
 _STDERR: Final = 2
-
-_WATCH: Final = 'read -r _; kill -9 "-$1" 2>/dev/null'
-"""Waits for the end of its input, which comes when the last holder of the other end is gone, be
-it by SIGKILL, and then ends every process that the agent has started."""
+_KILLED: Final = -signal.SIGKILL
 
 
 class Child:
-    """A program with a process group of its own.
+    """The agent's program.
 
     Args:
         command: The program and its arguments.
@@ -37,28 +39,30 @@ class Child:
     """
 
     def __init__(self, command: Sequence[str]) -> None:
-        try:
+        # Behind a process that ends all that the agent starts, be it that we are killed: the
+        # system closes our end of the line to it then.
+        self._line, theirs = socket.socketpair()
+        with theirs:
+            end = theirs.fileno()
             self._process = subprocess.Popen(  # noqa: S603 - the person's own command
-                command,
+                [sys.executable, "-I", "-S", f"{lsp.__path__[0]}/warden.py", str(end), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
+                pass_fds=(end,),
                 start_new_session=True,
             )
-        except OSError as error:
+        self._status: int | None = None
+        self._said = b""
+        word, number = self._hear(None) or ("failed", 0)
+        if word != "started":
+            self.end()
             raise InvalidParamsError(
-                f"the agent cannot be started: {command[0]}: {error.strerror}",
+                f"the agent cannot be started: {command[0]}: {os.strerror(number)}",
                 hint="Give its command after `--`, as the editor has it.",
                 command=command[0],
-            ) from None
-        self._status: int | None = None
-        self._watch = subprocess.Popen(  # noqa: S603 - our own words
-            ["/bin/sh", "-c", _WATCH, "sh", str(self._process.pid)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+            )
+        self._agent = number
         self._listener = threading.Thread(target=self._listen, name="agent-words", daemon=True)
         self._listener.start()
 
@@ -76,23 +80,35 @@ class Child:
         """
         if self._status is not None:
             return self._status
+        self._status = _KILLED
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
-        for patience, then in ((_PATIENCE, signal.SIGTERM), (_AFTER_TERM, signal.SIGKILL)):
-            try:
-                self._process.wait(patience)
-                break
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, then)
-        self._status = self._process.wait()
-        # What it started and left behind; and the watch, whose input ends now, finds nobody.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._watch.kill()
-        self._watch.wait()
+        ended = self._hear(_PATIENCE)
+        if ended is None and self._process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._agent, signal.SIGTERM)
+            ended = self._hear(_AFTER_TERM)
+        if ended is not None and ended[0] == "ended":
+            self._status = ended[1]
+        self._line.close()
+        self._process.wait()
         return self._status
+
+    def _hear(self, patience: float | None) -> tuple[str, int] | None:
+        """What is said of the agent next: how it began, or how it ended."""
+        until = None if patience is None else time.monotonic() + patience
+        while b"\n" not in self._said:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._line], [], [], left)[0]:
+                return None
+            data = self._line.recv(256)
+            if not data:
+                return None
+            self._said += data
+        line, _, self._said = self._said.partition(b"\n")
+        word, _, number = line.decode("ascii", "replace").partition(" ")
+        return word, int(number)
 
     def _listen(self) -> None:
         """Pass on what it writes to its standard error, so that its pipe never fills up."""
