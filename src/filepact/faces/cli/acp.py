@@ -40,6 +40,8 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
         )
     logging.basicConfig(handlers=[_Remarks()], level=logging.INFO, format="filepact: %(message)s")
+    # What is learnt of the files beside must not hold up what passes.
+    sys.setswitchinterval(0.001)
     status = run(
         arguments.agent,
         partial(_sessions, arguments),
