@@ -71,7 +71,8 @@ def capabilities():
         return ORDERS["capabilities"]
     said = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": True}}}
     if ORDERS.get("kind", "pull") == "pull" and not ORDERS.get("late_pull"):
-        said["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": False}
+        whole = "survey" in ORDERS
+        said["diagnosticProvider"] = {"interFileDependencies": True, "workspaceDiagnostics": whole}
     if ORDERS.get("symbols"):
         said["documentSymbolProvider"] = True
     if ORDERS.get("utf8"):
@@ -206,6 +207,12 @@ def main():
             )
             reply = receive()
             send({"id": message["id"], "result": reply})
+        elif method == "workspace/diagnostic" and "survey" in ORDERS:
+            token = message["params"]["partialResultToken"]
+            for part in ORDERS["survey"]["parts"]:
+                send({"method": "$/progress", "params": {"token": token, "value": part}})
+            if "end" in ORDERS["survey"]:
+                send({"id": message["id"], "result": ORDERS["survey"]["end"]})
         elif "id" in message and method:
             known = ORDERS.get("knows", ["textDocument/documentSymbol", "probe"])
             if method in known:

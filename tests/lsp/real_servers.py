@@ -7,13 +7,14 @@ import shutil
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.changes import Change
 from filepact.lsp.pool import Pool
+from filepact.lsp.servers import parse_servers
 from tests.node_programs import NodeError, install
 
 if TYPE_CHECKING:
@@ -55,11 +56,14 @@ class Tree:
     Args:
         root: An empty folder.
         name: The server.
+        options: Its initialisation options, if not its own.
     """
 
-    def __init__(self, root: Path, name: str) -> None:
+    def __init__(self, root: Path, name: str, options: dict[str, Any] | None = None) -> None:
         self.root = root
         self.server = server(name)
+        if options is not None:
+            (self.server,) = parse_servers({name: {"options": options}}, [self.server])
         self.pool = self._pool()
 
     def path(self, name: str) -> str:

@@ -139,32 +139,51 @@ class TestTwins:
     def test_twins_are_sent_again_when_the_second_is_over(self) -> None:
         now = [10.25]
         twins = Twins(lambda: now[0])
-        twins.given("/a", "1234", replaced=False)
-        assert twins.pause == 0
-        twins.given("/a", "12345", replaced=False)
-        assert twins.pause == 0
-        twins.given("/a", "1234", replaced=False)  # the same text is no twin of itself
-        assert twins.pause == 0
+        for text in ("1234", "12345", "1234"):  # the same text is no twin of itself
+            twins.given("/a", text, replaced=False)
+            assert not twins
         twins.given("/a", "4321", replaced=False)
+        assert twins
+        twins.sent()
+        twins.answered()
         assert twins.pause == 0.75
         now[0] = 11.5
         assert twins.pause == 0
-        assert twins  # still to be sent again
         assert twins.take() == {"/a"}
         twins.given("/a", "4321", replaced=False)
-        assert twins.take() == set()
+        assert not twins
 
-    @pytest.mark.parametrize(("active", "replaced", "twin"), [
-        (True, True, True), (False, True, False), (True, False, False),
+    @pytest.mark.parametrize(("answered", "later", "twin"), [
+        (10.9, 11.1, False), (11.0, 11.1, True), (None, 12.0, True),
+    ])  # fmt: skip
+    def test_a_text_counts_as_got_only_when_something_behind_it_was_answered(
+        self, answered: float | None, later: float, twin: bool
+    ) -> None:
+        now = [10.25]
+        twins = Twins(lambda: now[0])
+        twins.given("/a", "1234", replaced=False)
+        if answered:
+            now[0] = answered
+            twins.answered()
+        now[0] = later
+        twins.given("/a", "4321", replaced=False)
+        assert bool(twins) is twin
+
+    @pytest.mark.parametrize(("waiting", "at", "replaced", "twin"), [
+        (True, 12.0, True, True), (False, 10.5, True, True), (False, 12.0, True, False),
+        (False, 10.5, False, False),
     ])  # fmt: skip
     def test_an_unknown_text_before_may_be_a_twin(
-        self, active: bool, replaced: bool, twin: bool
+        self, waiting: bool, at: float, replaced: bool, twin: bool
     ) -> None:
-        twins = Twins(lambda: 10.25)
-        if active:
-            twins.at_work()
+        now = [10.25]
+        twins = Twins(lambda: now[0])
+        twins.answered()
+        if waiting:
+            twins.sent()
+        now[0] = at
         twins.given("/a", "1234", replaced=replaced)
-        assert bool(twins.take()) is twin
+        assert bool(twins) is twin
 
     def test_what_was_left_or_forgotten_has_no_twin(self) -> None:
         twins = Twins(lambda: 10.25)
@@ -172,7 +191,6 @@ class TestTwins:
             twins.given("/a", "1234", replaced=False)
             twins.given("/a", "4321", replaced=False)
             end()
-            assert twins.pause == 0
             twins.given("/a", "5678", replaced=False)
-            assert twins.take() == set()
+            assert not twins
             twins.left("/a")

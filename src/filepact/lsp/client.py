@@ -72,6 +72,8 @@ class Client:
         self.version = ""
         self.unit: Unit = "utf-16"
         self.publications = 0
+        self.partial: dict[str, list[Any]] = {}
+        """Parts of answers that come one by one, by the token that was sent along."""
 
     @classmethod
     async def start(
@@ -163,6 +165,13 @@ class Client:
         return tuple(found)
 
     @property
+    def surveys(self) -> bool:
+        """Whether it can be asked about the whole project."""
+        options = [self.capabilities.get("diagnosticProvider")]
+        options += [one.options for one in self.answers.registered("textDocument/diagnostic")]
+        return any(one.get("workspaceDiagnostics") for one in options if isinstance(one, dict))
+
+    @property
     def file_operations(self) -> Mapping[str, Any]:
         """What the server asked to be told of files made, removed and renamed."""
         workspace = self.capabilities.get("workspace")
@@ -235,6 +244,8 @@ class Client:
         match method:
             case "textDocument/publishDiagnostics":
                 self._publish(params)
+            case "$/progress" if params["token"] in self.partial:
+                self.partial[params["token"]].append(params["value"])
             case "$/progress":
                 self.answers.progress(params)
             case "window/showMessage" | "window/logMessage":

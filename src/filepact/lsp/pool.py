@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import Report
     from filepact.lsp.outcome import Preview, Status, Update
     from filepact.lsp.servers import Server
+    from filepact.lsp.survey import Survey
 
 __all__ = ["Pool"]
 
@@ -166,6 +167,16 @@ class Pool:
             (lambda one=service, some=some: one.preview(some, known.get(one, {}), seconds))
             for service, some in self._shares(root, proposed)
         ]
+        return tuple(self._all(work, seconds))
+
+    def survey(self, root: str, seconds: float = 10.0) -> tuple[Survey, ...]:
+        """Which files of a whole project its running servers find something wrong with.
+
+        Args:
+            root: Absolute.
+            seconds: How long to wait in all.
+        """
+        work = [(lambda one=service: one.survey(seconds)) for service in self._of(root)]
         return tuple(self._all(work, seconds))
 
     def status(self) -> tuple[Status, ...]:

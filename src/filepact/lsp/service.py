@@ -15,6 +15,7 @@ from filepact.lsp.failures import ServerError
 from filepact.lsp.outcome import Preview, Status, Update, make_update, weakest
 from filepact.lsp.running import PAUSES, Running
 from filepact.lsp.sight import Sight
+from filepact.lsp.survey import Survey, survey
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Service"]
 
 _WITHDRAW_SECONDS: Final = 4.0
+_MARGIN: Final = 0.05
 _DEAF_FACTOR: Final = 3
 _PATIENCE: Final = 120.0
 
@@ -178,6 +180,25 @@ class Service:
         finally:
             self._release()
 
+    async def survey(self, seconds: float) -> Survey:
+        """Which files of the whole project the server finds something wrong with.
+
+        Args:
+            seconds: How long to wait in all; a server that never ends its answer takes all of it.
+        """
+        began = self.used = self._loop.time()
+        try:
+            async with asyncio.timeout_at(began + seconds), self._lock:
+                self._sight.deliver()
+                client = await self._running.ready(began + seconds)
+                rest = began + seconds - self._loop.time() - _MARGIN
+                return await survey(self.server.name, client, max(rest, 0.0))
+        except TimeoutError:
+            reason = "the server is busy with something else"
+        except ServerError as error:
+            reason = str(error)
+        return Survey(self.server.name, (), False, self._loop.time() - began, reason)
+
     async def stop(self) -> None:
         """End the server; it is started again when it is next needed."""
         asked, self._asked = self._asked, {}
@@ -208,14 +229,30 @@ class Service:
             await self._running.ready(deadline)
             # What was told while it started.
             self._sight.deliver()
-            await self._sight.show(files)
+            self._sight.show(files)
         except ServerError as error:
             return self._none(files, str(error))
         asker = self._asker
         if asker is None:
             return self._none(files, "the server is not there")
+        reports = await self._ask_all(asker, files, deadline)
+        if self._sight.has_twins and any(one.fresh for one in reports):
+            await self._sight.tell_twins_apart(files)
+            reports = await self._ask_all(asker, files, deadline)
+        if keep:
+            self._known.update({one.path: one.diagnostics for one in reports if one.fresh})
+        if self._first_report_in is None and any(one.fresh for one in reports):
+            self._first_report_in = self._loop.time() - self._running.began
+        return reports
+
+    async def _ask_all(
+        self, asker: Asker, files: Iterable[str], deadline: float
+    ) -> tuple[Report, ...]:
+        """Ask about documents at once; a server that stays silent for long is given up."""
         heard, began = asker.heard, self._loop.time()
         reports = await asyncio.gather(*(self._ask(asker, path, deadline) for path in files))
+        if any(one.fresh for one in reports):
+            self._sight.answered()
         if any(one.fresh for one in reports) or asker.heard != heard:
             self._deaf = 0.0
         elif reports:
@@ -223,11 +260,6 @@ class Service:
             if self._deaf > self.server.first * _DEAF_FACTOR:
                 self._deaf = 0.0
                 self._running.give_up("the server does not answer any more")
-        self._sight.at_work()
-        if keep:
-            self._known.update({one.path: one.diagnostics for one in reports if one.fresh})
-        if self._first_report_in is None and any(one.fresh for one in reports):
-            self._first_report_in = self._loop.time() - self._running.began
         return tuple(reports)
 
     async def _ask(self, asker: Asker, path: str, deadline: float) -> Report:

@@ -104,7 +104,7 @@ class Sight:
             sent += self._announcements()
         self._send(sent, replaced=True)
 
-    async def show(self, files: Mapping[str, str]) -> None:
+    def show(self, files: Mapping[str, str]) -> None:
         """Have the server see these texts, and again those that it would not look at otherwise."""
         sent: list[Notification] = []
         for path, text in files.items():
@@ -121,10 +121,21 @@ class Sight:
                 sent += self.documents.close(path)
                 self._behind.discard(path)
         self._send(sent)
-        if self._twins:  # also when their second is over by now: they were sent within it
-            await asyncio.sleep(self._twins.pause + _TICK)
-            twins = self._twins.take()
-            self._send([*self._repeated(twins), *self._repeated(files.keys() - twins)])
+
+    def answered(self) -> None:
+        """The server has answered something behind all that was sent."""
+        self._twins.answered()
+
+    @property
+    def has_twins(self) -> bool:
+        """Whether it was sent texts that it may take for the ones before."""
+        return bool(self._twins)
+
+    async def tell_twins_apart(self, files: Iterable[str]) -> None:
+        """Send such texts again when they can be told apart, and those who may look at them."""
+        await asyncio.sleep(self._twins.pause + _TICK)
+        twins = self._twins.take()
+        self._send([*self._repeated(twins), *self._repeated(set(files) - twins)])
 
     def withdraw(self, proposed: Mapping[str, str], files: Mapping[str, str]) -> None:
         """Give the server the disk's texts again; documents follow also when it is gone."""
@@ -137,10 +148,6 @@ class Sight:
         if self._server.sync.unsaved == "repeat":
             self._behind |= set(self.documents.paths)
         self._send(sent)
-
-    def at_work(self) -> None:
-        """The server has just looked at files."""
-        self._twins.at_work()
 
     def _announcements(self) -> list[Notification]:
         """What the server wants to be told after its start, if all of it is known."""
@@ -168,7 +175,7 @@ class Sight:
                     self._twins.given(document.path, document.text, replaced=replaced)
                 elif path is not None and method.endswith("didClose"):
                     self._twins.left(path)
-            self._twins.at_work()
+            self._twins.sent()
         with contextlib.suppress(ServerError):
             self._client.send(sent)
 

@@ -1,8 +1,9 @@
 """Texts that a server takes for the ones before, because it looks only at size and whole seconds.
 
 Such a server keeps what it made of a file while the file's size and its time in seconds are the
-same.  A text that is as long as one that it had within the same second is a twin: it has to be
-sent once more when the second is over.
+same.  A text that is as long as another that it may have got within the same second is a twin: it
+has to be sent once more when that second is over.  When a text was got is known only from both
+sides: not before it was sent, and not after the server has answered something behind it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ class Twins:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._given: dict[str, tuple[int, dict[int, str]]] = {}
+        self._got: dict[str, tuple[int | None, dict[int, str]]] = {}
         self._again: set[str] = set()
-        self._active = 0
+        self._answered = 0
+        self._waiting = False
+
+    def __bool__(self) -> bool:
+        return bool(self._again)
 
     def given(self, path: str, text: str, *, replaced: bool) -> None:
-        """The server was given a text.
+        """The server is sent a text.
 
         Args:
             path: Of the file.
@@ -37,34 +42,36 @@ class Twins:
             replaced: Whether the server may have had another before, which we do not know.
         """
         second, size = int(self._clock()), len(text.encode("utf-8", "replace"))
-        then, texts = self._given.get(path, (None, dict[int, str]()))
-        if then is None:
-            twin = replaced and second == self._active
-        else:
-            twin = then == second and texts.get(size, text) != text
-        if twin:
+        known = path in self._got
+        last, texts = self._got.get(path, (0, dict[int, str]()))
+        if last is not None and last < second:
+            texts = {}
+        elif texts.get(size, text) != text:
             self._again.add(path)
-        self._given[path] = (second, {size: text} if then != second else {**texts, size: text})
+        if not known and replaced and (self._waiting or self._answered >= second):
+            self._again.add(path)
+        self._got[path] = (None, {**texts, size: text})
 
     def left(self, path: str) -> None:
         """The server looks at the disk again for a file, of whose time we know nothing."""
-        self._given.pop(path, None)
+        self._got.pop(path, None)
         self._again.discard(path)
 
-    def at_work(self) -> None:
-        """The server looks at files now, and may keep what it makes of them."""
-        self._active = int(self._clock())
+    def sent(self) -> None:
+        """Something was sent that the server has not answered yet."""
+        self._waiting = True
 
-    def __bool__(self) -> bool:
-        return bool(self._again)
+    def answered(self) -> None:
+        """The server has answered something behind all that was sent."""
+        self._waiting, self._answered = False, int(self._clock())
+        for path, (last, texts) in self._got.items():
+            if last is None:
+                self._got[path] = (self._answered, texts)
 
     @property
     def pause(self) -> float:
-        """Seconds until all twins can be told apart; 0 also when there are none."""
-        if not self._again:
-            return 0.0
-        last = max(self._given[path][0] for path in self._again)
-        return max(last + 1 - self._clock(), 0.0)
+        """Seconds until what the server has got so far can be told from what it gets then."""
+        return max(self._answered + 1 - self._clock(), 0.0)
 
     def take(self) -> set[str]:
         """The paths of all twins, which are none any more once they are sent again."""
@@ -73,6 +80,6 @@ class Twins:
 
     def forget(self) -> None:
         """The server starts anew."""
-        self._given.clear()
+        self._got.clear()
         self._again.clear()
-        self._active = 0
+        self._waiting = False
