@@ -88,9 +88,11 @@ async def _started(
             yield agent, process
     finally:
         if process is not None:
-            # The package leaves the pipe open if something in it was not read.
+            # The package leaves pipes open if something in them was not read or not taken.
             process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - see above
-            await asyncio.sleep(0)
+            # One turn of the loop finds that nobody is at the other end, the next ones let go.
+            for _ in range(5):
+                await asyncio.sleep(0)
 
 
 def _announced(client: Any) -> ClientCapabilities:
