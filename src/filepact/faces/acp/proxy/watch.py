@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
@@ -21,6 +21,7 @@ __all__ = ["Watch"]
 
 _log = logging.getLogger(__name__)
 
+_PATIENCE: Final = 1.0  # seconds that a turn waits to begin; in a large folder it begins before
 Task = Literal["learn", "refresh", "look", "end"]
 
 
@@ -55,6 +56,10 @@ class Watch:
         else:
             self._working.discard(bound.id)
         self._put("refresh" if begins else "look", bound)
+        if begins:
+            # What the agent does at once must not be taken for what the person did before.
+            with self._changed:
+                self._changed.wait_for(lambda: not self._tasks, _PATIENCE)
 
     def look(self, bound: Bound) -> None:
         """Look at what the agent has done so far in its turn."""
@@ -96,6 +101,7 @@ class Watch:
                 _log.exception("what was written past the doors is not known")
             with self._changed:
                 self._tasks.popleft()
+                self._changed.notify_all()
 
     def _do(self, task: Task, bound: Bound) -> None:
         outside = bound.workspace.outside
