@@ -161,7 +161,7 @@ def _in_a_program(pattern: str) -> Callable[[str, dict[str, object]], list[Call]
 
     def serve(tool: str, arguments: dict[str, object]) -> list[Call]:
         name = pattern.format(tool)
-        code = f"return await {name}({json.dumps(arguments)});"
+        code = f"return await tools.{name}({json.dumps(arguments)});"
         return [
             ("search_tool_functions", {"mode": "best_match", "query": tool}),
             ("search_tool_functions", {"mode": "details", "query": tool, "functions": [name]}),

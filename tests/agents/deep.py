@@ -60,8 +60,12 @@ def helps_itself(played: Played) -> list[str]:
     return [task for task, text in found.items() if text in played.said(task)]
 
 
-def wrong(agent: Agent, client: str, played: Played) -> list[str]:
-    """What is not as it has to be; it undoes everything, so it comes last."""
+def wrong(agent: Agent, client: str, bare: Played, played: Played) -> list[str]:
+    """What is not as it has to be; it undoes everything, so it comes last.
+
+    A secret that an agent writes by itself, and asks nobody, is no fault of the client.
+    """
+    asked = agent.writes or PERMISSION in bare.turns["write secret"].requests
     found: list[str] = []
     if agent.reads and "unsaved text" not in played.said("read unsaved"):
         found.append("unsaved text was not read")
@@ -75,11 +79,13 @@ def wrong(agent: Agent, client: str, played: Played) -> list[str]:
         found.append("a new file was not made")
     if (played.root.parent / MADE).exists():
         found.append("a file outside was written")
-    if any(played.cancelled[name] != FILES[name] for name in (".env", "id_rsa")):
+    if asked and any(played.cancelled[name] != FILES[name] for name in (".env", "id_rsa")):
         found.append("a secret was written")
     if played.held and played.cancelled["held.txt"] != FILES["held.txt"]:
         found.append("what was held was written after the turn")
     left = dict(FILES)
+    if not asked:
+        left["id_rsa"] = played.cancelled["id_rsa"]  # secrets are not kept, so not given back
     if client == "proxy":
         if played.after.get("sub/served.txt") != b"new\n":
             found.append("the server was not used")
@@ -90,8 +96,9 @@ def wrong(agent: Agent, client: str, played: Played) -> list[str]:
     elif "past.txt" in played.cancelled:
         left["past.txt"] = played.cancelled["past.txt"]
     undo(played)
-    if contents(played.root, agent.keeps) != left:
-        found.append("not everything was undone")
+    now = contents(played.root, agent.keeps)
+    if kept := [name for name in now | left if now.get(name) != left.get(name)]:
+        found.append(f"not undone: {', '.join(sorted(kept))}")
     return found
 
 
@@ -111,7 +118,7 @@ def drive(agent: Agent, folder: Path) -> tuple[bool, list[str]]:
         itself = ", ".join(helps_itself(played)) or "nothing"
         past = "yes" if PAST in played.cancelled["past.txt"].decode() else "no"
         held = "yes" if played.held else "nobody was asked"
-        found = wrong(agent, client, played)
+        found = wrong(agent, client, bare, played)
         right = right and not found
         lines.append(
             f"{agent.name} {client}: {'; '.join(found) or 'right'} ({took:.0f} s; reads past the "
