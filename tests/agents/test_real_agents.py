@@ -25,7 +25,7 @@ from tests.agents.scenes import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 # The proxy is what people use, so every agent goes through it; two show that the library is alike.
 PROXIED = [(agent, "proxy") for agent in BOUNDED]
