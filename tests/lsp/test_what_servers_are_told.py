@@ -240,3 +240,12 @@ def test_servers_are_told_what_they_can_take(
     pool.close()
     names = {json.loads(line)["method"].rpartition("/")[2] for line in log.read_text().splitlines()}
     assert names & {"didOpen", "didChange", "didSave"} == sends
+
+
+def test_a_server_that_dates_all_texts_anew_at_a_save_is_told_of_none(tmp_path: Path) -> None:
+    sync = {"written": "open", "created": "save", "unsaved": "repeat", "coarse": True}
+    changes = [
+        Change(str(tmp_path / "b.x"), "changed", "new"),
+        Change(str(tmp_path / "c.x"), "created", "new"),
+    ]
+    assert not [one for one in told(tmp_path, sync, changes) if one.startswith("didSave")]

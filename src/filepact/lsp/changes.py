@@ -103,6 +103,9 @@ class Teller:
         if save_any and not saves:
             for path in self.documents.paths[-1:]:
                 saves += self.documents.saved(path)
+        if self.server.sync.coarse:
+            # It dates all open texts anew when one was saved, and then cannot tell them apart.
+            saves = []
         told = watchers.notification(events, unasked=not watchers.count)
         return [
             *texts,

@@ -52,7 +52,8 @@ class Sync:
         unsaved: An open file has a text that is not on the disk.
         unsaved_new: The same, of a file that is not on the disk at all.
         folders: Whether it has to be told of new folders besides the files in them.
-        coarse: Whether it tells texts of a file apart by size and whole seconds only.
+        coarse: Whether it tells texts of a file apart by size and whole seconds only; it is told of
+            no saves then.
     """
 
     written: Notice = "watched"
