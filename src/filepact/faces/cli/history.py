@@ -10,7 +10,7 @@ from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import NoChangeError, NotFoundError
 from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.place import here, opened, person
-from filepact.faces.cli.record import age, answer_receipt, facts, listed, moment, state
+from filepact.faces.cli.record import age, answer_receipt, asked, facts, listed, moment, state
 from filepact.faces.cli.screen import Answer, Span, plain
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ __all__ = ["checkpoint", "checkpoints", "diff", "log", "redo", "restore", "show"
 
 
 def log(arguments: Namespace, _screen: Screen) -> Answer:
-    """Operations, newest first."""
+    """Operations, or what agents asked and told, newest first."""
+    if arguments.asked:
+        return _log_asked(arguments)
     with opened(arguments) as workspace:
         operations = workspace.log(
             path=None if arguments.path is None else here(workspace, arguments.path),
@@ -32,6 +34,18 @@ def log(arguments: Namespace, _screen: Screen) -> Answer:
         )
         spans, known = listed(workspace, operations)
     return Answer(tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known})
+
+
+def _log_asked(arguments: Namespace) -> Answer:
+    with opened(arguments) as workspace:
+        questions = workspace.asked.questions(
+            path=None if arguments.path is None else here(workspace, arguments.path),
+            limit=None if arguments.all else arguments.limit,
+        )
+        spans, known = asked(workspace, questions)
+    return Answer(
+        tuple(spans) or plain("No agent has asked for anything here.\n"), {"asked": known}
+    )
 
 
 def show(arguments: Namespace, screen: Screen) -> Answer:

@@ -10,11 +10,13 @@ from filepact.domain.operation import Operation
 from filepact.errors import FilepactError
 from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
+from filepact.text.hidden import visible
 from filepact.tools.answer import receipt_facts, render_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from filepact.domain.asked import Question
     from filepact.domain.operation import Proposal
     from filepact.faces.cli.paint import Tally
     from filepact.faces.cli.screen import Screen, Style
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "age",
     "answer_receipt",
+    "asked",
     "count",
     "facts",
     "line",
@@ -40,6 +43,8 @@ _STATE_STYLES: dict[str, Style] = {
     "rolled back": "warn",
     "intended": "warn",
 }
+_VERDICT_STYLES: dict[str, Style] = {"allowed": "good", "refused": "bad", "cancelled": "warn"}
+_FILES_SHOWN = 3
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
 
@@ -164,6 +169,65 @@ def listed(
         spans += line(change, counted, now=now, width=width)
         known.append(facts(workspace, change, counted))
     return spans, known
+
+
+def asked(
+    workspace: Workspace, questions: Sequence[Question]
+) -> tuple[list[Span], list[dict[str, object]]]:
+    """Questions and reports of agents one a line, for people and for programs."""
+    now = time.time()
+    width = min(24, max((len(visible(str(one.session.actor))) for one in questions), default=0))
+    spans = [
+        span for one in questions for span in _question_line(workspace, one, now=now, width=width)
+    ]
+    return spans, [_question_facts(one) for one in questions]
+
+
+def _question_line(
+    workspace: Workspace, question: Question, *, now: float, width: int
+) -> list[Span]:
+    """All that a stranger wrote is made visible here, in a pipe too: nobody applies this."""
+    spans = [
+        Span(f"{age(question.when, now):>4}  ", "dim"),
+        Span(f"{visible(str(question.session.actor)):<{width}}  ", "dim"),
+        Span(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
+    ]
+    who = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
+    spans.append(Span(f"  {visible(question.title) or 'no title'}"))
+    spans.append(Span(f"  ({visible(who)})", "dim"))
+    root = question.root.rstrip("/")
+    inside = question.root == workspace.guard.roots[0].path
+    for place, file in enumerate(question.files[:_FILES_SHOWN]):
+        path = file.path if inside or file.path.startswith("/") else f"{root}/{file.path}"
+        verb = f"  {question.action} " if place == 0 else ", "
+        spans.append(Span(f"{verb}{visible(path)}"))
+        if file.added is not None:
+            spans.append(Span(f" +{file.added}", "add"))
+            spans.append(Span(f" -{file.removed}", "remove"))
+    more = max(0, len(question.files) - _FILES_SHOWN) + question.more
+    if more:
+        spans.append(Span(f" and {count(more, 'more file')}", "dim"))
+    return [*_one_line(spans), Span("\n")]
+
+
+def _question_facts(question: Question) -> dict[str, object]:
+    actor = question.session.actor
+    return {
+        "when": moment(question.when),
+        "session": question.session.id,
+        "actor": {"kind": actor.kind, "name": actor.name, "version": actor.version},
+        "root": question.root,
+        "title": question.title,
+        "action": question.action,
+        "verdict": question.verdict,
+        "by": question.by,
+        "how": question.how,
+        "files": [
+            {"path": file.path, "added": file.added, "removed": file.removed}
+            for file in question.files
+        ],
+        "more": question.more,
+    }
 
 
 def answer_receipt(receipt: Receipt, screen: Screen) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import Request, decide
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
     from filepact.workspace.guard import Guard
 
-__all__ = ["Asked", "Ruling", "choose", "read_question", "rule_on"]
+__all__ = ["MOST", "Asked", "Ruling", "call_of", "choose", "read_call", "read_question", "rule_on"]
 
 _CHANGING: Final = frozenset({"edit", "delete", "move"})
 _LOOKING: Final = frozenset({"read", "search"})
@@ -35,7 +35,7 @@ _TEXTS: Final = frozenset(
 )
 """Under which names they give what is to be written."""
 
-_MOST: Final = 200  # paths of one question that are looked at; more than a person reads
+MOST: Final = 200  # paths of one question that are looked at; more than a person reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,12 @@ class Ruling:
     Attributes:
         verdict: ``person`` where they leave it to a person.
         why: One sentence for a denial.
+        rule: The name of the rule that decides; ``roots`` where a name leads out of them.
     """
 
     verdict: Literal["allow", "deny", "person"]
     why: str = ""
+    rule: str = ""
 
 
 def read_question(params: Message, cwd: str) -> Asked:
@@ -73,15 +75,29 @@ def read_question(params: Message, cwd: str) -> Asked:
         params: Of either version of the protocol.
         cwd: Where relative paths count from.
     """
+    asked = read_call(call_of(params), cwd)
+    return asked if asked.title else replace(asked, title=str(params.get("title") or ""))
+
+
+def read_call(call: Message, cwd: str) -> Asked:
+    """What a call of an agent's tool would do, from what the agent shows of it.
+
+    Args:
+        call: A tool call, or an update of one.
+        cwd: Where relative paths count from.
+    """
+    found = list(dict.fromkeys(_paths(call)))[:MOST]
+    paths = tuple(posixpath.join(cwd, path) for path in found)
+    return Asked(str(call.get("title") or ""), _action(call), paths)
+
+
+def call_of(params: Message) -> Message:
+    """The call that a question is about; empty where there is none."""
     call = params.get("toolCall")
     if not isinstance(call, dict):
         subject = params.get("subject")
         call = subject.get("toolCall", subject) if isinstance(subject, dict) else {}
-        call = call if isinstance(call, dict) else {}
-    title = str(call.get("title") or params.get("title") or "")
-    found = list(dict.fromkeys(_paths(call)))[:_MOST]
-    paths = tuple(posixpath.join(cwd, path) for path in found)
-    return Asked(title, _action(call), paths)
+    return call if isinstance(call, dict) else {}
 
 
 def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
@@ -97,7 +113,7 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
         except ApprovalRequiredError:
             return Ruling("person")
         except PathBlockedError as error:
-            return Ruling("deny", error.message)
+            return Ruling("deny", error.message, str(error.details.get("rule", "roots")))
         except FilepactError:
             return Ruling("person")
         request = Request(spot.root.path, spot.place.path, asked.action, agent)
@@ -106,7 +122,9 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
         decision.verdict == "allow" and decision.rule.layer in ("person", "administrator")
         for decision in decisions
     ]
-    return Ruling("allow" if spoken and all(spoken) else "person")
+    if spoken and all(spoken):
+        return Ruling("allow", rule=decisions[0].rule.name)
+    return Ruling("person")
 
 
 def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:
@@ -121,7 +139,7 @@ def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:
 
 
 def _action(call: Message) -> Action:
-    kind = call.get("kind")
+    kind = str(call.get("kind"))
     if kind == "delete":
         return "delete"
     if kind in _CHANGING or any(one.get("type") == "diff" for one in _objects(call.get("content"))):

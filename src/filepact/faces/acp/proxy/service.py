@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
+from filepact.faces.acp.proxy.calls import Calls
 from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
-from filepact.faces.acp.proxy.permission import choose, read_question, rule_on
+from filepact.faces.acp.proxy.permission import call_of, choose, read_question, rule_on
+from filepact.faces.acp.proxy.record import Record
 from filepact.faces.acp.proxy.steps import (
     Acted,
     Bind,
@@ -22,7 +24,9 @@ from filepact.faces.acp.proxy.steps import (
     Document,
     Drop,
     Open,
+    Reported,
     Request,
+    Settled,
     Turn,
 )
 from filepact.faces.acp.proxy.texts import Texts
@@ -86,6 +90,9 @@ class Service:
         self._cancelled: set[str] = set()
         self._watch = Watch(links.facts, links.doors, self._let_go) if watch else None
         self._watched: dict[str, Bound] = {}
+        self._record = Record(links.facts, self._let_go)
+        self._recorded: dict[str, Bound] = {}
+        self._calls = Calls()
         self._texts = Texts(links.questions, links.facts)
         self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent)
 
@@ -120,6 +127,10 @@ class Service:
                 self._turn(session, begins=begins)
             case Acted(session):
                 self._acted(session)
+            case Reported(session, call):
+                self._reported(session, call)
+            case Settled(wanted, message):
+                self._record.answered(wanted, message)
             case Document(method, params):
                 self._hear_of_file(method, params)
             case Open() | Bind() | Drop() | Close():
@@ -132,10 +143,11 @@ class Service:
         self._files.close()
         if self._listener is not None:
             self._listener.close()
-        for session in tuple(self._watched):
+        for session in tuple(self._recorded):
             self._unwatch(session)
         if self._watch is not None:
             self._watch.close()
+        self._record.close()
         self._sessions.end_all()
         facts, doors = self._links.facts, self._links.doors
         if any(doors.counts.values()):
@@ -173,18 +185,25 @@ class Service:
 
     def _begin(self, session: str, opening: _Opening) -> None:
         self._start(session, opening)
+        self._unwatch(session)
+        # Of their own, so that what is looked at and written to stays open when the session is
+        # closed.
+        recorded = self._start(f"record {session}", opening)
+        self._recorded[session] = recorded
         if self._watch is not None:
-            self._unwatch(session)
-            # Of its own, so that what is being looked at stays open when the session is closed.
             watched = self._start(f"watch {session}", opening)
             watched.id = session
             self._watched[session] = watched
             self._watch.begin(watched)
 
     def _unwatch(self, session: str) -> None:
+        self._calls.forget(session)
         watched = self._watched.pop(session, None)
         if self._watch is not None and watched is not None:
             self._watch.end(watched)
+        recorded = self._recorded.pop(session, None)
+        if recorded is not None:
+            self._record.end(recorded, session)
 
     def _let_go(self, watched: Bound) -> None:
         with self._lock:
@@ -241,6 +260,15 @@ class Service:
         if self._watch is not None and watched is not None:
             self._watch.look(watched)
 
+    def _reported(self, session: str, call: Message) -> None:
+        bound = self._recorded.get(session)
+        if bound is not None:
+            self._calls.learn(session, call, bound.roots[0])
+        # Who loads a session is told once more what happened in it.
+        again = any(one.session == session for one in tuple(self._opening.values()))
+        if bound is not None and not again:
+            self._record.told(bound, session, call)
+
     def _cancel(self, session: str | None, request: Any) -> None:
         if session is None:
             self._files.cancel(request)
@@ -277,14 +305,17 @@ class Service:
         self._links.doors.count("asked")
         if bound is not None:
             asked = read_question(request.params, bound.roots[0])
+            asked = self._calls.whole(bound.id, call_of(request.params), asked)
             ruling = rule_on(asked, bound.workspace.guard, self._links.facts.agent)
             if ruling.verdict != "person":
                 _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
                 if ruling.verdict == "deny":
                     self._links.doors.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
+                self._record.ruled(bound, request.params, asked, ruling, answer)
                 self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
                 return
+            self._record.passed(request.id, bound, request.params, asked)
         self._links.to_editor(without_overrides(request.line).passed)
 
     def _serve_tools(self, token: str, descriptor: int) -> None:

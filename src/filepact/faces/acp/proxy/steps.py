@@ -18,7 +18,9 @@ __all__ = [
     "Document",
     "Drop",
     "Open",
+    "Reported",
     "Request",
+    "Settled",
     "Step",
     "ToAgent",
     "ToEditor",
@@ -106,6 +108,14 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """The agent tells of a call of its own tools."""
+
+    session: str
+    call: Message
+
+
+@dataclass(frozen=True, slots=True)
 class Cancel:
     """What is being done for a session, or one request of the agent, is not wanted any more."""
 
@@ -118,6 +128,14 @@ class Answered:
     """The editor answers a request of ours."""
 
     id: str
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The editor has answered the agent, perhaps a question for permission."""
+
+    id: Any
     message: Message
 
 
@@ -139,7 +157,9 @@ Step = (
     | Close
     | Turn
     | Acted
+    | Reported
     | Cancel
     | Answered
+    | Settled
     | Document
 )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.acp.proxy.line import encode, without_overrides
+from filepact.faces.acp.proxy.report import ENDED
 from filepact.faces.acp.proxy.steps import (
     Acted,
     Answered,
@@ -18,7 +19,9 @@ from filepact.faces.acp.proxy.steps import (
     Document,
     Drop,
     Open,
+    Reported,
     Request,
+    Settled,
     ToAgent,
     ToEditor,
     Turn,
@@ -46,11 +49,7 @@ _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
 )
 
-_ACTED: Final = frozenset(
-    (update, status)
-    for update in ("tool_call", "tool_call_update")
-    for status in ("completed", "failed")
-)
+_CALLS: Final = ("tool_call", "tool_call_update")
 
 
 @dataclass(slots=True)
@@ -110,6 +109,9 @@ class Traffic:
             yield Answered(wanted, message)
         else:
             yield ToAgent(line.raw)
+            result = message.get("result")
+            if "error" in message or (isinstance(result, dict) and "outcome" in result):
+                yield Settled(wanted, message)
 
     def _asked_by_editor(
         self, line: Line, message: Message, method: str, params: Message
@@ -202,8 +204,10 @@ class Traffic:
         what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
         if what == ("state_update", "idle"):
             yield from _turn(params, begins=False)
-        elif what in _ACTED and isinstance(session, str):
-            yield Acted(session)
+        elif what[0] in _CALLS and isinstance(session, str):
+            yield Reported(session, update)
+            if what[1] in ENDED:
+                yield Acted(session)
 
     def _answer_of_agent(self, line: Line, message: Message) -> Iterator[Step]:
         method, params, token = self._asked.pop(_key(message.get("id")), ("", {}, ""))

@@ -1,0 +1,288 @@
+"""What agents ask and tell goes into the journal, and nobody waits for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.domain.asked import Named, Question, name_files, shorten
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError
+from filepact.faces.acp.proxy.permission import call_of
+from filepact.faces.acp.proxy.report import ENDED, count_lines, read_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from filepact.domain.asked import Verdict
+    from filepact.domain.policy import Action
+    from filepact.faces.acp.proxy.permission import Asked, Ruling
+    from filepact.faces.acp.proxy.report import Report
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.wire.lines import Message
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["Record"]
+
+_log = logging.getLogger(__name__)
+
+_OPEN: Final = 256  # questions and calls that are remembered until they end
+_OPTIONS: Final = 50
+_WORD: Final = 100  # characters of an option's kind
+_WAITING: Final = 10_000  # pieces of work; what the journal would keep of them
+_HEAVY: Final = 262_144  # characters of one message's texts in which lines are counted
+_HELD: Final = 64 * _HEAVY  # the same of all that waits
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question that the person has not answered.
+
+    Attributes:
+        options: The kinds of its options, by their ids.
+    """
+
+    workspace: Workspace
+    question: Question
+    options: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What is known of a call.
+
+    Attributes:
+        noted: The state in which it was put into the journal, and the files.
+    """
+
+    title: str = ""
+    action: Action = "write"
+    files: tuple[Named, ...] = ()
+    more: int = 0
+    noted: tuple[str, tuple[Named, ...]] | None = None
+
+
+class Record:
+    """One thread that writes; what it is told is small, and it is told from any thread.
+
+    Args:
+        facts: Who the agent is.
+        let_go: Told when nothing is written any more for a session.
+    """
+
+    def __init__(self, facts: Facts, let_go: Callable[[Bound], None]) -> None:
+        self._facts = facts
+        self._let_go = let_go
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._held = 0
+        self._full = False
+        self._closing = self._lost = False
+        # These two are the thread's own.
+        self._asked: OrderedDict[Any, _Asked] = OrderedDict()
+        self._calls: OrderedDict[tuple[str, str], _Call] = OrderedDict()
+        self._thread = threading.Thread(target=self._run, name="acp-record", daemon=True)
+        self._thread.start()
+
+    # -- told from outside ----------------------------------------------------------------
+
+    def ruled(
+        self, bound: Bound, params: Message, asked: Asked, ruling: Ruling, answer: Message
+    ) -> None:
+        """The rules have answered a question."""
+        verdict: Verdict = "refused"
+        if ruling.verdict == "allow":
+            # Where nothing is offered that allows it just once, there is nothing to choose.
+            selected = answer["outcome"]["outcome"] == "selected"
+            verdict = "allowed" if selected else "cancelled"
+        question = self._question(bound, params, asked)
+        question = replace(question, verdict=verdict, by=f"rule {shorten(ruling.rule)}")
+        self._shown(bound, params)
+        self._put(partial(self._note, bound.workspace, question))
+
+    def passed(self, wanted: Any, bound: Bound, params: Message, asked: Asked) -> None:
+        """A question is about to be put to the person, under this id."""
+        given = params.get("options")
+        options = {
+            one["optionId"]: shorten(str(one.get("kind") or ""), _WORD)
+            for one in (given if isinstance(given, list) else [])[:_OPTIONS]
+            if isinstance(one, dict) and isinstance(one.get("optionId"), str)
+        }
+        waits = _Asked(bound.workspace, self._question(bound, params, asked), options)
+        self._shown(bound, params)
+        self._put(partial(self._wait, _key(wanted), waits))
+
+    def answered(self, wanted: Any, message: Message) -> None:
+        """The editor has answered something; maybe one of these questions."""
+        result = message.get("result")
+        outcome = result.get("outcome") if isinstance(result, dict) else None
+        chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
+        self._put(partial(self._settle, _key(wanted), chosen if isinstance(chosen, str) else None))
+
+    def told(self, bound: Bound, session: str, call: Message) -> None:
+        """The agent tells of a call of its own tools."""
+        report = read_report(call, bound.roots[0])
+        if not (report.shown or report.title or report.kind or report.status in ENDED):
+            return
+        if report.weight > _HEAVY or self._held + report.weight > _HELD:
+            light = tuple(one.without_texts() for one in report.shown)
+            report = replace(report, shown=light)
+        with self._lock:
+            self._held += report.weight
+        if not self._put(partial(self._hear, bound, session, report, time.time())):
+            with self._lock:
+                self._held -= report.weight
+
+    def end(self, bound: Bound, session: str) -> None:
+        """Write what is left of a session, and let go of it."""
+        self._work.put(partial(self._end, bound, session))
+
+    def close(self) -> None:
+        """Write what is left of all, and end."""
+        self._closing = True
+        self._work.put(None)
+        self._thread.join()
+
+    def _put(self, work: Callable[[], None]) -> bool:
+        """Have something done, unless more waits than the journal would keep."""
+        if self._work.qsize() >= _WAITING:
+            if not self._full:
+                self._full = True
+                _log.warning("the agent asks and tells faster than can be written down")
+            return False
+        self._work.put(work)
+        return True
+
+    def _question(self, bound: Bound, params: Message, asked: Asked) -> Question:
+        """A question that nobody has answered."""
+        files, more = name_files(map(Named, asked.paths), _folders(bound))
+        return Question(
+            when=time.time(),
+            session=self._session(str(params.get("sessionId"))),
+            root=bound.workspace.guard.roots[0].path,
+            title=shorten(asked.title),
+            action=asked.action,
+            files=files,
+            verdict="cancelled",
+            by="nobody",
+            more=more,
+        )
+
+    def _session(self, session: str) -> Session:
+        return Session(session, Actor("agent", self._facts.agent, self._facts.version))
+
+    def _shown(self, bound: Bound, params: Message) -> None:
+        """The call that a question is about may not be shown again when it is over."""
+        self.told(bound, str(params.get("sessionId")), {**call_of(params), "status": None})
+
+    # -- in the thread --------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            self._try(work)
+        for waits in self._asked.values():
+            self._try(partial(self._note, waits.workspace, waits.question))
+
+    def _try(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:  # noqa: BLE001 - what is written down must not end what it is about
+            _log.exception("what the agent asked or told was not written down")
+
+    def _note(self, workspace: Workspace, question: Question) -> None:
+        if self._lost:
+            return
+        try:
+            workspace.asked.note(question)
+        except FilepactError as error:
+            # Others hold the journal, or it is gone: at the end nobody waits for that again.
+            self._lost = self._closing
+            _log.warning("what the agent asked or told was not written down: %s", error.message)
+
+    def _wait(self, key: Any, waits: _Asked) -> None:
+        earlier = self._asked.pop(key, None)
+        if earlier is None and len(self._asked) >= _OPEN:
+            _, earlier = self._asked.popitem(last=False)
+        if earlier is not None:
+            self._note(earlier.workspace, earlier.question)
+        self._asked[key] = waits
+
+    def _settle(self, key: Any, chosen: str | None) -> None:
+        waits = self._asked.pop(key, None)
+        if waits is None:
+            return
+        kind = waits.options.get(chosen) if chosen is not None else None
+        question = replace(waits.question, by="editor")
+        if kind is not None:
+            question = replace(question, verdict=_verdict(kind), by="person", how=kind)
+        self._note(waits.workspace, question)
+
+    def _hear(self, bound: Bound, session: str, report: Report, when: float) -> None:
+        with self._lock:
+            self._held -= report.weight
+        key = (session, report.call)
+        call = self._calls.pop(key, _Call())
+        if report.shown:
+            files, more = name_files(_counted(report), _folders(bound))
+            call = replace(call, files=files, more=more)
+        if report.kind:
+            call = replace(call, action="delete" if report.kind == "delete" else "write")
+        call = replace(call, title=shorten(report.title) or call.title)
+        ended = (report.status, call.files)
+        # Some agents say twice that a call is over.
+        if report.status in ENDED and call.files and call.noted != ended:
+            call = replace(call, noted=ended)
+            self._note(
+                bound.workspace,
+                Question(
+                    when=when,
+                    session=self._session(session),
+                    root=bound.workspace.guard.roots[0].path,
+                    title=call.title,
+                    action=call.action,
+                    files=call.files,
+                    verdict="told",
+                    how=report.status,
+                    more=call.more,
+                ),
+            )
+        if report.call and (call.files or report.status not in ENDED):
+            self._calls[key] = call
+            if len(self._calls) > _OPEN:
+                self._calls.popitem(last=False)
+
+    def _end(self, bound: Bound, session: str) -> None:
+        for key, waits in tuple(self._asked.items()):
+            if waits.question.session.id == session:
+                del self._asked[key]
+                self._note(waits.workspace, waits.question)
+        for name in [name for name in self._calls if name[0] == session]:
+            del self._calls[name]
+        self._let_go(bound)
+
+
+def _folders(bound: Bound) -> tuple[str, ...]:
+    """The spellings of a session's working folder."""
+    return (bound.workspace.guard.roots[0].path, bound.roots[0])
+
+
+def _counted(report: Report) -> Iterable[Named]:
+    return map(count_lines, report.shown)
+
+
+def _verdict(kind: str) -> Verdict:
+    if kind.startswith("allow"):
+        return "allowed"
+    return "refused" if kind.startswith("reject") else "cancelled"
+
+
+def _key(wanted: Any) -> tuple[str, Any]:
+    """An id as a key: 1 and "1" are two."""
+    return type(wanted).__name__, wanted if isinstance(wanted, str | int | float) else None
