@@ -53,6 +53,18 @@ def test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked(rig, call
     assert rig.editor.quiet
 
 
+@pytest.mark.parametrize("told", OUTSIDE)
+def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it(rig, told):
+    rig.start()
+    update = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Edit it", **told}
+    rig.agent.send({"method": "session/update", "params": {"sessionId": "s1", "update": update}})
+    rig.editor.next()
+    params = {"sessionId": "s1", "toolCall": {"toolCallId": "t"}, "options": OPTIONS}
+    wanted = rig.agent.ask("session/request_permission", params)
+    assert rig.agent.answer_to(wanted)["result"] == chosen("4")
+    assert rig.editor.quiet
+
+
 @pytest.mark.parametrize(
     "call",
     [

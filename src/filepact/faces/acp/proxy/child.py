@@ -56,7 +56,8 @@ class Child:
         self._said = b""
         word, number = self._hear(None) or ("failed", 0)
         if word != "started":
-            self.end()
+            self._line.close()
+            self._process.communicate()
             raise InvalidParamsError(
                 f"the agent cannot be started: {command[0]}: {os.strerror(number)}",
                 hint="Give its command after `--`, as the editor has it.",
