@@ -28,6 +28,12 @@ def test_all_agents_that_are_known_are_listed():
     assert agents["claude-agent-acp"]["reads"] == "no"
 
 
+def test_the_page_about_agents_tells_of_the_same_ones_in_the_same_versions():
+    page = DOC.read_text().lower().replace("kimi code", "kimi-code")
+    for name, one in json.loads(explain("--json").stdout)["agents"].items():
+        assert f"| {name} | {one['version']} |" in page
+
+
 def test_an_agent_is_started_and_asked_who_it_is():
     said = explain("--", sys.executable, "-c", AGENT).stdout
     assert said.startswith("@google/gemini-cli 9, protocol version 1")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGENTS", "Doors", "Habits", "habits_of"]
 
-Use = Literal["yes", "no", "in part", "unknown"]
+Use = Literal["yes", "no", "in part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,23 @@ AGENTS: Mapping[str, Habits] = {
     ),
     "claude-code-acp": Habits("0.16.2", "yes", "yes", "yes", "yes", "asks for 2,000 lines at most"),
     "code-puppy": Habits("0.0.946", "yes", "yes", "no", "yes", "reads two or three times an edit"),
-    "fast-agent": Habits("0.10.46", "yes", "yes", "yes", "unknown"),
+    "fast-agent": Habits("0.10.46", "yes", "yes", "in part", "yes"),
     "gemini-cli": Habits(
         "0.61.0", "in part", "yes", "yes", "yes", "its reading tool reads the disk"
     ),
     "kimi-code": Habits("2.1.0", "yes", "yes", "yes", "yes"),
-    "mistral-vibe": Habits("3.0.2", "no", "no", "unknown", "unknown"),
+    "mistral-vibe": Habits("3.0.2", "no", "no", "in part", "yes", "asks nobody inside the folder"),
     "opencode": Habits(
-        "1.18.33", "no", "in part", "yes", "yes", "writes by itself and tells its client afterwards"
+        "1.18.33",
+        "no",
+        "in part",
+        "in part",
+        "yes",
+        "writes by itself and tells its client afterwards",
     ),
-    "qwen-code": Habits("0.24.4", "yes", "yes", "yes", "yes", "looks up such tools by a search"),
+    "qwen-code": Habits(
+        "0.24.4", "yes", "yes", "in part", "yes", "looks up such tools by a search"
+    ),
 }
 """By the name that an agent gives itself, without the scope of a package."""
 
