@@ -184,7 +184,7 @@ def test_the_bash_script_completes_commands_and_options() -> None:
     done = subprocess.run(
         ["bash", "--norc"], input="\n".join(lines), capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["checkpoint", "checkpoints", "--all"]
+    assert done.stdout.split() == ["checkpoint", "checkpoints", "--all", "--asked"]
 
 
 # -- hosts --------------------------------------------------------------------------------------

@@ -58,7 +58,6 @@ def _add_serving(group: Group) -> None:
         default="auto",
         help="auto: do what the rules allow; preview: every change waits for `filepact approve` (default: auto)",
     )
-    _add_proxy(group)
     add = group.add(
         "setup",
         "hosts:setup",
@@ -89,37 +88,6 @@ def _add_serving(group: Group) -> None:
         'eval "$(filepact completion bash)"',
     )
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
-
-
-def _add_proxy(group: Group) -> None:
-    add = group.add(
-        "acp",
-        "acp:acp",
-        "stand between an editor and an agent that speak the Agent Client Protocol",
-        "filepact acp -- gemini --acp",
-        "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
-        "agent asks for are guarded and recorded, the agent gets the seven tools as well, and "
-        "everything else passes as it is. The editor's folders count; --root narrows them. Without "
-        "an agent it takes its place in a chain of proxies, when a conductor starts it.",
-    )
-    add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
-    add(
-        "--mode",
-        choices=("auto", "preview"),
-        default="auto",
-        help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
-    )
-    add(
-        "--explain",
-        action="store_true",
-        help="say which doors agents use; with an agent, start it, ask who it is, and end it",
-    )
-    add("--no-tools", action="store_true", help="do not give the agent the seven tools")
-    add(
-        "--no-watch",
-        action="store_true",
-        help="do not look for what the agent writes by itself, past the protocol",
-    )
 
 
 def _add_looking(group: Group) -> None:
