@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.app import open_workspace
+from filepact.domain.asked import Named, Question
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli import main, record
 from filepact.store.sqlite import SqliteStore
@@ -229,6 +231,40 @@ def test_the_log_of_nothing_says_so(cli: CommandLine) -> None:
     assert cli("undo").code == 3
     assert cli("checkpoints").out == "No checkpoint is set here.\n"
     assert cli("pending").out == "Nothing waits for you.\n"
+
+
+def test_the_log_of_what_was_asked_tells_how_it_was_answered_and_by_whom(cli: CommandLine) -> None:
+    assert cli("log", "--asked").out == "No agent has asked for anything here.\n"
+    assert cli.json("log", "--asked") == {"asked": []}
+    workspace = open_workspace([str(cli.root)], state_dir=str(cli.state))
+    known = Question(
+        when=1_000.0,
+        session=Session("s", Actor("agent", "robot", "9")),
+        root=workspace.guard.roots[0].path,
+        title="Edit\nit \u202e",
+        action="write",
+        files=(Named("src/app.py", 2, 1), Named("/etc/x"), Named("c"), Named("d")),
+        verdict="allowed",
+        by="person",
+        how="allow_once",
+        more=3,
+    )
+    workspace.asked.note(known)
+    workspace.asked.note(replace(known, verdict="cancelled", by="", how="", title="", files=()))
+    workspace.close()
+    second, first = cli("log", "--asked").out.splitlines()
+    assert "robot 9  allowed    Edit it \\u202e  (by person allow_once)  write src/app.py" in first
+    assert first.endswith("src/app.py +2 -1, /etc/x, c and 4 more files")
+    assert "cancelled  no title" in second
+    assert "()" not in second
+    told = cli.json("log", "--asked", "src", "--all")["asked"]
+    assert [one["title"] for one in told] == ["Edit\nit \u202e"]
+    assert told[0]["files"][0] == {"path": "src/app.py", "added": 2, "removed": 1}
+    assert (told[0]["by"], told[0]["how"], told[0]["more"]) == ("person", "allow_once", 3)
+    other = cli.root.parent / "other"
+    other.mkdir()
+    far = cli("--root", str(other), "--root", str(cli.root), "log", "--asked").out.splitlines()[1]
+    assert f"write {cli.root}/src/app.py" in far
 
 
 def test_the_log_has_one_line_for_each_operation_newest_first(cli: CommandLine) -> None:

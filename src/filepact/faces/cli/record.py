@@ -194,7 +194,8 @@ def _question_line(
     ]
     who = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
     spans.append(Span(f"  {visible(question.title) or 'no title'}"))
-    spans.append(Span(f"  ({visible(who)})", "dim"))
+    if who:
+        spans.append(Span(f"  ({visible(who)})", "dim"))
     root = question.root.rstrip("/")
     inside = question.root == workspace.guard.roots[0].path
     for place, file in enumerate(question.files[:_FILES_SHOWN]):
