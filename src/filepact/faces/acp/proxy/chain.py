@@ -108,7 +108,7 @@ class Chain:
             self._begin(message, method, params)
         elif method is None:
             self._answered(message)
-        elif method in _ENVELOPES:
+        elif isinstance(method, str) and method in _ENVELOPES:
             kept: Message = {name: message[name] for name in ("jsonrpc", "id") if name in message}
             inner = {name: params[name] for name in ("method", "params") if name in params}
             self.agent.receive(encode({**kept, **inner}))

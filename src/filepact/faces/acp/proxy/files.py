@@ -74,6 +74,7 @@ class FileRequests:
 
     def take(self, request: Request, bound: Bound) -> None:
         """Carry out a request after those before it that are about the same file."""
+        key = files.key(bound, self._session(bound), str(request.params.get("path")))
         job = _Job(request, bound, bound.turn)
         name = _name(request.id)
         self._jobs[name] = job
@@ -85,8 +86,7 @@ class FileRequests:
                 if self._jobs.get(name) is job:
                     del self._jobs[name]
 
-        path = str(request.params.get("path"))
-        self._lanes.put(files.key(bound, self._session(bound), path), work)
+        self._lanes.put(key, work)
 
     def cancel(self, wanted: Any) -> None:
         """The agent does not want a request any more; it is answered all the same."""

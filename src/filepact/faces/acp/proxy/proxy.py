@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from filepact.faces.acp.proxy.line import encode, parse
 from filepact.faces.acp.proxy.questions import Questions
-from filepact.faces.acp.proxy.steps import Answered, ToAgent, ToEditor
+from filepact.faces.acp.proxy.steps import Answered, Request, ToAgent, ToEditor
 from filepact.faces.acp.proxy.traffic import Traffic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.faces.acp.proxy.line import Line
     from filepact.faces.acp.proxy.service import Service
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.acp.proxy.traffic import Facts
@@ -118,7 +119,8 @@ class Proxy:
         if raw is None:
             _log.warning("a message of the editor is too long and was not passed on")
             return
-        self._carry_out(self._traffic.from_editor(parse(raw)))
+        line = parse(raw)
+        self._carry_out(line, self._traffic.from_editor(line), self._editor)
 
     def _heard_agent(self, raw: bytes | None) -> None:
         if raw is None:
@@ -129,14 +131,22 @@ class Proxy:
         line = parse(raw)
         if line.message is None:
             _log.warning("the agent wrote a line that is no message: %r", raw[:200])
-        self._carry_out(self._traffic.from_agent(line))
+        self._carry_out(line, self._traffic.from_agent(line), self._agent)
 
-    def _carry_out(self, steps: Iterator[Step]) -> None:
+    def _carry_out(self, line: Line, steps: Iterator[Step], sender: Neighbour) -> None:
+        taken = False
         try:
             for step in steps:
                 self._do(step)
+                taken = taken or isinstance(step, ToAgent | ToEditor | Request)
+        except RecursionError:
+            _log.warning("a message is nested too deeply to be looked at")
         except Exception:  # noqa: BLE001 - what goes wrong with one line must not end the others
-            _log.exception("a message was not passed on")
+            _log.exception("a message could not be dealt with")
+        else:
+            return
+        if not taken:
+            _refuse(line, sender)
 
     def _do(self, step: Step) -> None:
         match step:
@@ -152,6 +162,8 @@ class Proxy:
     def _check(self, folders: tuple[str, ...]) -> str:
         """Why a session in these folders is refused."""
         for folder in folders:
+            if not _nameable(folder):
+                return "The name of a folder holds a zero or half a character."
             if self._roots and not any(_beneath(folder, root) for root in self._roots):
                 return (
                     f"{folder} lies outside the folders that filepact was started for "
@@ -159,6 +171,26 @@ class Proxy:
                     "inside."
                 )
         return self._service.check(folders)
+
+
+def _nameable(folder: str) -> bool:
+    """Whether a file can have this name at all."""
+    try:
+        return b"\0" not in folder.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _refuse(line: Line, sender: Neighbour) -> None:
+    """Tell who sent a request that nothing becomes of it: it would wait for ever."""
+    message = line.message
+    if message is None or "id" not in message or not isinstance(message.get("method"), str):
+        return
+    error = {"code": -32600, "message": "This could not be dealt with."}
+    try:
+        sender.send(encode({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+    except RecursionError:
+        sender.send(encode({"jsonrpc": "2.0", "id": None, "error": error}))
 
 
 def _beneath(folder: str, root: str) -> bool:

@@ -95,7 +95,8 @@ class Questions:
         error = message.get("error")
         if error is not None:
             said = error.get("message") if isinstance(error, dict) else None
-            question.reply = Reply("error", str(said or "the editor refused"))
+            refused = said if isinstance(said, str) and said else "the editor refused"
+            question.reply = Reply("error", refused)
         else:
             question.reply = Reply("result", message.get("result"))
         question.answered.set()

@@ -100,7 +100,8 @@ class Texts:
         if path is None:
             return
         editors, version = bound.workspace.editors, params.get("version")
-        with suppress(FilepactError, TypeError, ValueError):
+        # What lacks a member, or has one of another type, is nonsense too.
+        with suppress(FilepactError, AttributeError, LookupError, TypeError, ValueError):
             if method == "document/didOpen":
                 opened = editors.open(
                     path, str(params["text"]), client=EDITOR, version=_whole(version)
