@@ -281,7 +281,7 @@ def _patches(root: Path, _large: bool) -> list[Call]:
     ]
 
 
-_REFUSED = frozenset({"PATH_BLOCKED", "NOT_A_FILE"})
+_REFUSED = frozenset({"PATH_BLOCKED"})
 _BLOCK, _CHARACTER = stat.S_IFBLK, stat.S_IFCHR
 
 BOMBS = (
