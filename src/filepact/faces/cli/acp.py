@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import secrets
 import sys
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
-from filepact.faces.cli.hosts import own_version
 from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import Answer, plain
 from filepact.faces.wire.pipes import write_at_once
@@ -77,7 +75,10 @@ def _sessions(arguments: Namespace) -> Sessions:
 
 def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> None:
     """Serve an agent's own connection for tools, as the agent that it is."""
-    from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - not before it is needed
+    import secrets  # noqa: PLC0415 - not before it is needed
+
+    from filepact.faces.cli.hosts import own_version  # noqa: PLC0415 - the same
+    from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
 
     def session_of(_actor: Actor) -> Session:

@@ -89,6 +89,7 @@ def _introduced(command: Sequence[str]) -> dict[str, Any]:
     """What an agent says of itself."""
     child = Child(command)
     try:
+        child.begun()
         source, sink = child.pipes
         able = {"fs": {"readTextFile": True, "writeTextFile": True}}
         asked = {"protocolVersion": 1, "clientCapabilities": able}

@@ -34,8 +34,7 @@ class Child:
     Args:
         command: The program and its arguments.
 
-    Raises:
-        InvalidParamsError: It cannot be started.
+    It is started at once, and `begun` waits for that.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -52,16 +51,26 @@ class Child:
                 pass_fds=(end,),
                 start_new_session=True,
             )
+        self._command = command
         self._status: int | None = None
         self._said = b""
+        self._agent = 0
+
+    def begun(self) -> None:
+        """Wait until it has begun, and begin to listen to its standard error.
+
+        Raises:
+            InvalidParamsError: It cannot be started.
+        """
         word, number = self._hear(None) or ("failed", 0)
         if word != "started":
+            self._status = _KILLED
             self._line.close()
             self._process.communicate()
             raise InvalidParamsError(
-                f"the agent cannot be started: {command[0]}: {os.strerror(number)}",
+                f"the agent cannot be started: {self._command[0]}: {os.strerror(number)}",
                 hint="Give its command after `--`, as the editor has it.",
-                command=command[0],
+                command=self._command[0],
             )
         self._agent = number
         self._listener = threading.Thread(target=self._listen, name="agent-words", daemon=True)

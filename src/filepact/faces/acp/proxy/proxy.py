@@ -44,7 +44,7 @@ class Neighbour(Protocol):
 class Proxy:
     """One editor and one agent.
 
-    The service behind it is made while the two introduce themselves, so that nobody waits for it.
+    The service behind it is made while the agent gets ready, so that nobody waits for it.
 
     Args:
         editor: The one side.
@@ -82,7 +82,10 @@ class Proxy:
                 self._making.set_exception(error)
                 self.stop()
 
-        self._preparing = threading.Thread(target=prepare, name="acp-service", daemon=True)
+        self._preparing: threading.Thread | None = threading.Thread(
+            target=prepare, name="acp-service", daemon=True
+        )
+        self._lock = threading.Lock()
 
     def run(self) -> None:
         """Pass lines until one side ends.
@@ -90,10 +93,10 @@ class Proxy:
         Raises:
             FilepactError: The service cannot be had, and so nothing may pass.
         """
-        self._preparing.start()
         self._editor.start(self._heard_editor, ended=self.stop)
         self._agent.start(self._heard_agent, ended=self.stop)
         self._over.get()
+        self._prepare()
         self._questions.end()
         self._making.result()
 
@@ -108,7 +111,15 @@ class Proxy:
 
     @property
     def _service(self) -> Service:
+        self._prepare()
         return self._making.result()
+
+    def _prepare(self) -> None:
+        """Begin to make the service, unless that was done."""
+        with self._lock:
+            preparing, self._preparing = self._preparing, None
+        if preparing is not None:
+            preparing.start()
 
     def _entry(self, token: str) -> Message:
         return self._service.entry(token)
@@ -121,6 +132,8 @@ class Proxy:
             return
         line = parse(raw)
         self._carry_out(line, self._traffic.from_editor(line), self._editor)
+        # Not before the agent has heard the first line, for it would have to wait.
+        self._prepare()
 
     def _heard_agent(self, raw: bytes | None) -> None:
         if raw is None:

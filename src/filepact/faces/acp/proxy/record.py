@@ -15,7 +15,8 @@ from filepact.domain.asked import Named, Question, name_files, shorten
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp.proxy.permission import call_of
-from filepact.faces.acp.proxy.report import ENDED, count_lines, read_report
+from filepact.faces.acp.proxy.report import count_lines, read_report
+from filepact.faces.acp.proxy.steps import ENDED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
     from filepact.text.hunks import FilePatch
 
-__all__ = ["ENDED", "Report", "Shown", "count_lines", "read_report"]
-
-ENDED: Final = ("completed", "failed")
-"""The states of a call that is over."""
+__all__ = ["Report", "Shown", "count_lines", "read_report"]
 
 _MOST: Final = 200  # files of one call that are looked at
 _LONGEST_ID: Final = 1_000  # characters; longer ones name nothing that is remembered

@@ -5,10 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from filepact.faces.acp.proxy.chain import Chain
 from filepact.faces.acp.proxy.child import Child
-from filepact.faces.acp.proxy.proxy import Proxy
-from filepact.faces.acp.proxy.side import Side
 from filepact.faces.wire.pipes import standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
@@ -61,12 +58,18 @@ def run(
         return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve, watch=watch)
 
     with ExitStack() as stack:
-        near = Side("editor", *stack.enter_context(standard_pipes()))
-        child: Child | None = None
+        pipes = stack.enter_context(standard_pipes())
+        child = Child(command) if command else None
+        # While the agent starts.
+        from filepact.faces.acp.proxy.chain import Chain  # noqa: PLC0415 - see above
+        from filepact.faces.acp.proxy.proxy import Proxy  # noqa: PLC0415 - see above
+        from filepact.faces.acp.proxy.side import Side  # noqa: PLC0415 - see above
+
+        near = Side("editor", *pipes)
         editor: Neighbour = near
-        if command:
-            child = Child(command)
+        if child is not None:
             stack.callback(child.end)
+            child.begun()
             agent: Neighbour = Side("agent", *child.pipes)
         else:
             chain = Chain(near)

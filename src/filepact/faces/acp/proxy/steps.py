@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from filepact.faces.acp.proxy.line import Line
     from filepact.faces.wire.lines import Message
 
 __all__ = [
+    "ENDED",
     "Acted",
     "Answered",
     "Bind",
@@ -26,6 +27,10 @@ __all__ = [
     "ToEditor",
     "Turn",
 ]
+
+
+ENDED: Final = ("completed", "failed")
+"""The states of a call that is over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.acp.proxy.line import encode, without_overrides
-from filepact.faces.acp.proxy.report import ENDED
 from filepact.faces.acp.proxy.steps import (
+    ENDED,
     Acted,
     Answered,
     Bind,
