@@ -145,10 +145,14 @@ def test_a_client_stays_no_longer_than_its_last_words_are_waited_for(tmp_path):
         check_program(["sh", "-c", script], Plan(wait=0.2, only=("windows.line",)))
 
 
-def test_who_ends_the_command_ends_the_client_with_it(tmp_path):
+@pytest.mark.parametrize("deaf", [False, True])
+def test_who_ends_the_command_ends_the_client_with_it(tmp_path, deaf):
     note = tmp_path / "client"
     script = f"echo $$ > {note}.new; mv {note}.new {note}; exec sleep 300"
     command = [sys.executable, "-m", "filepact", "acp-check", "--", "sh", "-c", script]
+    if deaf:
+        # A shell's programs in the background ignore the other signal that ends programs.
+        command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
     variables = {**os.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, env=variables, stderr=subprocess.DEVNULL) as suite:
         while not note.exists():

@@ -58,7 +58,7 @@ def acp_check(arguments: Namespace, _screen: Screen) -> Answer | None:
 def _ended_in_order() -> Iterator[None]:
     """Whoever ends this command ends the client with it, and the throw-away folder goes."""
     earlier = {
-        number: signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+        number: signal.signal(number, signal.default_int_handler)
         for number in (signal.SIGTERM, signal.SIGHUP)
     }
     try:

@@ -43,10 +43,7 @@ class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the 
 def tour(arguments: Namespace, screen: Screen) -> Answer:
     """Show filepact at work on a made-up project or on a copy of a folder."""
     folder = Path(tempfile.mkdtemp(prefix="filepact-tour-"))
-    earlier = {
-        number: signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
-        for number in _ENDINGS
-    }
+    earlier = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
     try:
         walk = _Tour(folder, screen)
         walk.start(arguments.directory)
