@@ -17,7 +17,7 @@ FILE = "/home/me/.config/filepact/filepact.toml"
 
 def source(layer: str = "person", above: Rules | None = None, folders: Folders = HOME) -> Source:
     if layer == "project":
-        return Source("project", "/work/.filepact.toml", "/work")
+        return Source("project", "/house/.filepact.toml", "/house")
     return Source(layer, FILE, folders=folders, above=above or Rules())
 
 
@@ -29,7 +29,7 @@ def problems(text: str, layer: str = "person", **more) -> list[tuple[int, str]]:
     return [(each.line, each.key) for each in find_problems(text, source(layer, **more))]
 
 
-def verdict(rules: Rules, path: str, action: str = "read", agent: str = "", root: str = "/work"):
+def verdict(rules: Rules, path: str, action: str = "read", agent: str = "", root: str = "/house"):
     return decide(Request(root, path, action, agent), rules.policy).verdict
 
 
@@ -268,7 +268,7 @@ def test_everything_that_is_wrong_is_told_at_once() -> None:
 def test_a_project_can_only_narrow(text: str, key: str) -> None:
     assert [found for _line, found in problems(text, "project")] == [key]
     with pytest.raises(InvalidParamsError):
-        read_project(text, "/work", "/work/.filepact.toml")
+        read_project(text, "/house", "/house/.filepact.toml")
 
 
 def test_a_project_may_repeat_what_is_built_in() -> None:
@@ -292,10 +292,10 @@ def test_a_project_that_asks_gives_nothing_that_a_default_denies() -> None:
 
 def test_rules_about_other_folders_are_left_out() -> None:
     found = read('[[deny]]\npaths = ["a", "~/b", "//srv/x"]\n')
-    assert len(found.about(["/work"]).rules) == 2
+    assert len(found.about(["/house"]).rules) == 2
     project = read('[[deny]]\npaths = ["a"]\n[default]\nread = "ask"\n', "project")
-    assert project.about(["/other", "/workshop"]) == Rules()
-    for root in ("/work", "/", "/Work/below"):
+    assert project.about(["/other", "/houseboat"]) == Rules()
+    for root in ("/house", "/", "/House/below"):
         assert len(project.about([root]).rules) == len(project.about([root]).fallbacks) == 1
 
 

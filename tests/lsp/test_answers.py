@@ -14,7 +14,7 @@ SETTINGS = {"python": {"analysis": {"mode": "strict"}}}
 
 @pytest.fixture
 def answers() -> Answers:
-    return Answers("/work/p", SETTINGS)
+    return Answers("/house/p", SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def answers() -> Answers:
 def test_settings_are_answered_by_section(
     answers: Answers, section: str | None, value: object
 ) -> None:
-    items = {"items": [{"section": section, "scopeUri": "file:///work/p"}, {"section": "rust"}]}
+    items = {"items": [{"section": section, "scopeUri": "file:///house/p"}, {"section": "rust"}]}
     assert answers.answer("workspace/configuration", items) == [value, None]
 
 
@@ -50,7 +50,7 @@ def test_edits_are_refused_with_a_reason_and_kept(answers: Answers) -> None:
         ("window/showMessageRequest", None),
         ("window/showDocument", {"success": False}),
         ("workspace/semanticTokens/refresh", None),
-        ("workspace/workspaceFolders", [{"uri": "file:///work/p", "name": "p"}]),
+        ("workspace/workspaceFolders", [{"uri": "file:///house/p", "name": "p"}]),
     ],
 )
 def test_what_servers_ask_is_answered(answers: Answers, method: str, expected: object) -> None:

@@ -239,7 +239,7 @@ def test_a_program_that_is_no_language_server_is_refused_with_what_it_said(tmp_p
 
 
 def test_the_first_message_offers_both_encodings_and_pull_only_if_wanted() -> None:
-    with_pull = initialize_params("/work/p", 7, {"a": 1}, pull=True)
+    with_pull = initialize_params("/house/p", 7, {"a": 1}, pull=True)
     without = initialize_params("/", 7, None, pull=False)
     assert with_pull["capabilities"]["general"]["positionEncodings"] == ["utf-8", "utf-16"]
     assert "diagnostic" in with_pull["capabilities"]["textDocument"]

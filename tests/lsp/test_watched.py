@@ -6,7 +6,7 @@ import pytest
 
 from filepact.lsp.watched import DiskEvent, Watchers, operation_notifications
 
-ROOT = "/work/project"
+ROOT = "/house/project"
 
 
 def wants(pattern: object, path: str, kind: str = "changed", kinds: int | None = None) -> bool:
