@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLOW = ("basedpyright", "clangd")
-"""Each start of these takes seconds."""
+"""Each start of these takes seconds, so every third case has to do; with LSP_ALL set it is all."""
 
 
 @pytest.fixture(
@@ -140,6 +141,8 @@ STEPS = [
 def test_a_server_kept_in_step_says_what_a_new_one_says(
     tree: Tree, project: Project, step: Callable[[Tree, Project], None]
 ) -> None:
+    if project.server in SLOW and STEPS.index(step) % 3 and "LSP_ALL" not in os.environ:
+        pytest.skip("one of the cases of a slow server that are left to LSP_ALL=1")
     step(tree, project)
     warm, cold = tree.report(), tree.cold()
     assert {name: one.diagnostics for name, one in warm.items()} == {
