@@ -59,7 +59,7 @@ def _ended_in_order() -> Iterator[None]:
     """Whoever ends this command ends the client with it, and the throw-away folder goes."""
     earlier = {
         number: signal.signal(number, signal.default_int_handler)
-        for number in (signal.SIGTERM, signal.SIGHUP)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     try:
         yield

@@ -33,7 +33,9 @@ __all__ = ["tour"]
 
 
 # A terminal that is closed ends its programs; the temporary folder goes in that case as well.
-_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ENDINGS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the program
