@@ -1,0 +1,1 @@
+"""What language servers make of files and of changes to them: workspace and servers together."""
