@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from filepact.errors import InvalidParamsError
 from filepact.lsp.builtin import TABLES, builtin_servers
+from filepact.lsp.pool import Pool
 from filepact.lsp.servers import Sync, parse_servers
+from tests.lsp.fakes import PROGRAM, SECONDS
 
 FINE = {"command": ["prog"], "files": {"*.x": "x"}}
 
@@ -59,12 +63,39 @@ def test_a_table_of_ones_own_adds_a_server() -> None:
         "options": {"a": 1},
         "settings": {"b": {"c": 2}},
         "announce": [{"method": "m/n", "params": {"u": "{root_uri}"}}],
+        "only_new": True,
     }
     (server,) = parse_servers({"mine": table})
     assert server.language("deep/a.x") == "x"
     assert server.sync == Sync(written="save", folders=True)
     assert (server.quiet, server.first) == (1.0, 2.5)
     assert server.announce == (("m/n", {"u": "{root_uri}"}),)
+    assert server.only_new
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_a_command_names_the_root_and_what_the_server_needs(tmp_path: Path) -> None:
+    command = ["python", "-I", "-S", PROGRAM, "{}", "{root}", "{parts}", "{other}"]
+    (server,) = parse_servers({"x": {**FINE, "command": command, "needs": ["parts"]}})
+    places = {"python": sys.executable, "parts": "/where/parts/are"}
+    pool = Pool([server], {}, places.get)
+    try:
+        root = str(tmp_path)
+        assert pool.servers_for(root, f"{root}/a.x") == (server,)
+        (report,) = pool.report(root, {f"{root}/a.x": "wrong"}, SECONDS)
+        assert report.fresh
+        (status,) = pool.status()
+        words = Path(f"/proc/{status.pid}/cmdline").read_bytes().decode().split("\0")
+        # A word in braces that nobody knows is the server's own.
+        assert words[5:8] == [root, "/where/parts/are", "{other}"]
+    finally:
+        pool.close()
+
+
+def test_a_server_without_what_it_needs_is_not_there() -> None:
+    (server,) = parse_servers({"x": {**FINE, "needs": ["parts"]}})
+    pool = Pool([server], {}, {"prog": "/bin/true"}.get)
+    assert pool.servers_for("/r", "/r/a.x") == ()
 
 
 def test_a_table_with_a_known_name_changes_only_what_it_names() -> None:
@@ -100,6 +131,7 @@ def test_a_table_with_a_known_name_changes_only_what_it_names() -> None:
         ("x", {**FINE, "first": 1_000}, "x.first"),
         ("x", {**FINE, "first": True}, "x.first"),
         ("x", {**FINE, "enabled": "yes"}, "x.enabled"),
+        ("x", {**FINE, "only_new": 1}, "x.only_new"),
         ("x", {**FINE, "sync": {"written": "magic"}}, "x.sync.written"),
         ("x", {**FINE, "sync": {"writen": "save"}}, "x.sync.writen"),
         ("x", {**FINE, "sync": []}, "x.sync"),

@@ -40,7 +40,7 @@ class Pool:
         servers: Those that may be used, in order of preference.
         environment: All variables that servers see.
         locate: The absolute path of a program by its name, or None where there is none; it looks
-            nowhere in a root.
+            nowhere in a root.  It also knows the names that begin with `filepact-`.
         idle: Seconds without use after which a server is stopped.
         pauses: Seconds before a server that has ended is started again, by how often it has.
     """
@@ -231,14 +231,18 @@ class Pool:
         async def make() -> Service:
             key = (server.name, root)
             if key not in self._services:
-                program = self.program(server) or server.command[0]
-                launch = Launch((program, *server.command[1:]), root, self._environment)
+                launch = Launch(self._command(server, root), root, self._environment)
                 self._services[key] = Service(
                     server, launch, self._facts.get(root, {}), self._pauses
                 )
             return self._services[key]
 
         return self._run(make())
+
+    def _command(self, server: Server, root: str) -> tuple[str, ...]:
+        program = self.program(server) or server.command[0]
+        found = {name: place for name in server.needs if (place := self._found.get(name))}
+        return (program, *server.filled({**found, "root": root})[1:])
 
     def _all(
         self, work: Sequence[Callable[[], Coroutine[Any, Any, _T]]], seconds: float

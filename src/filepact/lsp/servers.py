@@ -39,6 +39,7 @@ sent again, nothing at all; or no file looks at another (``alone``)."""
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _LONGEST = 120.0
+_BRACES = re.compile(r"\{([a-z][a-z0-9._+-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,13 @@ class Server:
 
     Attributes:
         name: Short, lower case.
-        command: The program and its arguments.
+        command: The program and its arguments.  `{root}` in them stands for the folder that is
+            served, and the name of a program in `needs`, in braces, for where that is.
         files: Globs of the files that it knows, each with the protocol's name of the language.
         role: What it is for.
         install: How a person gets it; a sentence or a command.
-        needs: Other programs without which it finds nothing.
+        needs: Other programs without which it finds nothing.  Names that begin with `filepact-`
+            stand for what is ours to find, such as `filepact-python`, the Python that we run in.
         asking: Whether it is asked for diagnostics.
         probe: A request that is answered only when all that was sent before has been worked up;
             empty where there is none.
@@ -88,6 +91,8 @@ class Server:
         options: Its initialisation options; None for none.
         settings: What it is answered when it asks for its configuration, nested by section.
         announce: Notifications to send after the start, with `{root_uri}` and other facts in braces.
+        only_new: Whether only what differs between two of its lists means anything; the lists
+            themselves, and how long they are, are not to be told.
     """
 
     name: str
@@ -105,6 +110,7 @@ class Server:
     options: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    only_new: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
     def language(self, path: str) -> str | None:
@@ -117,6 +123,16 @@ class Server:
             if glob.matches(path):
                 return language
         return None
+
+    def filled(self, places: Mapping[str, str]) -> tuple[str, ...]:
+        """The command with what stands in braces; braces around anything else stay.
+
+        Args:
+            places: By the words that may stand there.
+        """
+        return tuple(
+            _BRACES.sub(lambda found: places.get(found[1], found[0]), word) for word in self.command
+        )
 
 
 def parse_servers(tables: Mapping[str, Any], known: Iterable[Server] = ()) -> tuple[Server, ...]:
@@ -176,6 +192,7 @@ def _server(table: _Table, old: Server | None) -> Server:
         table.table("options", old.options),
         table.table("settings", old.settings) or {},
         table.announcements("announce", old.announce),
+        table.truth("only_new", default=old.only_new),
         globs,
     )
     sync.finish()
