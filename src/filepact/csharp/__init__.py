@@ -1,0 +1,1 @@
+"""C#: its solutions and projects, and programs of our own that check its sources."""
