@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import TYPE_CHECKING, Any
 
+from filepact.config.diagnosing import KEYS as DIAGNOSING_KEYS
 from filepact.config.layers import Rules, Source
 from filepact.config.problems import Problem, Problems, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
@@ -67,19 +68,24 @@ def _read(text: str, source: Source) -> tuple[Rules, list[Problem]]:
     problems = Problems(text, source.name)
     _check_keys(tables, source, problems)
     rules = read_rules(tables, source, problems)
-    if source.layer == "person":
-        problems.found += _other_problems(text, tables, source.name)
+    if OTHER_KEYS[source.layer]:
+        problems.found += _other_problems(text, tables, source)
     return rules, problems.found
 
 
 def _check_keys(tables: Iterable[str], source: Source, problems: Problems) -> None:
-    known = RULE_KEYS[source.layer]
-    others = OTHER_KEYS if source.layer == "person" else ()
+    known = (*RULE_KEYS[source.layer], *OTHER_KEYS[source.layer])
+    anywhere = {*RULE_KEYS["administrator"], *OTHER_KEYS["person"]}
     for key in tables:
-        if key in known or key in others:
+        if key in known:
             continue
-        said = f"is not known here; known are {', '.join((*known, *others))}"
-        if source.layer == "project" and (key in OTHER_KEYS or key in RULE_KEYS["administrator"]):
+        said = f"is not known here; known are {', '.join(known)}"
+        if source.layer == "project" and key in DIAGNOSING_KEYS:
+            said = (
+                "has no place in a project's file: language servers are programs, and a folder "
+                "that somebody else wrote must not start any"
+            )
+        elif source.layer == "project" and key in anywhere:
             said = (
                 f"has no place in a project's file, which can only narrow with {', '.join(known)}"
             )
@@ -88,12 +94,13 @@ def _check_keys(tables: Iterable[str], source: Source, problems: Problems) -> No
         problems.add((key,), said)
 
 
-def _other_problems(text: str, tables: dict[str, Any], name: str) -> list[Problem]:
+def _other_problems(text: str, tables: dict[str, Any], source: Source) -> list[Problem]:
     """What is wrong with settings that are no rules; of those the first is told."""
+    others = {key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables}
     try:
-        read_others({key: tables[key] for key in OTHER_KEYS if key in tables}, text, name)
+        read_others(others, text, source.name, source.layer)
     except InvalidParamsError as error:
         line, key = int(str(error.details["line"])), str(error.details["key"])
-        said = error.message.removeprefix(f"{name}, line {line}, {key}: ")
-        return [Problem(name, line, key, said)]
+        said = error.message.removeprefix(f"{source.name}, line {line}, {key}: ")
+        return [Problem(source.name, line, key, said)]
     return []

@@ -9,12 +9,12 @@ from filepact.config.problems import Problem, written
 from filepact.errors import InvalidParamsError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from filepact.config.lines import Key
 
 __all__ = ["refusal"]
 
 
-def refusal(text: str, name: str, path: Sequence[str], why: str) -> InvalidParamsError:
+def refusal(text: str, name: str, path: Key, why: str) -> InvalidParamsError:
     """An error about one key of a settings file, with the file, the line and the key.
 
     Args:
@@ -23,7 +23,7 @@ def refusal(text: str, name: str, path: Sequence[str], why: str) -> InvalidParam
         path: The key, from the outermost table inwards.
         why: What is wrong with it.
     """
-    problem = Problem(name, Lines(text).of(path), written(tuple(path)), why)
+    problem = Problem(name, Lines(text).of(path), written(path), why)
     return InvalidParamsError(
         str(problem),
         hint="Correct the file; nothing starts before.",

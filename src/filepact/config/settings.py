@@ -10,6 +10,8 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.config.diagnosing import KEYS as DIAGNOSING_KEYS
+from filepact.config.diagnosing import Diagnosing, Wishes, read_wishes
 from filepact.config.layers import Rules, Source
 from filepact.config.places import refusal
 from filepact.config.problems import Problems, no_toml, refuse
@@ -21,11 +23,17 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.domain.policy import Layer
+    from filepact.lsp.servers import Server
+
 __all__ = ["OTHER_KEYS", "Guarding", "Settings", "parse_settings", "read_others"]
 
-OTHER_KEYS = ("encodings", "guard")
-"""What a person's file may hold besides rules."""
-
+OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
+    "administrator": DIAGNOSING_KEYS,
+    "person": ("encodings", "guard", *DIAGNOSING_KEYS),
+    "project": (),
+}
+"""What a file of each layer may hold besides rules."""
 
 _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "mounts": (True, False),
@@ -58,11 +66,23 @@ class Settings:
             of the file; of several that match the last one counts.
         rules: Rules about files.
         guard: How far the guard goes.
+        wishes: What is said about language servers.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
     rules: Rules = field(default_factory=Rules)
     guard: Guarding = Guarding()
+    wishes: Wishes = field(default_factory=Wishes)
+
+    @property
+    def diagnosing(self) -> Diagnosing:
+        """How far language servers are used."""
+        return self.wishes.diagnosing
+
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """The language servers that may be used, in order of preference."""
+        return self.wishes.servers
 
 
 def parse_settings(text: str, *, name: str, source: Source | None = None) -> Settings:
@@ -81,26 +101,35 @@ def parse_settings(text: str, *, name: str, source: Source | None = None) -> Set
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         refuse([no_toml(text, name, error)])
-    settings = read_others(found, text, name)
+    source = source or Source("person", name)
+    settings = read_others(found, text, name, source.layer)
     problems = Problems(text, name)
-    rules = read_rules(found, source or Source("person", name), problems)
+    rules = read_rules(found, source, problems)
     refuse(problems.found)
     return replace(settings, rules=rules)
 
 
-def read_others(found: Mapping[str, Any], text: str, name: str) -> Settings:
-    """The settings but for the rules; arguments and errors as `parse_settings`."""
+def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) -> Settings:
+    """The settings but for the rules; errors as `parse_settings`.
+
+    Args:
+        found: The file's keys, as the TOML reader gives them.
+        text: What the file holds.
+        name: How it is called in messages.
+        layer: Who wrote it.
+    """
+    keys = (*OTHER_KEYS[layer], *RULE_KEYS[layer])
+    for key in found:
+        if key not in keys:
+            known = ", ".join(keys)
+            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
     guard = Guarding()
-    for key, value in found.items():
-        if key == "encodings":
-            encodings = _encodings(value, text, name)
-        elif key == "guard":
-            guard = _guarding(value, text, name)
-        elif key not in RULE_KEYS["person"]:
-            known = ", ".join((*OTHER_KEYS, *RULE_KEYS["person"]))
-            raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
-    return Settings(encodings, guard=guard)
+    if "encodings" in found:
+        encodings = _encodings(found["encodings"], text, name)
+    if "guard" in found:
+        guard = _guarding(found["guard"], text, name)
+    return Settings(encodings, guard=guard, wishes=read_wishes(found, text, name))
 
 
 def _guarding(table: Any, text: str, name: str) -> Guarding:

@@ -49,15 +49,18 @@ def read_settings(named: str) -> Settings:
     Raises:
         InvalidParamsError: One of them cannot be read, or is wrong.
     """
-    settings = Settings()
-    above = _administrator()
+    settings, above = Settings(), _administrator()
     path = settings_file(named)
     if _exists(path) or named:
         source = _source("person", path)
         settings = parse_settings(_text(path), name=source.name, source=source)
     files = dict.fromkeys((_usual("administrator"), _usual("person"), path))
     protecting = tuple(rule for file in files for rule in _protecting(file))
-    return replace(settings, rules=Rules(protecting) + above + settings.rules)
+    return replace(
+        settings,
+        rules=Rules(protecting) + above.rules + settings.rules,
+        wishes=settings.wishes.beneath(above.wishes),
+    )
 
 
 def rule_files(named: str) -> Iterator[tuple[Source, str]]:
@@ -97,7 +100,7 @@ def named_file(name: str) -> tuple[Source, str]:
 
 def _source(layer: Layer, path: Path) -> Source:
     """Whose a file is, with what goes before it."""
-    above = _administrator() if layer == "person" else Rules()
+    above = _administrator().rules if layer == "person" else Rules()
     return Source(layer, str(path), folders=_folders(), above=above)
 
 
@@ -109,11 +112,12 @@ def _usual(layer: Layer) -> Path:
     return Path(folder("filepact", appauthor=False)) / _FILE
 
 
-def _administrator() -> Rules:
+def _administrator() -> Settings:
     path = _usual("administrator")
     if not _exists(path):
-        return Rules()
-    return read_source(_text(path), _source("administrator", path))
+        return Settings()
+    source = _source("administrator", path)
+    return parse_settings(_text(path), name=source.name, source=source)
 
 
 def _exists(path: Path) -> bool:
