@@ -14,6 +14,7 @@ from filepact.lsp.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from filepact.lsp.changes import Change
     from filepact.lsp.diagnostics import Report
@@ -67,6 +68,11 @@ class Pool:
         self._thread: threading.Thread | None = None
         self._closed = False
 
+    @property
+    def servers(self) -> tuple[Server, ...]:
+        """All that may be used, installed or not."""
+        return self._servers
+
     def servers_for(self, root: str, path: str) -> tuple[Server, ...]:
         """The servers for a file: of each role the first that knows it and is installed.
 
@@ -118,7 +124,7 @@ class Pool:
         """
         work = [
             (lambda one=service, some=some: one.report(some, seconds))
-            for service, some in self._shares(root, files)
+            for service, some in self.shares(root, files)
         ]
         return tuple(one for several in self._all(work, seconds) for one in several)
 
@@ -137,7 +143,7 @@ class Pool:
             files: What to ask about, with their texts as they are now, by absolute path.
             seconds: How long to wait in all.
         """
-        shares = dict(self._shares(root, files))
+        shares = dict(self.shares(root, files))
         for service in self._of(root):
             shares.setdefault(service, {})
         work = [
@@ -162,10 +168,10 @@ class Pool:
                 to ask about.
             seconds: How long to wait in all.
         """
-        known = dict(self._shares(root, files))
+        known = dict(self.shares(root, files))
         work = [
             (lambda one=service, some=some: one.preview(some, known.get(one, {}), seconds))
-            for service, some in self._shares(root, proposed)
+            for service, some in self.shares(root, proposed)
         ]
         return tuple(self._all(work, seconds))
 
@@ -215,8 +221,13 @@ class Pool:
         thread.join(_STOP_SECONDS)
         self._loop = self._thread = None
 
-    def _shares(self, root: str, files: Mapping[str, str]) -> list[tuple[Service, dict[str, str]]]:
-        """The files of each server."""
+    def shares(self, root: str, files: Mapping[str, str]) -> list[tuple[Service, dict[str, str]]]:
+        """The files of each server, for work that is then submitted.
+
+        Args:
+            root: Absolute.
+            files: Their texts by absolute path.
+        """
         shares: dict[str, dict[str, str]] = {}
         by_name = {server.name: server for server in self._servers}
         for path, text in files.items():
@@ -252,14 +263,22 @@ class Pool:
 
         return self._run(together(), seconds) if work else []
 
-    def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
-        """Do something on the pool's loop and wait for it."""
+    def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Do something on the pool's loop; it ends early when its future is cancelled.
+
+        Raises:
+            RuntimeError: The pool is closed.
+        """
         try:
             loop = self._started()
         except RuntimeError:
             work.close()
             raise
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        return asyncio.run_coroutine_threadsafe(work, loop)
+
+    def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
+        """Do something on the pool's loop and wait for it."""
+        future = self.submit(work)
         try:
             # A server's own limits count; this one is for mistakes of ours.
             return future.result(seconds + _SLACK_SECONDS + _STOP_SECONDS)

@@ -95,6 +95,11 @@ class Running:
             if not self._starting.done():
                 raise LateError("the server is still starting")
 
+    def wake(self) -> None:
+        """Start the server if it does not run; nobody waits for it."""
+        if self.state == "stopped":
+            self._starting = asyncio.create_task(self._start())
+
     def give_up(self, reason: str) -> None:
         """The server has ended, or is as good as gone; it is started again after a pause."""
         steady = self._loop.time() - self.began > _STEADY_AFTER

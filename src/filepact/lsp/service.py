@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.lsp.changes import Change
     from filepact.lsp.client import Client
+    from filepact.lsp.outcome import State
     from filepact.lsp.process import Launch
     from filepact.lsp.servers import Server
 
@@ -86,6 +87,17 @@ class Service:
     def busy(self) -> bool:
         """Whether somebody is waiting for it."""
         return self._lock.locked()
+
+    def wake(self) -> State:
+        """Start the server if it does not run; what it is doing by then."""
+        self.used = self._loop.time()
+        self._running.wake()
+        return self._running.state
+
+    @property
+    def told(self) -> int:
+        """How many changes it was told of."""
+        return self._sight.told
 
     def tell(self, changes: Iterable[Change]) -> None:
         """Take down what happened on the disk; the server hears of it before it is next asked."""
