@@ -1,20 +1,19 @@
 """Tools as values, and the one place where an agent's call becomes a tool's answer.
 
-A tool is a plain function.  Its first parameter is its port: ``files`` for a tool that looks,
-``draft`` for a tool that changes.  The others are what an agent may send.
+A tool is a plain function.  Its first parameter is its port: ``files`` for a tool that looks at
+files, ``solution`` for one that looks at what servers make of them, ``draft`` for a tool that changes.
+The others are what an agent may send.
 """
 
 from __future__ import annotations
 
 import inspect
-import logging
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from filepact.errors import FilepactError
+from filepact.tools.form import Attempt, Form, Outcome, as_json, plain, printable
 from filepact.tools.parameters import Alias, Parameters
 
 if TYPE_CHECKING:
@@ -38,13 +37,11 @@ __all__ = [
     "tool",
 ]
 
-_log = logging.getLogger(__name__)
-
 Kind = Literal["reads", "writes"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
 
-_PORTS: dict[str, Kind] = {"files": "reads", "draft": "writes"}
+_PORTS: dict[str, Kind] = {"files": "reads", "solution": "reads", "draft": "writes"}
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 
@@ -76,24 +73,6 @@ class Call:
     session: Session
     cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[int, str], None] = lambda _done, _what: None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The answer to one call.
-
-    Attributes:
-        text: For the reader; base64 where the answer is bytes.  It can always be encoded.
-        failed: Whether the tool refused or broke; ``text`` then begins with the code.
-        receipt: For a change: ``operation``, ``status`` and ``files``.
-        data: The bytes, where the answer is not text.
-    """
-
-    text: str
-    failed: bool = False
-    code: str = ""
-    receipt: dict[str, Any] | None = None
-    data: bytes | None = None
 
 
 class Engine(Protocol):
@@ -134,6 +113,7 @@ class Tool:
         tier: The smallest set of tools that it belongs to.
         idempotent: Whether a second call with the same arguments changes nothing more.
         destructive: Whether it can replace what was there.
+        output: The JSON schema of what it answers, where its toolset has one for each tool.
     """
 
     name: str
@@ -146,6 +126,7 @@ class Tool:
     destructive: bool
     parameters: Parameters
     function: Callable[..., Any]
+    output: Mapping[str, Any] | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -168,13 +149,14 @@ def tool(
     tier: Tier = "standard",
     idempotent: bool = False,
     destructive: bool = True,
+    output: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function.
 
-    A reading tool (first parameter ``files``) returns a text or a `Blob`; a writing tool (first
-    parameter ``draft``) returns one line that says what it changes.  Every other parameter is
-    ``Annotated[..., Field(description=...)]``, with an `Alias` where its documented name is not
-    Python's.
+    A reading tool (first parameter ``files`` or ``solution``) returns a text, a `Blob`, or an object
+    for programs; a writing tool (first parameter ``draft``) returns one line that says what it
+    changes.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `Alias`
+    where its documented name is not Python's.
 
     Raises:
         TypeError: The function does not have that shape.
@@ -183,7 +165,9 @@ def tool(
     def make(function: Callable[..., Any]) -> Tool:
         port = next(iter(inspect.signature(function).parameters), "")
         if port not in _PORTS:
-            raise TypeError(f"{function.__name__}: the first parameter must be files or draft")
+            raise TypeError(
+                f"{function.__name__}: the first parameter must be {' or '.join(_PORTS)}"
+            )
         kind = _PORTS[port]
         description = _description(function)
         if not description:
@@ -199,6 +183,7 @@ def tool(
             destructive=destructive and kind == "writes",
             parameters=Parameters(function),
             function=function,
+            output=output,
         )
 
     return make
@@ -223,6 +208,7 @@ class Toolbox:
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
+        form: How answers are worded.
     """
 
     def __init__(
@@ -233,8 +219,10 @@ class Toolbox:
         tier: Tier = "full",
         max_level: Level = "dangerous",
         read_only: bool = False,
+        form: Form = plain,
     ) -> None:
         self._engine = engine
+        self._form = form
         self._tools = tuple(
             one
             for one in tools
@@ -260,28 +248,13 @@ class Toolbox:
         called = self._by_name.get(name)
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
-        try:
-            return self._with_news(self._carry_out(called, arguments, call), call)
-        except FilepactError as error:
-            return Outcome(_printable(error.report()), failed=True, code=error.code)
-        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
-            # The text of a foreign exception may name host paths or hold contents: log only.
-            _log.exception("%s failed", name)
-            return Outcome(
-                f"{FilepactError.code}: {name} failed unexpectedly\n"
-                "The server's log has the details; read the file again before you go on.",
-                failed=True,
-                code=FilepactError.code,
-            )
-
-    def _with_news(self, outcome: Outcome, call: Call) -> Outcome:
-        """The answer and what else the caller should hear; bytes are not added to."""
-        news = ""
-        if outcome.data is None:
-            # What was done is done: a journal that cannot be asked must not hide it.
-            with suppress(FilepactError):
-                news = self._engine.news(call)
-        return replace(outcome, text=f"{outcome.text}\n\n{_printable(news)}") if news else outcome
+        attempt = Attempt(
+            called.name,
+            call,
+            work=lambda call: self._carry_out(called, arguments, call),
+            news=lambda: self._engine.news(call),
+        )
+        return self._form(attempt)
 
     def _carry_out(self, called: Tool, arguments: Mapping[str, object], call: Call) -> Outcome:
         values = called.parameters.check(arguments)
@@ -289,18 +262,12 @@ class Toolbox:
             written = self._engine.write(
                 call, called.name, lambda draft: str(called.function(draft, **values))
             )
-            return Outcome(_printable(written.text), receipt=_printable(written.receipt))
-        with self._engine.reader(call) as files:
-            answer = called.function(files, **values)
+            return Outcome(printable(written.text), receipt=printable(written.receipt))
+        with self._engine.reader(call) as port:
+            answer = called.function(port, **values)
         if isinstance(answer, Blob):
             return Outcome(b64encode(answer.data).decode("ascii"), data=answer.data)
-        return Outcome(_printable(str(answer)))
-
-
-def _printable(value: Any) -> Any:
-    """The value with names that are not UTF-8 written in escapes, so that it can be sent."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, Mapping):
-        return {name: _printable(item) for name, item in value.items()}
-    return [_printable(item) for item in value] if isinstance(value, list | tuple) else value
+        if isinstance(answer, Mapping):
+            facts = printable(answer)
+            return Outcome(as_json(facts), receipt=facts)
+        return Outcome(printable(str(answer)))
