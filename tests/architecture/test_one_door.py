@@ -99,6 +99,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the present folder and those above it; names only",
         "platformdirs.": "where the person's state folder is",
     },
+    "faces.cli.programs": {
+        "os.environ": "what language servers see of it, name by name",
+        "os.path.realpath": "whether a program lies in a root; names only",
+        "pathlib.": "the same",
+        "shutil.which": "the programs of language servers",
+    },
     "faces.cli.settings": {
         "pathlib.": "the settings files of the person and the system, before any root is opened",
         "platformdirs.": "where they are",

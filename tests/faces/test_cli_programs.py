@@ -1,0 +1,159 @@
+"""Which programs may be started as language servers, and what they see of the environment."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.faces.cli.programs import Programs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs are files with a mode")
+
+
+def program(folder: Path, name: str = "server") -> Path:
+    """A file that could be started."""
+    folder.mkdir(parents=True, exist_ok=True)
+    place = folder / name
+    place.write_text("#!/bin/sh\n")
+    place.chmod(0o755)
+    return place
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def programs(root: Path, *path: object, **more: str) -> Programs:
+    return Programs([str(root)], {"PATH": os.pathsep.join(map(str, path)), **more})
+
+
+def test_a_program_is_found_on_the_search_path_by_its_absolute_name(
+    root: Path, tmp_path: Path
+) -> None:
+    first, second = program(tmp_path / "a"), program(tmp_path / "b")
+    found = programs(root, first.parent, second.parent)
+    assert found("server") == str(first)
+    assert found("other") is None
+    assert found(str(second)) == str(second)
+
+
+def test_a_program_in_a_root_is_never_found_though_the_path_leads_there(
+    root: Path, tmp_path: Path
+) -> None:
+    inside, outside = program(root / ".venv" / "bin"), program(tmp_path / "bin")
+    assert programs(root, inside.parent)("server") is None
+    assert programs(root, inside.parent, outside.parent)("server") == str(outside)
+    assert programs(root, inside.parent)(str(inside)) is None
+    found = programs(root, inside.parent)
+    assert found("server") is None
+    assert found.refused == {"server": str(inside)}
+
+
+def test_no_link_leads_to_a_program_in_a_root(root: Path, tmp_path: Path) -> None:
+    inside = program(root / "bin")
+    folder = tmp_path / "links"
+    folder.mkdir()
+    (folder / "server").symlink_to(inside)
+    (tmp_path / "bin").symlink_to(inside.parent)
+    (tmp_path / "way").symlink_to(root)
+    assert programs(root, folder)("server") is None
+    assert programs(root, tmp_path / "bin")("server") is None
+    assert Programs([str(tmp_path / "way")], {"PATH": str(inside.parent)})("server") is None
+
+
+def test_a_link_in_a_root_is_not_followed_out_of_it(root: Path, tmp_path: Path) -> None:
+    outside = program(tmp_path / "bin")
+    (root / "server").symlink_to(outside)
+    assert programs(root, root)("server") is None
+
+
+def test_what_is_named_from_the_present_folder_is_never_found(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "bin")
+    monkeypatch.chdir(tmp_path)
+    assert programs(root, "bin", ".", "")("server") is None
+    assert programs(root, tmp_path)("bin/server") is None
+    assert programs(root, tmp_path)("./bin/server") is None
+
+
+def test_what_is_no_program_is_not_found(root: Path, tmp_path: Path) -> None:
+    place = program(tmp_path / "bin")
+    place.chmod(0o644)
+    (tmp_path / "bin" / "folder").mkdir()
+    assert programs(root, place.parent)("server") is None
+    assert programs(root, place.parent)("folder") is None
+
+
+def test_the_python_that_we_run_in_has_a_name_and_unknown_names_of_ours_are_nothing(
+    root: Path,
+) -> None:
+    found = programs(root, "/usr/bin")
+    assert found("filepact-python") == sys.executable
+    assert found("filepact-oracle") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "XDG_CACHE_HOME"),
+        *("VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GOPATH", "CARGO_HOME", "DOTNET_ROOT"),
+    ],
+)
+def test_a_server_sees_where_things_are_and_how_its_person_writes(root: Path, name: str) -> None:
+    assert programs(root, "/usr/bin", **{name: "/x"}).environment[name] == "/x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY"),
+        *("AWS_SESSION_TOKEN", "CLIENT_SECRET", "PGPASSWORD", "DB_PASSWORD", "MY_PASSWORD_FILE"),
+        *("GOOGLE_APPLICATION_CREDENTIALS", "SSH_AUTH_SOCK", "DATABASE_URL", "HTTPS_PROXY"),
+        # Not even where the beginning of the name would do.
+        *("LC_API_KEY", "LC_TOKEN", "lc_secret", "LC_PASSWORD"),
+        # What makes a program load code before its own.
+        *("LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "DOTNET_STARTUP_HOOKS", "BASH_ENV", "ENV"),
+        *("FILEPACT_ROOT", "SOMETHING_ELSE"),
+    ],
+)
+def test_a_server_sees_no_secret_and_nothing_that_nobody_chose(root: Path, name: str) -> None:
+    assert name not in programs(root, "/usr/bin", **{name: "x"}).environment
+
+
+@pytest.mark.parametrize("name", ["PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "CPATH"])
+def test_lists_of_folders_lose_those_that_an_agent_may_change(
+    root: Path, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "way").symlink_to(root)
+    said = [
+        str(root / "bin"),
+        "/usr/bin",
+        "",
+        ".",
+        "lib",
+        str(tmp_path / "way" / "x"),
+        str(tmp_path),
+    ]
+    value = os.pathsep.join(said)
+    found = Programs([str(root)], {name: value}).environment
+    assert found == {name: os.pathsep.join(["/usr/bin", str(tmp_path)])}
+    assert Programs([str(root)], {name: str(root)}).environment == {}
+
+
+def test_the_environment_is_that_of_this_process(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("SOME_API_KEY", "x")
+    found = Programs([str(root)]).environment
+    assert found["LC_ALL"] == "C.UTF-8"
+    assert "SOME_API_KEY" not in found
