@@ -22,10 +22,10 @@ from filepact.lsp.failures import (
     LateError,
     ServerError,
 )
-from filepact.lsp.framing import FrameReader, frame
 from filepact.lsp.offer import initialize_params
 from filepact.lsp.process import Launch, ServerProcess
 from filepact.lsp.rpc import Peer
+from filepact.wire.framing import FrameReader, frame
 from tests.lsp.fakes import PROGRAM
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnostics
 from filepact.lsp.outcome import weakest
 from filepact.lsp.twins import Twins
-from filepact.lsp.uris import path_of, uri_of
 from filepact.text.position import Position
+from filepact.wire.uris import path_of, uri_of
 
 TEXT = "é = '😀' + x\nsecond\n"
 

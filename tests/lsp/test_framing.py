@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.lsp.failures import FramingError
-from filepact.lsp.framing import HEADER_LIMIT, FrameReader, Garbled, frame
+from filepact.wire.framing import HEADER_LIMIT, FrameReader, FramingError, Garbled, frame
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

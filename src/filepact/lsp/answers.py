@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.failures import METHOD_NOT_FOUND, AnswerError
-from filepact.lsp.uris import uri_of
 from filepact.lsp.watched import Watchers
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from filepact.lsp.failures import GoneError, ServerError
 from filepact.lsp.offer import initialize_params
 from filepact.lsp.process import Launch, ServerProcess
 from filepact.lsp.rpc import Peer
-from filepact.lsp.uris import path_of
+from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

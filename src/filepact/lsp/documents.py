@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from filepact.lsp.uris import uri_of
 from filepact.text.ends import common_head, common_tail
 from filepact.text.position import LineIndex, Position, Unit
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,6 @@ __all__ = [
     "METHOD_NOT_FOUND",
     "SERVER_CANCELLED",
     "AnswerError",
-    "FramingError",
     "GoneError",
     "LateError",
     "ServerError",
@@ -32,10 +31,6 @@ class GoneError(ServerError):
 
 class LateError(ServerError):
     """No answer came in time."""
-
-
-class FramingError(ServerError):
-    """What the server sends cannot be cut into messages any more."""
 
 
 class AnswerError(ServerError):

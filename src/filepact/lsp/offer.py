@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from filepact.lsp.uris import uri_of
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,12 +9,11 @@ from filepact.lsp.failures import (
     INTERNAL_ERROR,
     SERVER_CANCELLED,
     AnswerError,
-    FramingError,
     GoneError,
     LateError,
     ServerError,
 )
-from filepact.lsp.framing import FrameReader, Garbled, Message, frame
+from filepact.wire.framing import FrameReader, FramingError, Garbled, Message, frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,8 @@ from filepact.lsp.changes import Change, Teller
 from filepact.lsp.documents import Documents
 from filepact.lsp.failures import ServerError
 from filepact.lsp.twins import Twins
-from filepact.lsp.uris import path_of, uri_of
 from filepact.lsp.watched import Watchers
+from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.failures import LateError, ServerError
-from filepact.lsp.uris import path_of
+from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

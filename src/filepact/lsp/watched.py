@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import SearchFailedError
-from filepact.lsp.uris import path_of, uri_of
 from filepact.text.glob import Glob
+from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

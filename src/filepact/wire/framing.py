@@ -1,4 +1,4 @@
-"""Bytes of a language server -> messages, and messages -> bytes: headers with a length, then JSON.
+"""Bytes -> messages, and messages -> bytes, as language servers write them: a length, then JSON.
 
 No I/O happens here.  A body that is no JSON object costs only itself, since its length is known; a
 header that cannot be understood ends the conversation, since nobody knows where the next begins.
@@ -11,12 +11,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.failures import FramingError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BODY_LIMIT", "HEADER_LIMIT", "FrameReader", "Garbled", "Message", "frame"]
+__all__ = [
+    "BODY_LIMIT",
+    "HEADER_LIMIT",
+    "FrameReader",
+    "FramingError",
+    "Garbled",
+    "Message",
+    "frame",
+]
 
 BODY_LIMIT: Final = 64 * 1024 * 1024
 """Most bytes of one message."""
@@ -28,6 +34,10 @@ Message = dict[str, Any]
 
 _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
+
+
+class FramingError(Exception):
+    """What the other side sends cannot be cut into messages any more; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What passes between a language server and its client, whichever end one is: bytes and names."""
