@@ -166,7 +166,9 @@ def begun():
         os.setsid()
         with open(ORDERS["child"], "w") as note:
             note.write(str(os.getpid()))
+        held = b"x" * ORDERS.get("eat", 0)
         time.sleep(600)
+        del held
 
 
 def main():

@@ -35,13 +35,14 @@ def fake(orders: dict[str, Any] | None = None, **fields: Any) -> Server:
     return server
 
 
-def pool_of(*servers: Server, idle: float = 600.0, **environment: str) -> Pool:
+def pool_of(*servers: Server, idle: float = 600.0, memory: int = 0, **environment: str) -> Pool:
     return Pool(
         servers,
         {"PATH": os.environ["PATH"], **environment},
         lambda name: name,
         idle=idle,
         pauses=PAUSES,
+        memory=memory,
     )
 
 

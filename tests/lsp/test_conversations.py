@@ -22,8 +22,9 @@ from filepact.lsp.failures import (
     LateError,
     ServerError,
 )
+from filepact.lsp.launch import Launch
 from filepact.lsp.offer import initialize_params
-from filepact.lsp.process import Launch, ServerProcess
+from filepact.lsp.process import ServerProcess
 from filepact.lsp.rpc import Peer
 from filepact.wire.framing import FrameReader, frame
 from tests.lsp.fakes import PROGRAM
@@ -257,4 +258,5 @@ def test_a_warden_talks_to_nobody_without_harm() -> None:
     os.close(reader)
     warden._say(writer, "ended 0")
     assert not warden._alive(reader)
-    assert isinstance(warden._children(), list)
+    assert isinstance(warden._children(os.getpid(), os.getpid()), list)
+    assert warden._weigh(0) == 0

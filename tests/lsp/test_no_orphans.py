@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 import filepact
+from filepact.fs import landlock
 from tests.lsp.fakes import PROGRAM, fake, left_of, pool_of, processes_with, wait_for_end
 
 if TYPE_CHECKING:
@@ -23,6 +24,18 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="counts processe
 
 PARENT = str(Path(__file__).parent / "parent_program.py")
 KILLS = 50
+WALLED = pytest.mark.parametrize(
+    "walled",
+    [
+        pytest.param(False, id="open"),
+        pytest.param(
+            True,
+            id="walled",
+            marks=pytest.mark.skipif(not landlock.abi(), reason="this system has no Landlock"),
+        ),
+    ],
+)
+"""Whether the parent has confined itself, and a nursery starts its servers."""
 
 
 @pytest.fixture
@@ -33,7 +46,9 @@ def mark() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-def start_parent(mark: str, folder: Path, orders: list[dict]) -> subprocess.Popen[str]:
+def start_parent(
+    mark: str, folder: Path, orders: list[dict], *, walled: bool = False
+) -> subprocess.Popen[str]:
     tables = {
         f"s{number}": {
             "command": [sys.executable, "-I", "-S", PROGRAM, json.dumps(one)],
@@ -43,8 +58,12 @@ def start_parent(mark: str, folder: Path, orders: list[dict]) -> subprocess.Pope
         for number, one in enumerate(orders)
     }
     environment = {"PATH": os.environ["PATH"], "MARK": mark}
+    state = ""
+    if walled:
+        (folder / "state").mkdir(exist_ok=True)
+        state = str(folder / "state")
     return subprocess.Popen(
-        [sys.executable, PARENT, json.dumps([tables, environment, str(folder)])],
+        [sys.executable, PARENT, json.dumps([tables, environment, str(folder), state])],
         env={
             **os.environ,
             "MARK": mark,
@@ -56,7 +75,10 @@ def start_parent(mark: str, folder: Path, orders: list[dict]) -> subprocess.Pope
 
 
 @pytest.mark.slow
-def test_nothing_is_left_after_the_parent_was_killed_many_times(mark: str, tmp_path: Path) -> None:
+@WALLED
+def test_nothing_is_left_after_the_parent_was_killed_many_times(
+    mark: str, tmp_path: Path, walled: bool
+) -> None:
     """At its start, while its servers start, and while they work; some of them ignore their end."""
     moments = [(), ("begun",), ("begun", "working")]
     for number in range(KILLS):
@@ -64,7 +86,7 @@ def test_nothing_is_left_after_the_parent_was_killed_many_times(mark: str, tmp_p
         orders: list[dict] = [{"child": str(tmp_path / f"{number}")} if number % 2 else {}]
         if "working" not in moment:
             orders.append({"stay": True, "hang": True})
-        with start_parent(mark, tmp_path, orders) as parent:
+        with start_parent(mark, tmp_path, orders, walled=walled) as parent:
             assert parent.stdout is not None
             for said in moment:
                 assert parent.stdout.readline().strip() == said
@@ -103,10 +125,32 @@ def test_a_server_ends_when_its_warden_is_killed(mark: str, tmp_path: Path) -> N
     pool.close()
 
 
-def test_a_pool_that_nobody_closes_leaves_nothing(mark: str, tmp_path: Path) -> None:
+@WALLED
+def test_a_pool_that_nobody_closes_leaves_nothing(mark: str, tmp_path: Path, walled: bool) -> None:
     """A program that simply comes to its end."""
-    with start_parent(mark, tmp_path, [{}]) as parent:
+    with start_parent(mark, tmp_path, [{}], walled=walled) as parent:
         assert parent.stdout is not None
         assert [parent.stdout.readline().strip() for _ in range(2)] == ["begun", "working"]
         parent.terminate()
+    assert left_of(mark) == []
+
+
+def test_a_server_that_uses_too_much_memory_is_ended_with_a_reason_and_started_again(
+    mark: str, tmp_path: Path
+) -> None:
+    """What it has started counts, wherever that has gone."""
+    note, megabyte = tmp_path / "note", 1024 * 1024
+    server = fake({"child": str(note), "eat": 200 * megabyte})
+    pool = pool_of(server, memory=150 * megabyte, MARK=mark)
+    root, files = str(tmp_path), {str(tmp_path / "a.x"): "wrong"}
+    assert pool.report(root, files, 30.0)[0].fresh
+    (before,) = pool.status()
+    assert wait_for_end(before.pid)
+    assert wait_for_end(int(note.read_text()))
+    while not pool.report(root, files, 30.0)[0].fresh:
+        continue
+    (after,) = pool.status()
+    assert after.starts == 2
+    assert "0.2 GiB of memory" in after.message
+    pool.close()
     assert left_of(mark) == []

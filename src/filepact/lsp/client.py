@@ -10,7 +10,7 @@ from filepact.lsp.answers import Answers
 from filepact.lsp.documents import SyncKind
 from filepact.lsp.failures import GoneError, ServerError
 from filepact.lsp.offer import initialize_params
-from filepact.lsp.process import Launch, ServerProcess
+from filepact.lsp.process import ServerProcess
 from filepact.lsp.rpc import Peer
 from filepact.wire.uris import path_of
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from filepact.lsp.documents import Notification
+    from filepact.lsp.launch import Launch
     from filepact.text.position import Unit
 
 __all__ = ["Client", "Publication"]

@@ -8,7 +8,7 @@ import posixpath
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filepact.lsp.process import Launch
+from filepact.lsp.launch import GIBIBYTE, Launch
 from filepact.lsp.running import PAUSES
 from filepact.lsp.service import Service
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from filepact.lsp.changes import Change
     from filepact.lsp.diagnostics import Report
+    from filepact.lsp.nursery import Nursery
     from filepact.lsp.outcome import Preview, Status, Update
     from filepact.lsp.servers import Server
     from filepact.lsp.survey import Survey
@@ -44,6 +45,11 @@ class Pool:
             nowhere in a root.  It also knows the names that begin with `filepact-`.
         idle: Seconds without use after which a server is stopped.
         pauses: Seconds before a server that has ended is started again, by how often it has.
+        memory: Bytes that a server may use with all that it starts, where the system tells; it is
+            started again then.  0 for any number.
+        nursery: Starts the servers, for a process that cannot any more.  They are all looked for
+            now, since it starts no others.
+        roots: The folders that it may start them in, and in those beneath.
     """
 
     def __init__(
@@ -54,12 +60,17 @@ class Pool:
         *,
         idle: float = 600.0,
         pauses: Sequence[float] = PAUSES,
+        memory: int = 2 * GIBIBYTE,
+        nursery: Nursery | None = None,
+        roots: Iterable[str] = (),
     ) -> None:
         self._servers = tuple(servers)
         self._environment = dict(environment)
         self._locate = locate
         self._idle = idle
         self._pauses = tuple(pauses)
+        self._memory = memory
+        self._starter = None if nursery is None else nursery.start_warden
         self._found: dict[str, str | None] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._facts: dict[str, dict[str, str]] = {}
@@ -67,6 +78,9 @@ class Pool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
+        if nursery is not None:
+            launches = [self._launch(one, "/") for one in self._servers if self.program(one)]
+            nursery.agree(launches, roots, self._environment)
 
     @property
     def servers(self) -> tuple[Server, ...]:
@@ -242,18 +256,17 @@ class Pool:
         async def make() -> Service:
             key = (server.name, root)
             if key not in self._services:
-                launch = Launch(self._command(server, root), root, self._environment)
-                self._services[key] = Service(
-                    server, launch, self._facts.get(root, {}), self._pauses
-                )
+                launch, facts = self._launch(server, root), self._facts.get(root, {})
+                self._services[key] = Service(server, launch, facts, self._pauses)
             return self._services[key]
 
         return self._run(make())
 
-    def _command(self, server: Server, root: str) -> tuple[str, ...]:
+    def _launch(self, server: Server, root: str) -> Launch:
         program = self.program(server) or server.command[0]
         found = {name: place for name in server.needs if (place := self._found.get(name))}
-        return (program, *server.filled({**found, "root": root})[1:])
+        command = (program, *server.filled(found)[1:])
+        return Launch(command, root, self._environment, self._memory, self._starter)
 
     def _all(
         self, work: Sequence[Callable[[], Coroutine[Any, Any, _T]]], seconds: float

@@ -7,55 +7,49 @@ import contextlib
 import os
 import signal
 import socket
-import sys
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.lsp.failures import GoneError
+from filepact.lsp.launch import GIBIBYTE, start_warden
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-__all__ = ["Launch", "ServerProcess"]
+    from filepact.lsp.launch import Launch
 
-_WARDEN: Final = os.path.join(os.path.dirname(__file__), "warden.py")  # noqa: PTH118, PTH120 - names only
-_CHUNK = 256 * 1024
-_UNREAD_LIMIT = 64 * 1024 * 1024
-_COMPLAINTS = 16 * 1024
-_START_SECONDS = 20.0
-_KILL_SECONDS = 5.0
+__all__ = ["ServerProcess"]
 
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How a server is started.
-
-    Attributes:
-        command: The program, absolute or found on the environment's path, and its arguments.
-        folder: The working folder, absolute.
-        environment: All variables that it sees.
-    """
-
-    command: tuple[str, ...]
-    folder: str
-    environment: Mapping[str, str]
+_CHUNK: Final = 256 * 1024
+_UNREAD_LIMIT: Final = 64 * 1024 * 1024
+_COMPLAINTS: Final = 16 * 1024
+_START_SECONDS: Final = 20.0
+_KILL_SECONDS: Final = 5.0
+_REST_SECONDS: Final = 1.0
 
 
 class ServerProcess:
     """A running server.
 
     Make one with `start`; every method belongs to the event loop that it was started in.
+
+    Args:
+        line: Our end of the line to its warden.
+        stdin: Our end of its standard input.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, line: socket.socket) -> None:
-        self._process = process
+    def __init__(self, line: socket.socket, stdin: int) -> None:
+        self._loop = asyncio.get_running_loop()
         self._line = line
+        self._stdin = stdin
+        self._unsent = bytearray()
+        self._reading: dict[int, asyncio.Event] = {}
         self._complaints: deque[bytes] = deque()
         self._complained = 0
-        self._tasks: list[asyncio.Task[None]] = []
         self._said: dict[str, int] = {}
         self._ended = asyncio.Event()
+        self._gone = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(
@@ -76,24 +70,30 @@ class ServerProcess:
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
-        with theirs:
-            try:
-                process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-I", "-S", _WARDEN, str(theirs.fileno()), *launch.command),
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE,
-                    cwd=launch.folder,
-                    env=dict(launch.environment),
-                    pass_fds=(theirs.fileno(),),
-                    start_new_session=True,
-                )
-            except OSError as error:
-                ours.close()
-                raise GoneError(f"cannot start: {os.strerror(error.errno or 0)}") from error
-        running = cls(process, ours)
+        (stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr) = (
+            os.pipe() for _ in range(3)
+        )
+        for number in (to_stdin, from_stdout, from_stderr):
+            os.set_blocking(number, False)
+        running = cls(ours, to_stdin)
         try:
-            await asyncio.wait_for(running._hear(), _START_SECONDS)
+            starter = launch.starter or start_warden
+            reap = starter(launch, (stdin, stdout, stderr, theirs.fileno()))
+        except BaseException:
+            ours.close()
+            for number in (to_stdin, from_stdout, from_stderr):
+                os.close(number)
+            raise
+        finally:
+            theirs.close()
+            for number in (stdin, stdout, stderr):
+                os.close(number)
+        running._listen(from_stdout, on_output)
+        running._listen(from_stderr, running._complain)
+        begun = asyncio.Event()
+        running._watching = asyncio.create_task(running._watch(begun, on_end, reap))
+        try:
+            await asyncio.wait_for(begun.wait(), _START_SECONDS)
         except (TimeoutError, asyncio.CancelledError):
             await running.kill()
             raise
@@ -101,11 +101,6 @@ class ServerProcess:
             await running.kill()
             number = running._said.get("failed", 0)
             raise GoneError(f"cannot start: {os.strerror(number) if number else 'no answer'}")
-        running._tasks = [
-            asyncio.create_task(running._read(on_output)),
-            asyncio.create_task(running._drain()),
-            asyncio.create_task(running._watch(on_end)),
-        ]
         return running
 
     @property
@@ -129,46 +124,103 @@ class ServerProcess:
         Raises:
             GoneError: It is gone, or has left too much unread.
         """
-        pipe = self._process.stdin
-        if self.ended or pipe is None or pipe.is_closing():
+        if self.ended or self._stdin < 0:
             raise GoneError("the server has ended")
-        if pipe.transport.get_write_buffer_size() > _UNREAD_LIMIT:
+        if len(self._unsent) > _UNREAD_LIMIT:
             raise GoneError(f"the server has left {_UNREAD_LIMIT:,} bytes unread")
-        pipe.write(data)
+        sent = 0 if self._unsent else self._push(data)
+        if sent < len(data):
+            if not self._unsent:
+                self._loop.add_writer(self._stdin, self._flush)
+            self._unsent += memoryview(data)[sent:]
 
     async def stop(self, grace: float) -> None:
         """Close its input, give it some seconds to end, then kill it and all it has started."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        self._close_stdin()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._ended.wait(), grace)
         await self.kill()
 
     async def kill(self) -> None:
         """End it and all that it has started; returns when they are gone."""
-        self._line.close()  # the warden's sign
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_WR)  # the warden's sign
         try:
-            await asyncio.wait_for(self._process.wait(), _KILL_SECONDS)
+            await asyncio.wait_for(self._gone.wait(), _KILL_SECONDS)
         except TimeoutError:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            await self._process.wait()
-        me = asyncio.current_task()
-        others = [task for task in self._tasks if task is not me]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+            warden = self._said.get("warden", 0)
+            if warden:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(warden, signal.SIGKILL)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), _KILL_SECONDS)
         self._ended.set()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        # Without this a pipe that a stray process still holds would stay open with us.
-        self._process._transport.close()  # type: ignore[attr-defined] # noqa: SLF001
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
+        self._line.close()
+        self._close_stdin()
+        # A stray process may still hold the other end of a pipe.
+        for number in list(self._reading):
+            self._unlisten(number)
+
+    def _push(self, data: bytes | bytearray) -> int:
+        """Send as much as the pipe takes now."""
+        try:
+            return os.write(self._stdin, data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise GoneError("the server has ended") from error
+
+    def _flush(self) -> None:
+        try:
+            del self._unsent[: self._push(self._unsent[:_CHUNK])]
+        except GoneError:
+            self._unsent.clear()
+        if not self._unsent:
+            self._loop.remove_writer(self._stdin)
+
+    def _close_stdin(self) -> None:
+        number, self._stdin = self._stdin, -1
+        if number >= 0:
+            self._loop.remove_writer(number)
+            os.close(number)
+
+    def _listen(self, number: int, take: Callable[[bytes], None]) -> None:
+        """Pass on all that comes through a pipe."""
+        self._reading[number] = asyncio.Event()
+
+        def read() -> None:
+            try:
+                data = os.read(number, _CHUNK)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if data:
+                take(data)
+            else:
+                self._unlisten(number)
+
+        self._loop.add_reader(number, read)
+
+    def _unlisten(self, number: int) -> None:
+        self._loop.remove_reader(number)
+        self._reading.pop(number).set()
+        os.close(number)
+
+    def _complain(self, data: bytes) -> None:
+        """Keep the end of its standard error, which has to be read or it would stand still."""
+        self._complaints.append(data[-_COMPLAINTS:])
+        self._complained += len(self._complaints[-1])
+        while self._complained - len(self._complaints[0]) >= _COMPLAINTS:
+            self._complained -= len(self._complaints.popleft())
 
     async def _hear(self) -> bool:
         """Take down what the warden says next; False when it is gone."""
-        loop = asyncio.get_running_loop()
         try:
-            data = await loop.sock_recv(self._line, 256)
+            data = await self._loop.sock_recv(self._line, 256)
         except OSError:
             return False
         for said in data.decode("ascii", "replace").splitlines():
@@ -176,31 +228,35 @@ class ServerProcess:
             self._said[word] = int(number) if number.lstrip("-").isdigit() else 0
         return bool(data)
 
-    async def _read(self, on_output: Callable[[bytes], None]) -> None:
-        pipe = self._process.stdout
-        while pipe is not None and (data := await pipe.read(_CHUNK)):
-            on_output(data)
-
-    async def _drain(self) -> None:
-        """Read its standard error, or it would stand still once the pipe is full."""
-        pipe = self._process.stderr
-        while pipe is not None and (data := await pipe.read(_CHUNK)):
-            self._complaints.append(data[-_COMPLAINTS:])
-            self._complained += len(self._complaints[-1])
-            while self._complained - len(self._complaints[0]) >= _COMPLAINTS:
-                self._complained -= len(self._complaints.popleft())
-
-    async def _watch(self, on_end: Callable[[str], None]) -> None:
-        while "ended" not in self._said and await self._hear():
+    async def _watch(
+        self, begun: asyncio.Event, on_end: Callable[[str], None], reap: Callable[[], object]
+    ) -> None:
+        """Follow the warden until it is gone."""
+        while not self._said.keys() & {"started", "failed"} and await self._hear():
+            pass
+        begun.set()
+        while not self._said.keys() & {"ended", "failed"} and await self._hear():
             pass
         # What it wrote before it ended is read first; a stray writer cannot keep us.
-        await asyncio.wait(self._tasks[:2], timeout=1)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_REST_SECONDS):
+                for event in list(self._reading.values()):
+                    await event.wait()
         self._ended.set()
-        status = self._said.get("ended")
+        if "started" in self._said:
+            on_end(self._reason())
+        while await self._hear():
+            pass
+        reap()
+        self._gone.set()
+
+    def _reason(self) -> str:
+        status, heavy = self._said.get("ended"), self._said.get("heavy")
+        if heavy is not None:
+            used = f"{heavy / GIBIBYTE:.1f} GiB"
+            return f"the server was ended because it used {used} of memory, more than it may"
         if status is None:
-            reason = "the server was killed with its warden"
-        elif status < 0:
-            reason = f"the server was ended by {signal.Signals(-status).name}"
-        else:
-            reason = f"the server ended with status {status}"
-        on_end(reason)
+            return "the server was killed with its warden"
+        if status < 0:
+            return f"the server was ended by {signal.Signals(-status).name}"
+        return f"the server ended with status {status}"

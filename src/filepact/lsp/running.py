@@ -11,8 +11,8 @@ from filepact.lsp.failures import GoneError, LateError, ServerError
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
+    from filepact.lsp.launch import Launch
     from filepact.lsp.outcome import State
-    from filepact.lsp.process import Launch
     from filepact.lsp.servers import Server
 
 __all__ = ["PAUSES", "Running"]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from filepact.lsp.changes import Change
     from filepact.lsp.client import Client
+    from filepact.lsp.launch import Launch
     from filepact.lsp.outcome import State
-    from filepact.lsp.process import Launch
     from filepact.lsp.servers import Server
 
 __all__ = ["Service"]
