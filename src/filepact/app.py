@@ -20,16 +20,27 @@ from filepact.workspace.project import PROJECT_FILE, read_project_file
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Literal
 
     from filepact.fs.wall import Trial, WallMode
+    from filepact.lsp.outcome import Status
+    from filepact.lsp.servers import Server
     from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
 
-__all__ = ["open_toolbox", "open_workspace", "project_files", "try_wall"]
+__all__ = [
+    "open_solution",
+    "open_toolbox",
+    "open_workspace",
+    "project_files",
+    "try_server",
+    "try_wall",
+]
+
+_MEBIBYTE = 1_048_576
 
 
 def open_toolbox(
@@ -47,6 +58,36 @@ def open_toolbox(
 
     return Toolbox(
         TOOLS, WorkspaceEngine(workspace), tier=tier, max_level=max_level, read_only=read_only
+    )
+
+
+def open_solution(
+    workspace: Workspace,
+    *,
+    tier: Tier = "full",
+    max_level: Level = "dangerous",
+    read_only: bool = False,
+) -> Toolbox:
+    """The tools of a solution, as many of them as are to be shown.
+
+    Args:
+        workspace: Whose first root is the solution's folder.
+        tier: Only tools of this set and the smaller ones.
+        max_level: Only tools up to this level.
+        read_only: Only tools that look.
+    """
+    from filepact.tools.catalogue import SOLUTION_TOOLS  # noqa: PLC0415 - as above
+    from filepact.tools.envelope import Envelope  # noqa: PLC0415 - as above
+    from filepact.tools.registry import Toolbox  # noqa: PLC0415 - as above
+    from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
+
+    return Toolbox(
+        SOLUTION_TOOLS,
+        SolutionEngine(workspace),
+        tier=tier,
+        max_level=max_level,
+        read_only=read_only,
+        form=Envelope(),
     )
 
 
@@ -145,6 +186,37 @@ def try_wall(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
     from filepact.fs.wall import try_wall as look  # noqa: PLC0415
 
     return abi(), look(workspace.guard.roots, state_dir)
+
+
+def try_server(
+    server: Server,
+    root: str,
+    files: Mapping[str, str],
+    *,
+    environment: Mapping[str, str],
+    locate: Callable[[str], str | None],
+    seconds: float,
+    memory: int,
+) -> Status:
+    """Start a language server by itself, have it look at files, and end it.
+
+    Args:
+        server: What is to be started.
+        root: The folder that it is to serve, absolute.
+        files: Texts of files that it knows, by absolute path.
+        environment: All variables that it sees.
+        locate: Where a program is that may be started, or None.
+        seconds: How long to wait for its diagnostics.
+        memory: MiB that it may take.
+    """
+    from filepact.lsp.pool import Pool  # noqa: PLC0415 - only the doctor needs it
+
+    pool = Pool((server,), environment, locate, memory=memory * _MEBIBYTE)
+    try:
+        pool.report(root, files, seconds)
+        return pool.status()[0]
+    finally:
+        pool.close()
 
 
 def _project_rules(root: Root) -> Rules:

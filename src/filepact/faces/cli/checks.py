@@ -7,7 +7,7 @@ import platform
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,7 +24,7 @@ from filepact.text.ignore import DEFAULT_IGNORED
 from filepact.workspace.project import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from filepact.config.settings import Guarding
     from filepact.workspace.workspace import Workspace
@@ -40,7 +40,8 @@ __all__ = [
     "file_system",
 ]
 
-Level = Literal["ok", "warn", "fail"]
+Level = Literal["ok", "none", "warn", "fail"]
+"""``none``: what could be there is not, and nothing is wrong with that."""
 
 _PACKAGES = {
     "apsw": "apsw",
@@ -64,12 +65,14 @@ class Finding:
 
     Attributes:
         next: What to do; empty when there is nothing to do.
+        facts: What programs may want to know besides.
     """
 
     name: str
     level: Level
     said: str
     next: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 def check_programs() -> Iterator[Finding]:

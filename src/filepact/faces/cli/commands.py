@@ -27,13 +27,20 @@ def _add_serving(group: Group) -> None:
         "serve:mcp",
         "serve folders to an agent over MCP on standard input and output",
         "filepact mcp ~/project --mode preview",
-        "Only the folders that are named can be used; naming none is an error.",
+        "Only the folders that are named can be used; naming none is an error. With --toolset "
+        "solution the first may be a .sln, .slnx or .csproj file, which stands for its folder.",
     )
     add(
         "roots",
         metavar="ROOT",
         nargs="+",
         help="folder that the agent may use; the first is its working folder",
+    )
+    add(
+        "--toolset",
+        choices=("files", "solution"),
+        default="files",
+        help="files: read, search and change files; solution: write files of a solution and hear what language servers make of it (default: files)",
     )
     add(
         "--read-only",
@@ -130,12 +137,18 @@ def _add_looking(group: Group) -> None:
     group.add(
         "status", "health:status", "say what is used here and what happened last", "filepact status"
     )
-    group.add(
+    add = group.add(
         "doctor",
         "health:doctor",
         "check the installation, the state folder and this folder",
         "filepact doctor",
-        "Each finding says what to do; the exit code is 1 if one failed.",
+        "Each finding says what to do; the exit code is 1 if one failed. Each language server that "
+        "is known is listed, with where it was found or how to install it.",
+    )
+    add(
+        "--servers",
+        action="store_true",
+        help="start each language server that has files here: version, time to first diagnostics",
     )
 
 

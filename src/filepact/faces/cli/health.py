@@ -19,17 +19,18 @@ from filepact.faces.cli.checks import (
 from filepact.faces.cli.place import find_place, named_settings, opened
 from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+from filepact.faces.cli.servers import check_servers
 from filepact.faces.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.config.settings import Guarding
+    from filepact.config.settings import Settings
     from filepact.faces.cli.screen import Screen, Style
 
 __all__ = ["doctor", "status"]
 
-_STYLES: dict[str, Style] = {"ok": "good", "warn": "warn", "fail": "bad"}
+_STYLES: dict[str, Style] = {"ok": "good", "none": "dim", "warn": "warn", "fail": "bad"}
 
 
 def status(arguments: Namespace, _screen: Screen) -> Answer:
@@ -76,20 +77,23 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
     return Answer(tuple(spans), known)
 
 
-def doctor(arguments: Namespace, _screen: Screen) -> Answer:
+def doctor(arguments: Namespace, screen: Screen) -> Answer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
-    settings = list(check_settings(named_settings(arguments), place.roots))
-    found = [*check_programs(), *settings, *check_state(place.state)]
-    guard: Guarding | None = None
+    files = list(check_settings(named_settings(arguments), place.roots))
+    found = [*check_programs(), *files, *check_state(place.state)]
+    settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
-    if all(one.level != "fail" for one in settings):
+    if all(one.level != "fail" for one in files):
         try:
-            guard = read_settings(named_settings(arguments)).guard
-            found.append(check_guard(guard))
+            settings = read_settings(named_settings(arguments))
+            found.append(check_guard(settings.guard))
             with opened(arguments, place) as workspace:
                 found += check_folders(workspace)
-                found.append(check_wall(workspace, place.state, guard.landlock))
+                found.append(check_wall(workspace, place.state, settings.guard.landlock))
+                found += check_servers(
+                    workspace, settings, start=arguments.servers, tell=screen.progress
+                )
         except FilepactError as error:
             found.append(Finding("workspace", "fail", error.message, error.hint))
     spans: list[Span] = []
@@ -108,9 +112,11 @@ def doctor(arguments: Namespace, _screen: Screen) -> Answer:
         tuple(spans),
         {
             "ok": not failed,
-            "guard": None if guard is None else asdict(guard),
+            "guard": None if settings is None else asdict(settings.guard),
+            "diagnostics": None if settings is None else asdict(settings.diagnosing),
             "checks": [
                 {"name": one.name, "level": one.level, "said": one.said, "next": one.next}
+                | dict(one.facts)
                 for one in found
             ],
         },

@@ -128,6 +128,11 @@ class Screen:
         self._stream.write(text.encode("utf-8", errors="surrogateescape"))
         self._stream.flush()
 
+    def progress(self, text: str) -> None:
+        """Say on standard error what takes its time; programs get the answer and nothing else."""
+        if not self.json:
+            remark(f"filepact: {text}\n")
+
     def object(self, facts: Mapping[str, object]) -> None:
         """Write one JSON object; pure ASCII, so no terminal and no encoding can spoil it."""
         text = json.dumps(facts, indent=2 if self.terminal else None)

@@ -1,0 +1,177 @@
+"""What the doctor says of language servers: which are there, which would be used, and how they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filepact.app import try_server
+from filepact.errors import FilepactError
+from filepact.faces.cli.checks import Finding
+from filepact.faces.cli.place import person
+from filepact.faces.cli.programs import Programs
+from filepact.faces.cli.record import count
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from filepact.config.settings import Settings
+    from filepact.lsp.outcome import Status
+    from filepact.lsp.servers import Server
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["check_servers"]
+
+_MOST_FILES: Final = 20_000
+_LARGEST: Final = 200_000
+_FACTOR: Final = 3
+"""How many times as long as usual a server is waited for."""
+_NEVER_INSTALLED: Final = "filepact-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """A file by which a server can be tried.
+
+    Attributes:
+        root: The folder that it lies in, absolute.
+        path: The file, absolute.
+        text: Its text.
+    """
+
+    root: str
+    path: str
+    text: str
+
+
+def check_servers(
+    workspace: Workspace, settings: Settings, *, start: bool, tell: Callable[[str], None]
+) -> Iterator[Finding]:
+    """Each language server that is known: found or how to install it, and which files it serves.
+
+    Args:
+        workspace: Its roots hold the files by which servers are tried; programs in them are not
+            started.
+        settings: The person's and the administrator's.
+        start: Whether those that are found, and have files here, are started and asked.
+        tell: Is told what takes its time.
+    """
+    diagnosing = settings.diagnosing
+    errors = f'new_errors = "{diagnosing.new_errors}", budget = {diagnosing.budget:g} s'
+    yield Finding("diagnostics", "ok", f'mode = "{diagnosing.mode}", {errors}')
+    programs = Programs([root.path for root in workspace.guard.roots])
+    servers = settings.servers
+    present = [one for one in servers if _place(one, programs) is not None]
+    names = _names(workspace) if start else ()
+    for server in servers:
+        place = _place(server, programs)
+        if place is None:
+            yield _missing(server, programs)
+            continue
+        rival = _rival(server, present)
+        globs = ", ".join(glob for glob, _ in server.files)
+        said = f"{place}; " + (f"not used, {rival} goes before it" if rival else f"for {globs}")
+        facts = {"program": place, "used": not rival}
+        sample = _sample(workspace, server, names)
+        if start and sample is not None:
+            tell(f"starting {server.name} ...")
+            status = _try(server, sample, programs, settings)
+            yield _tried(server, said, facts, status)
+        else:
+            idle = "; not started, no file here is for it" if start else ""
+            yield Finding(server.name, "ok", f"{said}{idle}", facts=facts)
+
+
+def _place(server: Server, programs: Programs) -> str | None:
+    """Where a server's program is; None if anything that it needs is missing."""
+    places = [programs(name) for name in (server.command[0], *server.needs)]
+    return None if None in places else places[0]
+
+
+def _missing(server: Server, programs: Programs) -> Finding:
+    wanted = (server.command[0], *server.needs)
+    inside = next((programs.refused[name] for name in wanted if name in programs.refused), None)
+    if inside is not None:
+        return Finding(
+            server.name,
+            "warn",
+            f"{inside} is not started: it lies in a folder that agents may change",
+            f"Install it outside: {server.install}" if server.install else "",
+        )
+    missing = [name for name in wanted if programs(name) is None]
+    outside = [name for name in missing if not name.startswith(_NEVER_INSTALLED)]
+    also = f" ({', '.join(outside)} is not there)" if outside and outside != [wanted[0]] else ""
+    how = f"To install: {server.install}" if server.install else ""
+    return Finding(server.name, "none", f"not installed{also}", how)
+
+
+def _rival(server: Server, present: Sequence[Server]) -> str:
+    """The server that serves its files in its place; empty if there is none."""
+    mine = {glob for glob, _ in server.files}
+    for one in present[: present.index(server)]:
+        if one.role == server.role and mine & {glob for glob, _ in one.files}:
+            return one.name
+    return ""
+
+
+def _names(workspace: Workspace) -> tuple[tuple[str, str], ...]:
+    """The files beneath the roots, each as its root and its path in it."""
+    reader = workspace.reader(person())
+    found: list[tuple[str, str]] = []
+    for root in workspace.guard.roots:
+        paths = reader.find(root.path, "**/*", limit=_MOST_FILES).paths
+        found += [(root.path, path) for path in paths]
+    return tuple(found)
+
+
+def _sample(
+    workspace: Workspace, server: Server, names: Sequence[tuple[str, str]]
+) -> _Sample | None:
+    """The first file that a server knows and that can be read."""
+    reader = workspace.reader(person())
+    for root, name in names:
+        if server.language(name) is None:
+            continue
+        path = f"{root.rstrip('/')}/{name}"
+        try:
+            text = reader.document(path).text
+        except FilepactError:
+            continue
+        if len(text) <= _LARGEST:
+            return _Sample(root, path, text)
+    return None
+
+
+def _try(server: Server, sample: _Sample, programs: Programs, settings: Settings) -> Status:
+    return try_server(
+        server,
+        sample.root,
+        {sample.path: sample.text},
+        environment=programs.environment,
+        locate=programs,
+        seconds=server.first * _FACTOR,
+        memory=settings.diagnosing.memory,
+    )
+
+
+def _tried(server: Server, said: str, facts: Mapping[str, object], status: Status) -> Finding:
+    facts = {
+        **facts,
+        "version": status.version,
+        "started_in": status.started_in,
+        "first_report_in": status.first_report_in,
+    }
+    version = f"; version {status.version}" if status.version else ""
+    if status.first_report_in is not None:
+        times = f"started in {status.started_in:.2f} s, first diagnostics after"
+        said = f"{said}{version}; {times} {status.first_report_in:.2f} s"
+        return Finding(server.name, "ok", said, facts=facts)
+    why = status.message or "it did not answer in time"
+    tries = f" after {count(status.starts, 'start')}" if status.starts > 1 else ""
+    return Finding(
+        server.name,
+        "warn",
+        f"{said}{version}; no diagnostics{tries}: {why}",
+        "Start it by hand to see what it says; `enabled = false` in its table switches it off.",
+        facts,
+    )

@@ -1,0 +1,122 @@
+"""What the doctor says of language servers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.lsp.builtin import builtin_servers
+from tests.lsp.fakes import PROGRAM
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faces.command_line import CommandLine
+
+
+@pytest.fixture
+def settings(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The person's settings file; nothing that is installed on this machine is found."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "settings" / "filepact").mkdir(parents=True)
+    (cli.root / "a.x").write_text("wrong\n")
+    return tmp_path / "settings" / "filepact" / "filepact.toml"
+
+
+def table(name: str = "fake", orders: dict[str, Any] | None = None, **fields: Any) -> str:
+    """A server that behaves as its orders say, as a table of a settings file."""
+    command = [sys.executable, "-I", "-S", PROGRAM, json.dumps(orders or {})]
+    said = {"command": command, "first": 5, **fields}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in said.items()]
+    return "\n".join([f"[servers.{name}]", 'files = {"*.x" = "x"}', *lines, ""])
+
+
+def checks(cli: CommandLine, *words: str, code: int = 0) -> dict[str, dict[str, Any]]:
+    """What the doctor finds, by name."""
+    return {one["name"]: one for one in cli.json("doctor", *words, code=code)["checks"]}
+
+
+def test_every_known_server_is_told_with_how_to_install_it(
+    cli: CommandLine, settings: Path
+) -> None:
+    found = checks(cli)
+    for server in builtin_servers():
+        assert found[server.name]["level"] in ("none", "ok")
+        if found[server.name]["level"] == "none":
+            assert found[server.name]["next"] == f"To install: {server.install}"
+    assert found["ruff"]["level"] == "none"
+    said = cli("doctor").out
+    assert "none ruff: not installed\n     To install: pip install ruff\n" in said
+    assert said.endswith("All is well.\n")
+
+
+def test_a_server_that_is_there_is_told_and_not_started_unasked(
+    cli: CommandLine, settings: Path
+) -> None:
+    settings.write_text(table() + table("second"))
+    found = checks(cli)
+    first, second = found["fake"], found["second"]
+    assert (first["level"], first["program"], first["used"]) == ("ok", sys.executable, True)
+    assert "*.x" in first["said"]
+    assert (second["level"], second["used"]) == ("ok", False)
+    assert "fake goes before it" in second["said"]
+    assert "version" not in first
+
+
+def test_servers_are_started_when_asked_and_their_times_told(
+    cli: CommandLine, settings: Path
+) -> None:
+    settings.write_text(table() + table("other", files={}).replace("files = {}\n", ""))
+    found = checks(cli, "--servers")["fake"]
+    assert found["level"] == "ok"
+    assert 0 < found["started_in"] <= found["first_report_in"]
+    assert "first diagnostics after" in found["said"]
+    assert cli("doctor", "--servers").err == (
+        "filepact: starting fake ...\nfilepact: starting other ...\n"
+    )
+    (cli.root / "a.x").unlink()
+    assert "no file here is for it" in checks(cli, "--servers")["fake"]["said"]
+
+
+@pytest.mark.parametrize(
+    ("orders", "first"),
+    [({"first_words": "I am no server"}, 1), ({"refuse": True}, 1), ({"hang": True}, 0.1)],
+)
+def test_a_server_that_fails_is_something_to_look_at_and_no_failure(
+    cli: CommandLine, settings: Path, orders: dict[str, Any], first: float
+) -> None:
+    settings.write_text(table("broken", orders, first=first))
+    found = checks(cli, "--servers")["broken"]
+    assert found["level"] == "warn"
+    assert found["first_report_in"] is None
+    assert found["next"]
+
+
+def test_a_program_that_lies_in_the_folder_is_named_and_not_started(
+    cli: CommandLine, settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = cli.root / ".venv" / "bin" / "ruff"
+    inside.parent.mkdir(parents=True)
+    shutil.copy("/bin/true", inside)
+    monkeypatch.setenv("PATH", str(inside.parent))
+    found = checks(cli, "--servers")["ruff"]
+    assert found["level"] == "warn"
+    assert str(inside) in found["said"]
+
+
+def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
+    settings.write_text('[diagnostics]\nnew_errors = "ask"\nbudget = 1\n')
+    answer = cli.json("doctor")
+    assert answer["diagnostics"] == {
+        "mode": "auto",
+        "budget": 1.0,
+        "new_errors": "ask",
+        "idle": 600.0,
+        "memory": 2048,
+    }
+    assert 'new_errors = "ask"' in checks(cli)["diagnostics"]["said"]
