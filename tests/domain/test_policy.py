@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from filepact.domain.names import are_plain, is_plain
 from filepact.domain.policy import Policy, Request, Rule, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.domain.signs import SIGN_RULES
@@ -198,3 +199,24 @@ def test_whatever_is_refused_by_its_last_part_is_suspicious(path: str, action: s
     by_folder = bool(above) and verdict(above, action) != "allow"
     if verdict(path, action) != "allow" and not by_folder:
         assert suspicious(last)
+
+
+@pytest.mark.parametrize("action", ["read", "write"])
+def test_many_names_are_suspected_like_each_of_them(action: str) -> None:
+    suspicious = BUILT_IN.suspicion(action)
+    parts = [path.rpartition("/")[2] for path in (*SECRET, *SHARED, *DISGUISES)]
+    parts += [part.upper() for part in parts] + [f"plain{number}.txt" for number in range(9_000)]
+    plain = [part for part in parts if are_plain(part) and "~" not in part]
+    for names in (parts, plain):
+        found = suspicious.among(names)
+        assert found == [at for at, name in enumerate(names) if suspicious(name)]
+        assert found
+
+
+def test_names_that_are_plain_together_are_plain_each() -> None:
+    for odd in ("a.", "a ", "a:b", "\u00e4", ""):
+        assert not is_plain(odd)
+        for names in ([odd, "a"], ["a", odd], ["a", odd, "b"]):
+            alone = [name for name in names if name]
+            assert not are_plain("/".join(names)) or all(map(is_plain, alone))
+    assert are_plain("a/b.c/D")

@@ -9,8 +9,9 @@ import pytest
 
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
 from filepact.fs import walk as walking
+from filepact.fs.entry import read_regular
 from filepact.fs.root import Root
-from filepact.fs.walk import _read, walk
+from filepact.fs.walk import walk
 
 
 @pytest.fixture
@@ -346,7 +347,7 @@ def test_a_folder_without_permission_is_noted(top):
 def test_a_file_without_a_true_size_is_read_to_its_end():
     folder = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY)
     try:
-        assert b"Name:" in _read(folder, "status", 100_000)
-        assert _read(folder, "status", 10) is None
+        assert b"Name:" in read_regular(folder, "status", 100_000)
+        assert read_regular(folder, "status", 10) is None
     finally:
         os.close(folder)

@@ -117,6 +117,8 @@ def test_a_client_narrows_to_its_own_folders(two: Workspace, tmp_path: Path) -> 
     assert allow("sub", True)
     assert allow("sub/one.txt", False)
     assert not allow("top.txt", False)
+    assert allow.among("", ["sub", "sub/", "top.txt"]) == ["sub", "sub/"]
+    assert allow.among("sub/", [".env", "one.txt"]) == ["one.txt"]
     assert not two.guard.listing(second, "read")("sub", True)
 
 
@@ -142,6 +144,8 @@ def test_a_walk_hides_protected_names(workspace: Workspace) -> None:
     assert not allow("home/id_rsa", False)
     assert allow("home/other.pub", False)
     assert not allow(".ssh", True)
+    assert allow.among("", [".env", ".ssh/", "README.md", "src/"]) == ["README.md", "src/"]
+    assert allow.among("home/", ["id_rsa", "other.pub"]) == ["other.pub"]
 
 
 def test_a_root_that_was_replaced_is_noticed(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-__all__ = ["is_plain", "key"]
+__all__ = ["are_plain", "is_plain", "key"]
 
 _IGNORABLE: Final = dict.fromkeys(
     chain(
@@ -42,6 +42,11 @@ def key(part: str) -> str:
 def is_plain(part: str) -> bool:
     """Whether the key of a part is the part in lower case, which is quicker to make."""
     return part.isascii() and part[-1:] not in ". " and ":" not in part
+
+
+def are_plain(parts: str) -> bool:
+    """The same about all of many parts, joined by slashes."""
+    return is_plain(parts) and "./" not in parts and " /" not in parts and "//" not in parts
 
 
 def _folded(part: str) -> str:

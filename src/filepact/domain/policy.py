@@ -18,13 +18,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.names import is_plain, key
+from filepact.domain.names import are_plain, is_plain, key
 from filepact.domain.short_names import ShortNames, is_short
 from filepact.text.patterns import PatternSet
 from filepact.text.wildcard import literal_length
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from filepact.text.patterns import Suspects
 
 __all__ = [
     "ACTIONS",
@@ -37,6 +39,7 @@ __all__ = [
     "Request",
     "Rule",
     "Sign",
+    "Suspicion",
     "Verdict",
     "decide",
 ]
@@ -51,6 +54,7 @@ READS: Final[frozenset[Action]] = frozenset({"read"})
 WRITES: Final[frozenset[Action]] = frozenset({"write", "create", "delete"})
 ACTIONS: Final[frozenset[Action]] = READS | WRITES | {"list"}
 
+_AT_ONCE: Final = 4_096
 _PRECEDENCE: Final[dict[Verdict, int]] = {"deny": 0, "ask": 1, "allow": 2}
 
 
@@ -142,7 +146,7 @@ class Policy:
         self.fallbacks = tuple(fallbacks)
         self._main = _Table(self.rules)
         self._rest = _Table(self.fallbacks)
-        self._suspicious: dict[Action, Callable[[str], bool]] = {}
+        self._suspicious: dict[Action, Suspicion] = {}
 
     def decide(self, request: Request) -> Decision:
         """The decision, with the rule that made it."""
@@ -158,29 +162,54 @@ class Policy:
         first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
         return Decision(first.verdict, first)
 
-    def suspicion(self, action: Action) -> Callable[[str], bool]:
+    def suspicion(self, action: Action) -> Suspicion:
         """A quick question about one part of a path: could a path that ends in it be refused?
 
         Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond;
         only for the others the rules have to be asked.
         """
         known = self._suspicious.get(action)
-        if known is not None:
-            return known
-        strict = [
-            rule
-            for rule in (*self.rules, *self.fallbacks)
-            if action in rule.actions and rule.verdict != "allow"
+        if known is None:
+            strict = [
+                rule
+                for rule in (*self.rules, *self.fallbacks)
+                if action in rule.actions and rule.verdict != "allow"
+            ]
+            # A rule with a root of its own may mean a name by the folders above it only.
+            suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
+            known = self._suspicious[action] = Suspicion(suspects)
+        return known
+
+
+class Suspicion:
+    """Which parts of paths the rules have to be asked about.
+
+    Args:
+        suspects: The same question about keys.
+    """
+
+    def __init__(self, suspects: Suspects) -> None:
+        self._suspects = suspects
+
+    def __call__(self, part: str) -> bool:
+        name = part.lower() if is_plain(part) else key(part)
+        return self._suspects(name) or is_short(name)
+
+    def among(self, parts: Sequence[str]) -> list[int]:
+        """The places of those among many parts."""
+        return [
+            start + at
+            for start in range(0, len(parts), _AT_ONCE)
+            for at in self._some(parts[start : start + _AT_ONCE])
         ]
-        # A rule with a root of its own may mean a name by the folders above it only.
-        suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
 
-        def suspicious(part: str) -> bool:
-            name = part.lower() if is_plain(part) else key(part)
-            return suspects(name) or is_short(name)
-
-        self._suspicious[action] = suspicious
-        return suspicious
+    def _some(self, parts: Sequence[str]) -> list[int]:
+        joined = "/".join(parts)
+        if are_plain(joined) and "~" not in joined:
+            names = joined.lower().split("/")
+            if len(names) == len(parts):
+                return self._suspects.among(names)
+        return [at for at, part in enumerate(parts) if self(part)]
 
 
 class _Table:

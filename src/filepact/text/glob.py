@@ -152,6 +152,20 @@ class Glob:
             return True
         return is_dir and self.matches_folder(path)
 
+    def among(self, folder: str, names: list[str]) -> list[str]:
+        """Those of the files in one folder that match.
+
+        Args:
+            folder: The folder's path with a slash behind it; empty for the one that is searched.
+            names: The files' names.
+        """
+        if self._everything:
+            return names
+        if self._on_name is None and self._on_path is None:
+            literal, endings = self._names, self._endings
+            return [name for name in names if name in literal or name.endswith(endings)]
+        return [name for name in names if self.matches(folder + name)]
+
     @property
     def finds_everything(self) -> bool:
         """Whether an alternative matches whatever there is."""

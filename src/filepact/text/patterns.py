@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 from filepact.text.wildcard import WildcardError, literal_length, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["PatternSet", "WildcardError", "split_pattern"]
+__all__ = ["PatternSet", "Suspects", "WildcardError", "split_pattern"]
 
 _REMEMBERED = 50_000
+_WILD = re.compile(r"[*?\[\]\\]")
 
 
 def split_pattern(pattern: str) -> tuple[bool, tuple[str, ...]]:
@@ -151,25 +152,81 @@ class PatternSet:
         self._remembered[name] = answer
         return answer
 
-    def suspecting(self) -> Callable[[str], bool]:
+    def suspecting(self) -> Suspects:
         """A quick question about a name: could any list cover a path that ends in it?
 
         It remembers nothing, for trees in which nearly every name is another one.
         """
+        return Suspects(
+            everything=bool(self._everything),
+            literal=_covering(self._literal),
+            ends=_covering(self._ends),
+            starts=_covering(self._starts),
+            others=[
+                (expression.pattern, pattern.parts[-1])
+                for expression, pattern in self._others
+                if not pattern.negated
+            ],
+        )
+
+
+class Suspects:
+    """The names that a path can end in which some list covers, and perhaps a few more.
+
+    Args:
+        everything: Whether every name is one.
+        literal: Names.
+        ends: How others end.
+        starts: How others begin.
+        others: What still others look like: an expression, and the pattern that it is made of.
+    """
+
+    def __init__(
+        self,
+        *,
+        everything: bool,
+        literal: Iterable[str],
+        ends: Iterable[str],
+        starts: Iterable[str],
+        others: Sequence[tuple[str, str]],
+    ) -> None:
+        self._everything = everything
+        self._literal = frozenset(literal)
+        self._ends, self._starts = tuple(ends), tuple(starts)
+        other = _union(expression for expression, _ in others)
+        self._other = None if other is None else other.fullmatch
+        # Nearly every name is told to be none by one look at its last characters and its first.
+        tails = [*self._ends, *(_WILD.split(pattern)[-1] for _, pattern in others)]
+        self._tail = min(map(len, tails), default=1)
+        self._tails = frozenset(tail[-self._tail :] for tail in tails if self._tail)
+        self._head = min(map(len, self._starts), default=1)
+        self._heads = frozenset(start[: self._head] for start in self._starts)
+
+    def __call__(self, name: str) -> bool:
+        return bool(self.among([name]))
+
+    def among(self, names: Sequence[str]) -> list[int]:
+        """The places of those among many names."""
         if self._everything:
-            return lambda _name: True
-        literal, ends, starts = frozenset(self._literal), self._any_end, self._any_start
-        other = self._any_other
-
-        def suspects(name: str) -> bool:
-            return (
-                name in literal
-                or name.endswith(ends)
-                or name.startswith(starts)
-                or (other is not None and other.fullmatch(name) is not None)
+            return list(range(len(names)))
+        literal, other = self._literal, self._other
+        ends, tail, tails = self._ends, -self._tail, self._tails
+        starts, head, heads = self._starts, self._head, self._heads
+        return [
+            at
+            for at, name in enumerate(names)
+            if name in literal
+            or (name[:head] in heads and name.startswith(starts))
+            or (
+                (not tail or name[tail:] in tails)
+                and (name.endswith(ends) or (other is not None and other(name) is not None))
             )
+        ]
 
-        return suspects
+
+def _covering(known: dict[str, list[_Pattern]]) -> Iterable[str]:
+    """The names for which some pattern does more than take back."""
+    return [name for name, found in known.items() if not all(one.negated for one in found)]
 
 
 def _deciding(found: tuple[_Pattern, ...], parts: Sequence[str]) -> frozenset[int]:

@@ -70,18 +70,21 @@ def find_files(
     paths: list[str] = []
     total = looked_at = 0
     with walk(root, base, allow=allow, cancelled=cancelled, progress=progress) as entries:
-        for entry in entries:
-            looked_at += 1
-            if entry.kind == "other":
-                continue
-            if is_dir := entry.kind == "folder":
-                found = folders and glob.matches_folder(entry.path[skip:])
-            else:
-                found = glob.matches(entry.path[skip:]) is not inverted
-            if found:
-                total += 1
-                if total <= limit:
-                    paths.append(f"{entry.path}/" if is_dir else entry.path)
+        for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
+            looked_at += len(names)
+            files = [name for name in names if odd.get(name) != "other"] if odd else names
+            found = glob.among(prefix[skip:], files)
+            if inverted:
+                unwanted = frozenset(found)
+                found = [name for name in files if name not in unwanted]
+            total += len(found)
+            paths += [prefix + name for name in found[: limit - len(paths)]]
+            if folder:
+                looked_at += 1
+                if folders and glob.matches_folder(f"{prefix}{folder}"[skip:]):
+                    total += 1
+                    if len(paths) < limit:
+                        paths.append(f"{prefix}{folder}/")
         return Found(
             pattern,
             tuple(paths),

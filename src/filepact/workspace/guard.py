@@ -15,6 +15,7 @@ from filepact.domain.policy import Decision, Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.domain.signs import SIGN_RULES
 from filepact.errors import ApprovalRequiredError, NotAFileError, NotFoundError, PathBlockedError
+from filepact.fs.entry import Question
 from filepact.fs.resolve import check_form
 from filepact.text.secrets import holds_private_key
 
@@ -179,25 +180,17 @@ class Guard:
 
     # -- walks ----------------------------------------------------------------------------
 
-    def listing(
-        self, root: Root, action: Action, *, agent: str = ""
-    ) -> Callable[[str, bool], bool]:
+    def listing(self, root: Root, action: Action, *, agent: str = "") -> Question:
         """The question that a walk asks for every entry: may it be seen?
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
         """
-        suspicious = self.policy.suspicion(action)
         narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
-        whole = not self._narrowed
-
-        def allow(path: str, is_dir: bool) -> bool:
-            if suspicious(path.rpartition("/")[2]):
-                request = Request(root.path, path, action, agent)
-                if decide(request, self.policy).verdict != "allow":
-                    return False
-            return whole or any(_reaches(path, inside, is_dir=is_dir) for inside in narrowed)
-
-        return allow
+        return _Listing(
+            self.policy,
+            Request(root.path, ".", action, agent),
+            narrowed if self._narrowed else None,
+        )
 
     # -- narrowing ------------------------------------------------------------------------
 
@@ -271,6 +264,52 @@ class Guard:
                 rule=rule.name,
             )
         return decision
+
+
+class _Listing(Question):
+    """What the rules and the shared folders say about the entries of a root.
+
+    Args:
+        policy: The rules.
+        asked: The request that is made about each entry.
+        narrowed: The folders that are shared; None for all.
+    """
+
+    def __init__(self, policy: Policy, asked: Request, narrowed: Sequence[str] | None) -> None:
+        self._policy = policy
+        self._asked = asked
+        self._suspicion = policy.suspicion(asked.action)
+        self._narrowed = narrowed
+
+    def __call__(self, path: str, is_dir: bool) -> bool:
+        if self._suspicion(path.rpartition("/")[2]) and not self._permits(path):
+            return False
+        return self._narrowed is None or any(
+            _reaches(path, inside, is_dir=is_dir) for inside in self._narrowed
+        )
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        names = [key[:-1] if key[-1] == "/" else key for key in keys]
+        hidden = {
+            at for at in self._suspicion.among(names) if not self._permits(prefix + names[at])
+        }
+        if hidden:
+            keys = [key for at, key in enumerate(keys) if at not in hidden]
+        if self._narrowed is None:
+            return keys
+        return [
+            key
+            for key in keys
+            if any(
+                _reaches((prefix + key).rstrip("/"), inside, is_dir=key[-1] == "/")
+                for inside in self._narrowed
+            )
+        ]
+
+    def _permits(self, path: str) -> bool:
+        asked = self._asked
+        request = Request(asked.root, path, asked.action, asked.agent)
+        return decide(request, self._policy).verdict == "allow"
 
 
 def check_is_file(spot: Spot, asked: str) -> None:

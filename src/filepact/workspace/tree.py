@@ -10,10 +10,10 @@ from filepact.text.glob import Glob
 from filepact.text.shown import shown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from filepact.fs.entry import Kind
     from filepact.fs.root import Root
-    from filepact.fs.walk import Kind
 
 __all__ = ["Tree", "tree"]
 
@@ -40,15 +40,35 @@ class Tree:
 
 
 class _Node:
-    """A folder or file while the tree is built; ``room`` is how many children are drawn."""
+    """A folder or file while the tree is built.
 
-    __slots__ = ("children", "kind", "name", "room")
+    Attributes:
+        children: Of a folder; of its files only the first, no more than can ever be drawn.
+        files: How many files it holds.
+        left_out: How many of them are not among the children.
+        room: How many children are drawn.
+    """
+
+    __slots__ = ("children", "files", "kind", "left_out", "name", "room")
 
     def __init__(self, name: str, kind: Kind) -> None:
         self.name = name
         self.kind: Kind = kind
         self.children: list[_Node] = []
+        self.files = 0
+        self.left_out = 0
         self.room = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.children) + self.left_out
+
+    def add_files(self, names: list[str], kinds: Mapping[str, Kind], most: int) -> None:
+        """Take in files in path order, which among files is the order they are drawn in."""
+        kept = names[: max(most - self.files, 0)]
+        self.children += [_Node(name, kinds.get(name, "file")) for name in kept]
+        self.files += len(names)
+        self.left_out += len(names) - len(kept)
 
 
 def tree(
@@ -88,15 +108,16 @@ def tree(
     with walk(
         root, base, allow=allow, max_depth=depth, cancelled=cancelled, progress=progress
     ) as entries:
-        for entry in entries:
-            del chain[entry.depth :]
-            if entry.kind == "folder":
-                node = _Node(entry.name, "folder")
+        for prefix, names, odd, folder, level, _descriptor in entries.batches():
+            del chain[level:]
+            shown = names if glob is None else glob.among(prefix[skip:], names)
+            files += len(shown)
+            # One is kept in any case: by it a folder is known to hold some.
+            chain[-1].add_files(shown, odd, max(budget, 1))
+            if folder:
+                node = _Node(folder, "folder")
                 chain[-1].children.append(node)
                 chain.append(node)
-            elif glob is None or glob.matches(entry.path[skip:]):
-                files += 1
-                chain[-1].children.append(_Node(entry.name, entry.kind))
         floor = not entries.complete
     if glob is not None:
         _prune(top)
@@ -142,6 +163,7 @@ def _drop_files(top: _Node) -> None:
     for level in _levels(top):
         for node in level:
             node.children = [child for child in node.children if child.kind == "folder"]
+            node.left_out = 0
 
 
 def _share(top: _Node, budget: int) -> int:
@@ -152,10 +174,10 @@ def _share(top: _Node, budget: int) -> int:
     left = budget
     level = [top]
     while level and left:
-        waiting = sorted(level, key=lambda node: len(node.children))
+        waiting = sorted(level, key=lambda node: node.size)
         for position, node in enumerate(waiting):
             node.children.sort(key=lambda child: (child.kind != "folder", child.name))
-            node.room = min(len(node.children), -(-left // (len(waiting) - position)))
+            node.room = min(node.size, -(-left // (len(waiting) - position)))
             left -= node.room
         level = [
             child
@@ -189,7 +211,7 @@ def _draw(top: _Node) -> Iterator[str]:
 
 
 def _rows(folder: _Node) -> Iterator[tuple[str, _Node | None, bool]]:
-    cut = len(folder.children) - folder.room
+    cut = folder.size - folder.room
     for position, child in enumerate(folder.children[: folder.room], start=1):
         yield _label(child), child, not cut and position == folder.room
     if cut:
