@@ -14,6 +14,7 @@ __all__ = [
     "AmbiguousMatchError",
     "ApprovalRequiredError",
     "BinaryFileError",
+    "CallCancelledError",
     "EncodingUnsafeError",
     "FilepactError",
     "InvalidParamsError",
@@ -140,6 +141,10 @@ class InvalidParamsError(FilepactError, code="INVALID_PARAMS"):
 
 class TimedOutError(FilepactError, code="TIMEOUT"):
     """The time allowed ran out, or a lock was not free in time."""
+
+
+class CallCancelledError(FilepactError, code="CANCELLED"):
+    """The caller gave up before anything was done."""
 
 
 class ReadFailedError(FilepactError, code="READ_ERROR"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from filepact.tools.edit import edit_file, write_file
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
+from filepact.tools.solution import write_file as write_solution_file
 
-__all__ = ["TOOLS"]
+__all__ = ["SOLUTION_TOOLS", "TOOLS"]
 
 TOOLS = (
     read_file,
@@ -17,3 +18,7 @@ TOOLS = (
     directory_tree,
     patch_apply,
 )
+"""The toolset `files`."""
+
+SOLUTION_TOOLS = (write_solution_file,)
+"""The toolset `solution`."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.errors import FilepactError, InvalidParamsError, NotAFileError, NotFoundError
+from filepact.errors import (
+    CallCancelledError,
+    FilepactError,
+    InvalidParamsError,
+    NotAFileError,
+    NotFoundError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +69,8 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
         return Refusal(MISSING, message, {"uri": path, **data})
     if isinstance(error, (InvalidParamsError, NotAFileError)):
         return Refusal(INVALID, message, data)
+    if isinstance(error, CallCancelledError):
+        return Refusal(CANCELLED, message, data)
     return Refusal(REFUSED, message, data)
 
 

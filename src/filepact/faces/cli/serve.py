@@ -11,6 +11,7 @@ from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
 from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import remark
+from filepact.faces.cli.solution import solution_instructions, solution_place
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -24,13 +25,19 @@ __all__ = ["instructions", "mcp"]
 
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
-    from filepact.app import open_toolbox, open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.app import (  # noqa: PLC0415 - loads the database
+        open_solution,
+        open_toolbox,
+        open_workspace,
+    )
     from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     settings = read_settings(named_settings(arguments))
+    of_solution = arguments.toolset == "solution"
+    roots, solution = solution_place(arguments.roots) if of_solution else (arguments.roots, "")
     workspace = open_workspace(
-        arguments.roots,
+        roots,
         state_dir=state_folder(arguments),
         mode=arguments.mode,
         encodings=settings.encodings,
@@ -46,19 +53,22 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
                 "filepact: waiting for an agent's program on standard input; `filepact setup` "
                 "prints how to connect one; Ctrl-C ends this\n"
             )
-        toolbox = open_toolbox(
+        if solution:
+            workspace.guard.find_file(solution, "read")
+        toolbox = (open_solution if of_solution else open_toolbox)(
             workspace,
             tier=arguments.tier,
             max_level=arguments.max_level,
             read_only=arguments.read_only,
         )
+        changes = any(tool.kind == "writes" for tool in toolbox.tools)
         serve(
             toolbox,
             name="filepact",
             version=own_version(),
-            instructions=instructions(
-                workspace, changes=any(t.kind == "writes" for t in toolbox.tools)
-            ),
+            instructions=solution_instructions(workspace, solution, changes=changes)
+            if of_solution
+            else instructions(workspace, changes=changes),
             session_factory=_session,
             narrow=workspace.guard.narrow,
         )

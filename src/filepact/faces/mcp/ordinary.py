@@ -79,7 +79,9 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
             "openWorldHint": False,
         },
     }
-    if tool.kind == "writes":
+    if tool.output is not None:
+        described["outputSchema"] = dict(tool.output)
+    elif tool.kind == "writes":
         described["outputSchema"] = _RECEIPT_SCHEMA
     return described
 

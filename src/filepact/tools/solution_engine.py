@@ -1,0 +1,167 @@
+"""A solution as its tools see it: changes that are shown before they are done."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from filepact.errors import (
+    CallCancelledError,
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+)
+from filepact.semantic.update import WorkspaceUpdate
+from filepact.tools.registry import Written
+from filepact.tools.view import View
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.tools.registry import Call
+    from filepact.tools.view import PathStyle
+    from filepact.workspace.draft import Draft
+    from filepact.workspace.reader import Reader
+    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.target import Target
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["Planned", "SolutionEngine"]
+
+
+class Planned:
+    """What one call wants to change, and how it wants to see that.
+
+    Attributes:
+        view: How the answer shows it.
+    """
+
+    def __init__(self, draft: Draft, root: str) -> None:
+        self._draft = draft
+        self.view = View(root)
+        self._target: Target | None = None
+
+    @property
+    def target(self) -> Target:
+        """The file that is to be written."""
+        if self._target is None:
+            raise RuntimeError("nothing was written yet")
+        return self._target
+
+    def show(self, style: PathStyle, *, diff: bool, most: int) -> None:
+        """Say how the answer is to show paths and differences."""
+        self.view = View(self.view.root, style, diff, most)
+
+    def write(self, path: str, text: str, *, apply: bool, create: bool) -> str:
+        """Give a file a whole new text.
+
+        Args:
+            path: The file.
+            text: What it is to hold.
+            apply: Whether to do it.
+            create: Whether there need not be such a file.
+
+        Raises:
+            NotFoundError: There is no such file, and none is to be made.
+            NotAFileError: It is a folder.
+        """
+        self._draft.dry_run = not apply
+        try:
+            target = self._draft.open(path)
+        except NotAFileError as error:
+            # What the engine advises takes a tool that is not there.
+            raise NotAFileError(
+                error.message, hint="Name a file of the solution.", **error.details
+            ) from None
+        if target.document is None and not create:
+            raise NotFoundError(
+                f"{path}: no such file",
+                hint="Correct the path, or send createIfMissing: true to make the file.",
+                path=path,
+            )
+        self._target = target
+        self._draft.write(target, text)
+        return f"{'write' if target.document else 'create'} {target.spot.shown}"
+
+
+class SolutionEngine:
+    """Carries out the calls of a solution's tools on a workspace.
+
+    Args:
+        workspace: Whose first root is the solution's.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._root = workspace.guard.roots[0].path
+
+    @contextmanager
+    def reader(self, call: Call) -> Iterator[Reader]:
+        """The port of a reading tool."""
+        yield self._workspace.reader(call.session, cancelled=call.cancelled, progress=call.progress)
+
+    def write(self, call: Call, tool: str, action: Callable[[Planned], str]) -> Written:
+        """Let a tool plan a change, then do, store or only show it.
+
+        Raises:
+            CallCancelledError: The caller gave up before anything was written.
+        """
+        with self._workspace.draft(call.session, tool) as draft:
+            planned = Planned(draft, self._root)
+            summary = action(planned)
+            if call.cancelled():
+                raise CallCancelledError(
+                    f"{planned.target.spot.shown}: given up before anything was written",
+                    hint="Send it again if it is still wanted.",
+                )
+            receipt = self._workspace.submit(draft, summary)
+            if receipt.status == "preview":
+                self._remember(call, planned)
+        update = WorkspaceUpdate("none", False, False, False)
+        return Written("", _facts(planned, receipt, update))
+
+    def news(self, call: Call) -> str:
+        """What a person has said meanwhile to what the session proposed; empty mostly."""
+        return "\n".join(self._workspace.answers(call.session))
+
+    def _remember(self, call: Call, planned: Planned) -> None:
+        """What was compared with was shown: a later call must not undo what somebody does until then."""
+        if planned.target.document is not None:
+            with suppress(FilepactError):
+                self._workspace.reader(call.session).document(planned.target.spot.shown)
+
+
+def _facts(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> dict[str, Any]:
+    """The answer's data."""
+    view, target = planned.view, planned.target
+    files = [
+        {
+            "filePath": view.path(one.path),
+            "changeCount": max(receipt.diff.count("\n@@ "), 1),
+            "diff": view.difference(receipt.diff, one.path),
+        }
+        for one in receipt.files
+    ]
+    waits = receipt.status == "pending"
+    return {
+        "filePath": view.path(target.spot.shown),
+        "changed": bool(files),
+        "applied": receipt.status == "applied",
+        "created": bool(files) and target.document is None,
+        "filesChanged": len(files),
+        "unifiedDiff": "".join(str(one["diff"]) for one in files) if view.diff else None,
+        "changedFiles": files,
+        "workspaceUpdate": view.update(update),
+        "operation": receipt.operation if receipt.status == "applied" else None,
+        "pending": _waiting(receipt) if waits else None,
+        "notes": list(receipt.notes),
+    }
+
+
+def _waiting(receipt: Receipt) -> dict[str, str]:
+    return {
+        "id": str(receipt.operation),
+        "rule": receipt.rule,
+        "message": "Nothing is written yet: a person has to approve it, with `filepact approve "
+        f"{receipt.operation}`. A later answer tells what was said. Do not send it again.",
+    }

@@ -1,0 +1,105 @@
+"""What the tools of a solution answer, as JSON schemas."""
+
+from __future__ import annotations
+
+from typing import Any, Final, get_args
+
+from filepact.lsp.diagnostics import Confirmation, Severity
+from filepact.semantic.update import Kind, Scope
+
+__all__ = ["WRITTEN", "answer_of"]
+
+_TEXT: Final = {"type": "string"}
+_FLAG: Final = {"type": "boolean"}
+_WHOLE: Final = {"type": "integer"}
+_NUMBER: Final = {"type": "number"}
+_MAYBE_TEXT: Final = {"type": ["string", "null"]}
+_MAYBE_FLAG: Final = {"type": ["boolean", "null"]}
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    """An object that has all of these."""
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+def _list(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema}
+
+
+def _one_of(names: Any) -> dict[str, Any]:
+    return {"enum": list(get_args(names))}
+
+
+def answer_of(**data: Any) -> dict[str, Any]:
+    """The schema of an envelope, by what its data has when the call has succeeded."""
+    meta = _object(durationMs=_WHOLE, cancelled=_FLAG, timedOut=_FLAG, timeoutMs=_WHOLE)
+    return _object(
+        success=_FLAG,
+        data=_or_null(_object(**data)),
+        meta={**meta, "properties": {**meta["properties"], "news": _list(_TEXT)}},
+        error=_or_null(_object(code=_TEXT, message=_TEXT, hint=_TEXT)),
+    )
+
+
+_FOUND: Final = _object(
+    filePath=_TEXT,
+    line=_WHOLE,
+    column=_WHOLE,
+    endLine=_WHOLE,
+    endColumn=_WHOLE,
+    severity=_one_of(Severity),
+    id=_TEXT,
+    source=_TEXT,
+    message=_TEXT,
+)
+
+_UPDATE: Final = _object(
+    kind=_one_of(Kind),
+    updated=_FLAG,
+    inWorkspaceBefore=_FLAG,
+    inWorkspaceAfter=_FLAG,
+    message=_MAYBE_TEXT,
+    servers=_list(
+        _object(
+            name=_TEXT,
+            kind=_one_of(Kind),
+            event=_TEXT,
+            confirmedBy=_one_of(Confirmation),
+            revisionBefore=_WHOLE,
+            revisionAfter=_WHOLE,
+            ms=_NUMBER,
+            message=_MAYBE_TEXT,
+        )
+    ),
+    diagnostics=_or_null(
+        _object(
+            scope=_one_of(Scope),
+            fresh=_FLAG,
+            complete=_FLAG,
+            new=_list(_FOUND),
+            fixed=_list(_FOUND),
+            newCount=_WHOLE,
+            fixedCount=_WHOLE,
+            total={"type": ["integer", "null"]},
+        )
+    ),
+)
+
+WRITTEN: Final = answer_of(
+    filePath=_TEXT,
+    changed=_FLAG,
+    applied=_FLAG,
+    created=_FLAG,
+    filesChanged=_WHOLE,
+    unifiedDiff=_MAYBE_TEXT,
+    changedFiles=_list(_object(filePath=_TEXT, changeCount=_WHOLE, diff=_MAYBE_TEXT)),
+    workspaceUpdate=_UPDATE,
+    operation=_MAYBE_TEXT,
+    pending=_or_null(_object(id=_TEXT, rule=_TEXT, message=_TEXT)),
+    notes=_list(_TEXT),
+)
+"""The answer of write_file."""
