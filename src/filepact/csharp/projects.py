@@ -85,7 +85,7 @@ class GlobalUsing:
         """The directive, as a line of C#."""
         static = "static " if self.static else ""
         alias = f"{self.alias} = " if self.alias else ""
-        return f"global using {static}{alias}{self.name};"
+        return f"global using {static}{alias}global::{self.name};"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,301 @@
+"""What stands in `$(...)`: properties, and the few functions on them that projects really use."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from filepact.csharp.frameworks import parse_framework
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.csharp.projects import Files, Message
+
+__all__ = ["Properties", "UnknownExpressionError", "version_of"]
+
+MAX_VALUE: Final = 100_000
+"""Longest value of a property, in characters."""
+
+_MAX_NESTED: Final = 20
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_STATIC = re.compile(r"\[([A-Za-z.]+)\]::([A-Za-z]+)", re.ASCII)
+_VERSION = re.compile(r"v?(\d+(?:\.\d+){0,3})(?:[-+].*)?")
+
+
+class UnknownExpressionError(Exception):
+    """Something that is not evaluated here; the message quotes it."""
+
+
+@dataclass(slots=True)
+class Properties:
+    """The properties of a project while it is read.
+
+    Attributes:
+        files: For functions that look for files.
+        root: The folder that is not left.
+        fixed: Names, in lower case, of those that a project cannot change.
+        spoiled: Those whose value could not be found out, each with the place and the reason.
+    """
+
+    files: Files
+    root: str
+    fixed: frozenset[str] = frozenset()
+    spoiled: dict[str, Message] = field(default_factory=dict)
+    _values: dict[str, str] = field(default_factory=dict)
+
+    def get(self, name: str) -> str:
+        """A value; empty if there is none."""
+        return self._values.get(name.lower(), "")
+
+    def put(self, name: str, value: str) -> None:
+        """Set a value, unless it is one that a project cannot change."""
+        if name.lower() not in self.fixed:
+            self.force(name, value[:MAX_VALUE])
+
+    def force(self, name: str, value: str) -> None:
+        """Set a value even so."""
+        self._values[name.lower()] = value
+        self.spoiled.pop(name.lower(), None)
+
+    def spoil(self, name: str, why: Message) -> None:
+        """From here on nobody knows a value, unless it is one that a project cannot change."""
+        if name.lower() not in self.fixed:
+            self.spoiled[name.lower()] = why
+
+    def expand(self, text: str, depth: int = 0) -> str:
+        """A text with all that stands in `$(...)` replaced.
+
+        Raises:
+            UnknownExpressionError: Something in it is not evaluated here.
+        """
+        if "$(" not in text:
+            return text
+        parts: list[str] = []
+        at = size = 0
+        while (start := text.find("$(", at)) >= 0:
+            end = _closing(text, start + 1)
+            if end < 0 or depth >= _MAX_NESTED:
+                raise UnknownExpressionError(text[start : start + 80])
+            value = self._value(text[start + 2 : end].strip(), depth + 1)
+            size += start - at + len(value)
+            if size > MAX_VALUE:
+                raise UnknownExpressionError(f"{text[:80]} is longer than {MAX_VALUE:,} characters")
+            parts += [text[at:start], value]
+            at = end + 1
+        return "".join(parts) + text[at:]
+
+    def _value(self, inner: str, depth: int) -> str:
+        if found := _NAME.match(inner):
+            if found[0].lower() in self.spoiled:
+                raise UnknownExpressionError(f"$({found[0]})")
+            value, at = self.get(found[0]), found.end()
+        elif found := _STATIC.match(inner):
+            arguments, at = self._arguments(inner, found.end(), depth)
+            value = self._static(f"{found[1]}::{found[2]}".lower(), arguments, inner)
+        else:
+            raise UnknownExpressionError(f"$({inner[:80]})")
+        while at < len(inner):
+            value, at = self._method(value, inner, at, depth)
+        return value
+
+    def _method(self, value: str, inner: str, at: int, depth: int) -> tuple[str, int]:
+        """A method of texts that is called on a value, and where it ends."""
+        found = _NAME.match(inner, at + 1) if inner[at] == "." else None
+        if found is None:
+            raise UnknownExpressionError(f"$({inner[:80]})")
+        name = found[0].lower()
+        if name == "length":
+            return str(len(value)), found.end()
+        arguments, at = self._arguments(inner, found.end(), depth)
+        method = _METHODS.get((name, len(arguments)))
+        if method is None:
+            raise UnknownExpressionError(f"$({inner[:80]})")
+        try:
+            return method(value, arguments), at
+        except ValueError as error:
+            raise UnknownExpressionError(f"$({inner[:80]})") from error
+
+    def _arguments(self, inner: str, at: int, depth: int) -> tuple[list[str], int]:
+        """The arguments in parentheses from a place on, and where they end."""
+        if at >= len(inner) or inner[at] != "(" or (end := _closing(inner, at)) < 0:
+            raise UnknownExpressionError(f"$({inner[:80]})")
+        return [self.expand(_unquoted(one), depth) for one in _split(inner[at + 1 : end])], end + 1
+
+    def _static(self, name: str, arguments: list[str], inner: str) -> str:
+        match name, arguments:
+            case "msbuild::getpathoffileabove", [file, *start]:
+                folder = self._above(
+                    start[0] if start else self.get("MSBuildThisFileDirectory"), file
+                )
+                return posixpath.join(folder, file) if folder else ""
+            case "msbuild::getdirectorynameoffileabove", [start, file]:
+                return self._above(start, file)
+            case "msbuild::isosplatform", [system]:
+                return _truth(system.lower() == "linux")
+            case "msbuild::gettargetframeworkidentifier", [moniker]:
+                return parse_framework(moniker).identifier
+            case "msbuild::gettargetframeworkversion", [moniker, *_]:
+                return parse_framework(moniker).version
+            case "msbuild::gettargetplatformidentifier", [moniker]:
+                return parse_framework(moniker).platform
+            case "msbuild::istargetframeworkcompatible", [has, wants]:
+                return _truth(_compatible(has, wants))
+            case "msbuild::ensuretrailingslash", [folder]:
+                return folder if folder.endswith("/") or not folder else f"{folder}/"
+            case "msbuild::normalizepath" | "system.io.path::getfullpath", [first, *more]:
+                return self._normal([first, *more])
+            case "msbuild::normalizedirectory", [first, *more]:
+                return self._normal([first, *more]).rstrip("/") + "/"
+            case "msbuild::valueordefault", [value, default]:
+                return value or default
+            case "system.io.path::combine", [first, *more]:
+                return posixpath.join(_slashes(first), *map(_slashes, more))
+            case "system.io.path::getfilename", [path]:
+                return posixpath.basename(_slashes(path))
+            case "system.io.path::getfilenamewithoutextension", [path]:
+                return posixpath.splitext(posixpath.basename(_slashes(path)))[0]
+            case "system.io.path::getdirectoryname", [path]:
+                return posixpath.dirname(_slashes(path))
+            case "system.string::isnullorempty", [value]:
+                return _truth(not value)
+            case "system.io.file::exists", [path]:
+                return _truth(self.files.has(self._normal([path])))
+            case "msbuild::versiongreaterthanorequals", [one, other]:
+                return _truth(version_of(one, inner) >= version_of(other, inner))
+            case "msbuild::versiongreaterthan", [one, other]:
+                return _truth(version_of(one, inner) > version_of(other, inner))
+            case "msbuild::versionlessthan", [one, other]:
+                return _truth(version_of(one, inner) < version_of(other, inner))
+            case "msbuild::versionlessthanorequals", [one, other]:
+                return _truth(version_of(one, inner) <= version_of(other, inner))
+            case "msbuild::versionequals", [one, other]:
+                return _truth(version_of(one, inner) == version_of(other, inner))
+            case _:
+                pass
+        raise UnknownExpressionError(f"$({inner[:80]})")
+
+    def _normal(self, parts: Sequence[str]) -> str:
+        folder = self.get("MSBuildProjectDirectory") or self.root
+        return posixpath.normpath(posixpath.join(folder, *map(_slashes, parts)))
+
+    def _above(self, start: str, file: str) -> str:
+        """The nearest folder at or above one that holds a file, within the root; else empty."""
+        folder = self._normal([start])
+        while folder == self.root or folder.startswith(f"{self.root.rstrip('/')}/"):
+            if self.files.has(posixpath.join(folder, _slashes(file))):
+                return folder
+            if folder == self.root:
+                break
+            folder = posixpath.dirname(folder)
+        return ""
+
+
+_METHODS: Final[dict[tuple[str, int], Callable[[str, list[str]], str]]] = {
+    ("startswith", 1): lambda value, args: _truth(value.startswith(args[0])),
+    ("endswith", 1): lambda value, args: _truth(value.endswith(args[0])),
+    ("contains", 1): lambda value, args: _truth(args[0] in value),
+    ("equals", 1): lambda value, args: _truth(value == args[0]),
+    ("tolower", 0): lambda value, _args: value.lower(),
+    ("tolowerinvariant", 0): lambda value, _args: value.lower(),
+    ("toupper", 0): lambda value, _args: value.upper(),
+    ("toupperinvariant", 0): lambda value, _args: value.upper(),
+    ("tostring", 0): lambda value, _args: value,
+    ("trim", 0): lambda value, _args: value.strip(),
+    ("trim", 1): lambda value, args: value.strip(args[0]),
+    ("trimstart", 1): lambda value, args: value.lstrip(args[0]),
+    ("trimend", 1): lambda value, args: value.rstrip(args[0]),
+    ("replace", 2): lambda value, args: _replaced(value, *args),
+    ("indexof", 1): lambda value, args: str(value.find(args[0])),
+    ("substring", 1): lambda value, args: value[_index(args[0], value) :],
+    ("substring", 2): lambda value, args: value[_index(args[0], value) :][: _index(args[1], value)],
+}
+
+
+def version_of(text: str, where: str) -> tuple[int, int, int, int]:
+    """A version as four numbers.
+
+    Raises:
+        UnknownExpressionError: It is none; the message quotes `where`.
+    """
+    found = _VERSION.fullmatch(text.strip())
+    if found is None or len(found[1]) > 40:
+        raise UnknownExpressionError(where[:80])
+    numbers = [int(one) for one in found[1].split(".")]
+    first, second, third, fourth = [*numbers, 0, 0, 0][:4]
+    return first, second, third, fourth
+
+
+def _truth(value: bool) -> str:
+    return "True" if value else "False"
+
+
+def _slashes(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _replaced(value: str, old: str, new: str) -> str:
+    if not old or len(value) + value.count(old) * len(new) > MAX_VALUE:
+        raise ValueError(old)
+    return value.replace(old, new)
+
+
+def _index(text: str, value: str) -> int:
+    number = int(text)
+    if not 0 <= number <= len(value):
+        raise ValueError(text)
+    return number
+
+
+def _compatible(has: str, wants: str) -> bool:
+    """Whether code for one framework can use code for another, within a family."""
+    one, other = parse_framework(has), parse_framework(wants)
+    if not one.identifier or not other.identifier:
+        raise UnknownExpressionError(f"IsTargetFrameworkCompatible('{has[:30]}', '{wants[:30]}')")
+    if other.identifier == ".NETStandard" and one.identifier == ".NETCoreApp":
+        return True
+    if one.identifier != other.identifier or (other.platform and one.platform != other.platform):
+        return False
+    return version_of(one.version, has) >= version_of(other.version, wants)
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the parenthesis closes that opens at a place; -1 if it does not."""
+    depth, quote = 0, ""
+    for at in range(start, len(text)):
+        one = text[at]
+        if quote:
+            quote = "" if one == quote else quote
+        elif one in "'\"`":
+            quote = one
+        elif one == "(":
+            depth += 1
+        elif one == ")":
+            depth -= 1
+            if depth == 0:
+                return at
+    return -1
+
+
+def _split(text: str) -> list[str]:
+    """Arguments between commas, those within quotes and parentheses left alone."""
+    parts, depth, quote, start = [], 0, "", 0
+    for at, one in enumerate(text):
+        if quote:
+            quote = "" if one == quote else quote
+        elif one in "'\"`":
+            quote = one
+        elif one in "()":
+            depth += 1 if one == "(" else -1
+        elif one == "," and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    parts.append(text[start:])
+    return [one.strip() for one in parts] if text.strip() else []
+
+
+def _unquoted(text: str) -> str:
+    quoted = len(text) >= 2 and text[0] in "'\"`" and text[-1] == text[0]
+    return text[1:-1] if quoted else text

@@ -1,0 +1,329 @@
+"""A project file to a value: what is compiled, with what, and what could not be found out."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, cast
+
+from filepact.csharp.assets import MAX_BYTES as MAX_ASSETS
+from filepact.csharp.assets import AssetsError, read_assets
+from filepact.csharp.evaluation import Evaluation
+from filepact.csharp.frameworks import preferred, shared_frameworks, usual_usings
+from filepact.csharp.globs import Membership, Pattern, Step, split_list, unescape
+from filepact.csharp.projects import GlobalUsing, Nullable, Output, Project
+from filepact.csharp.sdk import KNOWN, symbols, take_after, take_before
+from filepact.errors import FilepactError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from filepact.csharp.evaluation import Item
+    from filepact.csharp.frameworks import Framework
+    from filepact.csharp.projects import Files
+
+__all__ = ["read_project"]
+
+_KINDS: Final = frozenset(
+    {
+        "compile",
+        "using",
+        "projectreference",
+        "packagereference",
+        "reference",
+        "frameworkreference",
+        "internalsvisibleto",
+    }
+)
+_MAX_SOURCES: Final = 50_000
+_NULLABLE: Final = ("disable", "enable", "warnings", "annotations")
+# Packages that write the program's entry point when it is built.
+_ENTRY_POINTS: Final = frozenset({"microsoft.net.test.sdk", "xunit.v3", "mstest", "tunit"})
+
+
+def read_project(
+    path: str, root: str, files: Files, fixed: Mapping[str, str]
+) -> tuple[Project, tuple[str, ...]]:
+    """One project, and the files that have a say in it.
+
+    Whatever is wrong with a file becomes a message; nothing is raised for it.
+
+    Args:
+        path: The project file, absolute.
+        root: The folder that is not left.
+        files: Where files are.
+        fixed: Properties that the project cannot change, such as ``SolutionDir``.
+    """
+    reader = _ProjectReader(
+        path, root, files, {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}
+    )
+    project = reader.read()
+    return project, tuple(dict.fromkeys(reader.inputs))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What the items of a project add up to."""
+
+    steps: list[Step] = field(default_factory=list)
+    usings: dict[str, GlobalUsing] = field(default_factory=dict)
+    references: list[str] = field(default_factory=list)
+    packages: dict[str, str] = field(default_factory=dict)
+    dlls: list[str] = field(default_factory=list)
+    frameworks: dict[str, None] = field(default_factory=dict)
+    friends: dict[str, None] = field(default_factory=dict)
+
+
+class _ProjectReader:
+    """Reads one project, if it has several target frameworks for one of them."""
+
+    def __init__(self, path: str, root: str, files: Files, fixed: Mapping[str, str]) -> None:
+        self.path, self.root, self.files = path, root, files
+        self.fixed = dict(fixed)
+        self.inputs: list[str] = []
+        self.sdk = ""
+
+    def read(self) -> Project:
+        evaluation, framework = self._evaluate()
+        frameworks = split_list(evaluation.properties.get("TargetFrameworks"))
+        if frameworks and not evaluation.properties.get("TargetFramework"):
+            chosen = preferred(frameworks)
+            self.fixed["TargetFramework"] = chosen
+            self.inputs += evaluation.inputs
+            evaluation, framework = self._evaluate()
+            if len(frameworks) > 1:
+                evaluation.say(f"of {', '.join(frameworks)[:200]}, only {chosen} is looked at")
+        project = self._project(evaluation, framework)
+        self.inputs += evaluation.inputs
+        return replace(
+            project, approximate=evaluation.approximate, messages=tuple(evaluation.messages)
+        )
+
+    def _evaluate(self) -> tuple[Evaluation, Framework]:
+        evaluation = Evaluation(self.path, self.root, self.files, self.fixed)
+        self.sdk = ""
+        evaluation.on_sdk = lambda sdk, file: self._import_sdk(evaluation, sdk, file)
+        element = evaluation.load(self.path)
+        if element is not None:
+            names = [one.split("/")[0].strip() for one in split_list(element.get("Sdk"))]
+            if names:
+                self.sdk = next((one for one in names if one.lower() in KNOWN), names[0])
+                take_before(evaluation)
+            elif not any(one.name == "Import" and one.get("Sdk") for one in element.children):
+                evaluation.take_above("Directory.Build.props")
+                evaluation.say(
+                    "it is no project of the SDK's style; only what stands in it is known"
+                )
+            for name in names:
+                if name.lower() not in KNOWN:
+                    evaluation.say(f"what the SDK {name[:80]} adds is not known", line=element.line)
+            evaluation.take(element, self.path)
+        return evaluation, take_after(evaluation, by_sdk=bool(self.sdk))
+
+    def _import_sdk(self, evaluation: Evaluation, sdk: str, file: str) -> None:
+        """A project that imports its SDK by hand: what comes before stands where it says so."""
+        sdk = sdk.partition("/")[0]
+        if sdk.lower() not in KNOWN:
+            evaluation.say(f"what the SDK {sdk[:80]} adds is not known")
+        elif file.lower().endswith(".props"):
+            self.sdk = self.sdk or sdk
+            take_before(evaluation)
+
+    def _project(self, evaluation: Evaluation, framework: Framework) -> Project:
+        value = evaluation.value
+        by_sdk = bool(self.sdk)
+        implicit = by_sdk and value("ImplicitUsings").lower() in ("enable", "true")
+        found = self._items(evaluation, framework, implicit=implicit)
+        membership = Membership(tuple(found.steps))
+        dlls, missing, through = self._packages(evaluation, framework, found)
+        nullable = value("Nullable", "disable").lower()
+        if nullable not in _NULLABLE:
+            evaluation.say(f"Nullable is {nullable[:40]}, which means nothing")
+            nullable = "disable"
+        self._say_what_is_generated(evaluation, framework)
+        return Project(
+            path=self.path,
+            name=posixpath.splitext(posixpath.basename(self.path))[0],
+            assembly=value("AssemblyName"),
+            sources=self._sources(evaluation, membership),
+            membership=membership,
+            defines=symbols(evaluation, framework, by_sdk=by_sdk),
+            lang_version=value("LangVersion", framework.lang_version).lower(),
+            nullable=cast("Nullable", nullable),
+            implicit_usings=implicit,
+            global_usings=tuple(found.usings.values()),
+            references=tuple(dict.fromkeys([*found.references, *through])),
+            packages=dlls,
+            missing_packages=missing,
+            frameworks=tuple(dict.fromkeys([*shared_frameworks(self.sdk), *found.frameworks])),
+            target_framework=framework.moniker,
+            output=_output(value("OutputType"), found.packages),
+            unsafe=value("AllowUnsafeBlocks").lower() == "true",
+            checked=value("CheckForOverflowUnderflow").lower() == "true",
+            no_warn=_codes(value("NoWarn")),
+            warnings_as_errors=("*",)
+            if value("TreatWarningsAsErrors").lower() == "true"
+            else _codes(value("WarningsAsErrors")),
+            friends=tuple(found.friends),
+        )
+
+    def _items(self, evaluation: Evaluation, framework: Framework, *, implicit: bool) -> _Found:
+        found = _Found()
+        if implicit:
+            found.usings = {one.name: one for one in usual_usings(self.sdk, framework)}
+        for item in evaluation.items(_KINDS):
+            match item.kind:
+                case "compile":
+                    self._compile(evaluation, item, found)
+                case "using":
+                    for name in item.removes:
+                        found.usings.pop(name, None)
+                    for name in item.includes:
+                        static = item.metadata.get("static", "").lower() == "true"
+                        found.usings[name] = GlobalUsing(
+                            name, item.metadata.get("alias", ""), static
+                        )
+                case "projectreference":
+                    self._reference(evaluation, item, found)
+                case "packagereference":
+                    for name in item.removes:
+                        found.packages.pop(name.lower(), None)
+                    found.packages |= {name.lower(): name for name in item.includes}
+                case "reference":
+                    if hint := item.metadata.get("hintpath", ""):
+                        found.dlls.append(self._absolute(hint))
+                case "frameworkreference":
+                    found.frameworks |= dict.fromkeys(item.includes)
+                case "internalsvisibleto":
+                    found.friends |= dict.fromkeys(item.includes)
+                case _:
+                    pass
+        return found
+
+    def _compile(self, evaluation: Evaluation, item: Item, found: _Found) -> None:
+        if item.includes:
+            patterns = self._patterns(evaluation, item, item.includes)
+            found.steps.append(
+                Step(True, patterns, self._patterns(evaluation, item, item.excludes))
+            )
+        elif item.removes:
+            found.steps.append(Step(False, self._patterns(evaluation, item, item.removes)))
+
+    def _patterns(
+        self, evaluation: Evaluation, item: Item, texts: Iterable[str]
+    ) -> tuple[Pattern, ...]:
+        patterns = []
+        for text in texts:
+            pattern = Pattern.parse(text, evaluation.folder)
+            if pattern is None:
+                evaluation.say(f"{text[:100]} is no pattern that is read", item.path, item.line)
+            else:
+                patterns.append(pattern)
+        return tuple(patterns)
+
+    def _sources(self, evaluation: Evaluation, membership: Membership) -> tuple[str, ...]:
+        """The files of a project that are there."""
+        found: set[str] = set()
+        for pattern in membership.added():
+            outside = not evaluation.within(pattern.folder) and pattern.folder != evaluation.root
+            if outside:
+                evaluation.say(
+                    f"sources in {pattern.folder.rsplit('/', 1)[-1][:80]} lie outside of the root and are not read"
+                )
+            elif pattern.parts:
+                places = self.files.below(pattern.folder, pattern.ending)
+                found.update(path for path in places if membership.includes(path))
+            elif not membership.includes(pattern.folder):
+                continue
+            elif self.files.has(pattern.folder):
+                found.add(pattern.folder)
+            else:
+                evaluation.say(
+                    f"the source {posixpath.basename(pattern.folder)[:80]} is not there",
+                    harmless=True,
+                )
+        if len(found) > _MAX_SOURCES:
+            evaluation.say(f"of {len(found):,} sources, {_MAX_SOURCES:,} are looked at")
+        return tuple(sorted(found)[:_MAX_SOURCES])
+
+    def _reference(self, evaluation: Evaluation, item: Item, found: _Found) -> None:
+        gone = {self._absolute(name) for name in item.removes}
+        found.references = [one for one in found.references if one not in gone]
+        if item.metadata.get("referenceoutputassembly", "").lower() == "false":
+            return
+        for name in item.includes:
+            path = self._absolute(name)
+            if not evaluation.within(path):
+                evaluation.say(
+                    f"the project {name[:100]} lies outside of the root and is not read",
+                    item.path,
+                    item.line,
+                )
+            elif not self.files.has(path):
+                evaluation.say(f"the project {name[:100]} is not there", item.path, item.line)
+            else:
+                found.references.append(path)
+
+    def _packages(
+        self, evaluation: Evaluation, framework: Framework, found: _Found
+    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """The DLLs of packages, the names of packages without, and projects that are seen through others."""
+        folder = evaluation.value("MSBuildProjectExtensionsPath") or evaluation.value(
+            "BaseIntermediateOutputPath"
+        )
+        path = self._absolute(posixpath.join(folder.replace("\\", "/"), "project.assets.json"))
+        evaluation.inputs.append(path)
+        try:
+            text = self.files.text(path, MAX_ASSETS) if evaluation.within(path) else None
+            if text is not None:
+                assets = read_assets(text, framework, evaluation.folder, self.files)
+                missing = tuple(
+                    name for key, name in found.packages.items() if key not in assets.packages
+                )
+                if missing:
+                    evaluation.say(f"not restored: {', '.join(missing)[:200]}")
+                if assets.generators:
+                    names = ", ".join(assets.generators)[:200]
+                    evaluation.say(f"generators and analyzers do not run: {names}")
+                through = [
+                    one for one in assets.projects if evaluation.within(one) and self.files.has(one)
+                ]
+                return (*found.dlls, *assets.references), missing, tuple(through)
+        except FilepactError as error:
+            evaluation.say(error.message, path)
+        except AssetsError as error:
+            evaluation.say(f"what was restored is not known: {error}", path)
+        if found.packages:
+            names = ", ".join(found.packages.values())[:200]
+            evaluation.say(
+                f"nothing was restored, so what is in these packages is not known: {names}"
+            )
+        return tuple(found.dlls), tuple(found.packages.values()), ()
+
+    def _say_what_is_generated(self, evaluation: Evaluation, framework: Framework) -> None:
+        """Say which code would be made from other files when it is built."""
+        value = evaluation.value
+        if self.sdk.lower() in ("microsoft.net.sdk.razor", "microsoft.net.sdk.blazorwebassembly"):
+            evaluation.say("code from .razor and .cshtml files is not seen")
+        if value("UseWPF").lower() == "true" or value("UseMaui").lower() == "true":
+            evaluation.say("code from XAML files is not seen")
+        if self.sdk and not framework.identifier:
+            name = framework.moniker[:40] or "none"
+            evaluation.say(f"the target framework ({name}) is not known")
+
+    def _absolute(self, name: str) -> str:
+        folder = posixpath.dirname(self.path)
+        return posixpath.normpath(posixpath.join(folder, unescape(name.replace("\\", "/"))))
+
+
+def _output(kind: str, packages: Mapping[str, str]) -> Output:
+    if _ENTRY_POINTS & packages.keys():
+        return "library"
+    return {"exe": "exe", "winexe": "winexe"}.get(kind.lower(), "library")  # type: ignore[return-value]  # its keys are such
+
+
+def _codes(text: str) -> tuple[str, ...]:
+    """Codes of warnings, as the compiler names them: a number alone is one of its own."""
+    names = text.replace(",", ";").replace(" ", ";").split(";")
+    codes = [one.strip().upper() for one in names if one.strip()]
+    return tuple(dict.fromkeys(f"CS{int(one):04}" if one.isdigit() else one for one in codes))
