@@ -65,7 +65,7 @@ class Run:
     def hear(self, line: str) -> None:
         if self.report or _HEADING.match(_COLOUR.sub("", line)):
             self.report.append(line)
-        else:
+        elif line.strip():
             print(f"{self.name}| {line}", end="", flush=True)
 
     def end(self) -> None:

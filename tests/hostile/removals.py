@@ -70,10 +70,13 @@ class Check:
         return f"{self.module}: {self.text}"
 
 
-NOTICED: dict[str, str] = json.loads(
+NOTICED: dict[str, list[str]] = json.loads(
     Path(__file__).with_name("noticed.json").read_text(encoding="utf-8")
 )
-"""The test that noticed each check once, which is asked first, so that most need no other."""
+"""Tests that noticed each check once, which are asked first, so that most need no others.
+
+More than one where several checks of a module read alike.
+"""
 
 
 def checks() -> Iterator[Check]:
@@ -107,12 +110,12 @@ def notices(check: Check, copy: Path) -> str:
     """The test that fails without a check; empty when none does."""
     without(check, copy)
     try:
-        known = NOTICED.get(check.name)
-        for tests in (*filter(None, [known]), *GUARDED[check.module]):
+        known = NOTICED.get(check.name, [])
+        for tests in filter(None, (known, *([file] for file in GUARDED[check.module]))):
             done = subprocess.run(
                 [
                     *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p"),
-                    *("no:cacheprovider", "-m", "not slow", "--timeout=60", tests),
+                    *("no:cacheprovider", "-m", "not slow", "--timeout=60", *tests),
                 ],
                 cwd=REPOSITORY,
                 env=os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -123,7 +126,7 @@ def notices(check: Check, copy: Path) -> str:
             # A test that is gone is not one that noticed; the whole files are asked then.
             if done.returncode == 1 or (done.returncode and tests != known):
                 failed = [line for line in done.stdout.splitlines() if line.startswith("FAILED")]
-                return failed[0] if failed else f"{tests} does not run"
+                return failed[0] if failed else f"{' '.join(tests)}: does not run"
         return ""
     finally:
         shutil.copyfile(SOURCE / check.module, copy / check.module)
