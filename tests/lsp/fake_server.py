@@ -120,7 +120,8 @@ def diagnose(message):
         return
     time.sleep(ORDERS.get("slow", 0))
     uri = message["params"]["textDocument"]["uri"]
-    result = {"kind": "full", "resultId": str(hash(documents[uri][1])), "items": found(uri)}
+    text = documents.get(uri, (0, ""))[1]
+    result = {"kind": "full", "resultId": str(hash(text)), "items": found(uri)}
     if message["params"].get("previousResultId") == result["resultId"]:
         result = {"kind": "unchanged", "resultId": result["resultId"]}
     if "answer" in ORDERS:

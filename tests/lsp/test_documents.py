@@ -88,7 +88,10 @@ def test_versions_rise_over_closing_and_a_new_start() -> None:
     ("kind", "expected"),
     [
         ({"open_close": False, "change": 0}, []),
-        ({"change": 0, "save": True}, ["didOpen", "didSave", "didClose"]),
+        (
+            {"change": 0, "save": True},
+            ["didOpen", "didClose", "didOpen", "didSave", "didClose"],
+        ),
         ({"change": 1}, ["didOpen", "didChange", "didClose"]),
     ],
 )

@@ -24,6 +24,10 @@ WATCH = [
     }
 ]
 QUESTIONS = {"textDocument/diagnostic", "workspace/executeCommand"}
+PULL: dict[str, Any] = {
+    "textDocumentSync": 1,
+    "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": False},
+}
 
 
 class Scene:
@@ -170,6 +174,77 @@ def test_an_announcement_whose_facts_are_not_known_is_left_out(tmp_path: Path) -
         pool.close()
         sent = [one["params"] for one in map(json.loads, log.read_text().splitlines()) if one["method"] == "solution/open"]  # fmt: skip
         assert sent == ([{"solution": "file:///s.sln"}] if facts else [])
+
+
+def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
+    tmp_path: Path,
+) -> None:
+    announce = [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}]
+    pool = pool_of(fake(announce=announce))
+    files = {str(tmp_path / "a.x"): "wrong"}
+    change = Change(str(tmp_path / "a.x"), "changed", "wrong")
+    (update,) = pool.update(str(tmp_path), [change], files, SECONDS)
+    assert (update.kind, update.fresh, update.delta) == ("stale", False, None)
+    assert "solution_uri" in update.message
+    assert not [one for report in update.reports for one in report.diagnostics]
+    (seen,) = pool.preview(str(tmp_path), files, files, SECONDS)
+    assert seen.delta is None
+    pool.know(str(tmp_path), solution_uri="file:///s.sln")
+    pool.restart(str(tmp_path))
+    (update,) = pool.update(str(tmp_path), [change], files, SECONDS)
+    assert (update.kind, update.fresh) == ("updated", True)
+    pool.close()
+
+
+@pytest.mark.parametrize(
+    ("orders", "sync", "kind", "event"),
+    [
+        ({}, {}, "changed", "didChange, didChangeWatchedFiles, didSave"),
+        ({}, {}, "created", "didOpen, didChangeWatchedFiles"),
+        ({"capabilities": PULL}, {}, "changed", "didChange, didChangeWatchedFiles, didSave"),
+        ({}, {"written": "nothing"}, "changed", "didChange, didChangeWatchedFiles, didSave, restart, fake/again, didOpen"),
+        ({}, {"created": "announce"}, "created", "didOpen, didChangeWatchedFiles, fake/again"),
+    ],
+)  # fmt: skip
+def test_an_update_says_what_was_sent_for_it(
+    tmp_path: Path, orders: dict, sync: dict, kind: Any, event: str
+) -> None:
+    announce = [{"method": "fake/again", "params": {}}]
+    pool = pool_of(fake({"register": WATCH, **orders}, sync=sync, announce=announce))
+    root, path = str(tmp_path), str(tmp_path / ("b.x" if kind == "created" else "a.x"))
+    pool.report(root, {str(tmp_path / "a.x"): "old"}, SECONDS)
+    (update,) = pool.update(root, [Change(path, kind, "new")], {path: "new"}, SECONDS)
+    assert set(update.event.split(", ")) == set(event.split(", "))
+    # The same, told first and asked about later.
+    pool.tell(root, [Change(path, "changed", "newer")])
+    (update,) = pool.update(root, [], {path: "newer"}, SECONDS)
+    assert "didChange" in update.event
+    (update,) = pool.update(root, [], {path: "newer"}, SECONDS)
+    assert update.event == ""
+    pool.close()
+
+
+def test_a_server_that_takes_no_changes_gets_the_whole_document_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    sync = {"openClose": True, "change": 0}
+    orders = {"log": str(log), "capabilities": {**PULL, "textDocumentSync": sync}}
+    pool = pool_of(fake(orders))
+    path = str(tmp_path / "a.x")
+    for text, count in (("", 0), ("wrong", 1), ("wrong wrong", 2)):
+        (report,) = pool.report(str(tmp_path), {path: text}, SECONDS)
+        assert (report.fresh, len(report.diagnostics)) == (True, count)
+    pool.close()
+    names = [json.loads(line).get("method") for line in log.read_text().splitlines()]
+    assert "textDocument/didChange" not in names
+
+
+def test_a_server_that_takes_no_texts_at_all_has_no_previews(tmp_path: Path) -> None:
+    pool = pool_of(fake({"capabilities": {**PULL, "textDocumentSync": 0}}))
+    path = str(tmp_path / "a.x")
+    (seen,) = pool.preview(str(tmp_path), {path: "wrong"}, {path: ""}, SECONDS)
+    assert seen.delta is None
+    assert "texts" in seen.message
+    pool.close()
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ class Client:
         dynamic_save = self.answers.registered("textDocument/didSave")
         with_text = any(one.options.get("includeText") for one in dynamic_save)
         if isinstance(said, int) and not isinstance(said, bool):
-            return SyncKind(True, said, True, with_text)
+            return SyncKind(bool(said), said, bool(said), with_text)
         if not isinstance(said, dict):
             changes = self.answers.registered("textDocument/didChange")
             kinds = [one.options.get("syncKind", 1) for one in changes]

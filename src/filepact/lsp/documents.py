@@ -42,6 +42,11 @@ class SyncKind:
     save: bool = False
     save_text: bool = False
 
+    @property
+    def texts(self) -> bool:
+        """Whether it takes texts from us at all, and not only from the disk."""
+        return self.open_close or bool(self.change)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -141,10 +146,10 @@ class Documents:
         return [("textDocument/didOpen", {"textDocument": item})]
 
     def _changed(self, before: Document, text: str) -> list[Notification]:
+        if not self.kind.change:
+            return [*self.close(before.path), *self._opened(before.path, text)]
         self._version += 1
         self._open[before.path] = Document(before.path, before.language, self._version, text)
-        if not self.kind.change:
-            return []
         name = {"uri": before.uri, "version": self._version}
         change = self._difference(before.text, text) if self.kind.change == 2 else {"text": text}
         params = {"textDocument": name, "contentChanges": [change]}

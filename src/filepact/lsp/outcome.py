@@ -29,8 +29,8 @@ class Update:
 
     Attributes:
         server: Its name.
-        kind: What became of it; ``pending``: told, but not confirmed in time; ``stale``: it cannot
-            see such a change without a new start; ``failed``: the server is not there.
+        kind: What became of it; ``pending``: told, but not confirmed in time; ``stale``: it is
+            known not to see the files as they are; ``failed``: the server is not there.
         confirmed_by: How that is known; the weakest of all files.
         revision_before: How many changes it had been told of before.
         revision_after: The same, after.
@@ -38,6 +38,8 @@ class Update:
         delta: New and fixed since it was last asked; None where nothing was known before.
         seconds: From the change to the answer.
         message: Why it is not confirmed; else empty.
+        event: What it was sent for this, in the protocol's words without the part before the
+            slash, such as ``didChange, didSave``; ``restart`` if it had to be started anew.
     """
 
     server: str
@@ -49,6 +51,7 @@ class Update:
     delta: Delta | None
     seconds: float
     message: str = ""
+    event: str = ""
 
     @property
     def fresh(self) -> bool:
@@ -129,6 +132,9 @@ def make_update(
     revisions: tuple[int, int],
     seconds: float,
     message: str,
+    *,
+    event: str = "",
+    blind: str = "",
 ) -> Update:
     """Put together how a server took changes.
 
@@ -140,11 +146,15 @@ def make_update(
         revisions: Before and after.
         seconds: How long all took.
         message: Why there is no server; else empty.
+        event: What it was sent.
+        blind: Why it is known not to see the files as they are; else empty.
     """
     confirmed = weakest(reports)
     kinds = {one.kind for one in changes}
     if message:
         kind: UpdateKind = "failed"
+    elif blind:
+        kind, message = "stale", blind
     elif confirmed == "none" and reports:
         kind = "pending"
         message = next(one.reason for one in reports if not one.fresh)
@@ -164,4 +174,4 @@ def make_update(
             (found for path in paths for found in known.get(path, ())),
             (found for report in reports for found in report.diagnostics),
         )
-    return Update(server, kind, confirmed, *revisions, reports, delta, seconds, message)
+    return Update(server, kind, confirmed, *revisions, reports, delta, seconds, message, event)

@@ -149,7 +149,17 @@ class Service:
         running = self._running
         failed = running.message if running.state in ("waiting", "broken") else ""
         took = self._loop.time() - began
-        return make_update(self.server.name, changes, reports, known, (before, after), took, failed)
+        return make_update(
+            self.server.name,
+            changes,
+            reports,
+            known,
+            (before, after),
+            took,
+            failed,
+            event=self._sight.take_words(),
+            blind=self._sight.blind,
+        )
 
     async def preview(
         self, proposed: Mapping[str, str], files: Mapping[str, str], seconds: float
@@ -176,6 +186,9 @@ class Service:
             before = await self._report(files, deadline)
             if weakest(before) == "none" and before:
                 reason = next(one.reason for one in before if not one.fresh)
+                return self._preview(before, nothing, began, True, reason)
+            if not self._sight.documents.kind.texts:
+                reason = "the server takes no texts that are not on the disk"
                 return self._preview(before, nothing, began, True, reason)
             sync = self.server.sync
             alone = sync.unsaved == "nothing" or (
@@ -244,9 +257,9 @@ class Service:
             self._sight.show(files)
         except ServerError as error:
             return self._none(files, str(error))
-        asker = self._asker
-        if asker is None:
-            return self._none(files, "the server is not there")
+        asker, blind = self._asker, self._sight.blind
+        if asker is None or blind:
+            return self._none(files, blind or "the server is not there")
         reports = await self._ask_all(asker, files, deadline)
         if self._sight.has_twins and any(one.fresh for one in reports):
             await self._sight.tell_twins_apart(files)

@@ -52,8 +52,12 @@ class Sight:
         self._twins = Twins(time.time)
         self.documents = Documents(self._language)
         self._teller = Teller(server, root, self.documents)
+        self._words: dict[str, None] = {}
+        self._counting = False
         self.told = 0
         """How many changes it was told of."""
+        self.blind = ""
+        """Why the server is known not to see the files as they are; else empty."""
 
     def begin(self, client: Client) -> None:
         """Bring a new conversation to where the last one was."""
@@ -62,6 +66,7 @@ class Sight:
         self._teller.forget()
         self._twins.forget()
         self._behind.clear()
+        self.blind = ""
         self._send([*self._announcements(), *self.documents.reopen()])
 
     @property
@@ -73,10 +78,23 @@ class Sight:
         """The server was stopped; the next one sees the disk as it is then."""
         self._client = None
         self._teller.forget()
+        self._words["restart"] = None
+
+    def count_words(self) -> None:
+        """From now on take down what is sent, unless that has begun since it was last taken."""
+        if not self._counting:
+            self._words.clear()
+            self._counting = True
+
+    def take_words(self) -> str:
+        """What was sent since then."""
+        self._counting = False
+        return ", ".join(self._words)
 
     def note(self, changes: Iterable[Change]) -> None:
         """Take down what happened on the disk."""
         new = list(changes)
+        self.count_words()
         self._inbox += new
         self.told += len(new)
         if len(self._inbox) > _CHANGES_KEPT:
@@ -153,8 +171,10 @@ class Sight:
         """What the server wants to be told after its start, if all of it is known."""
         found: list[Notification] = []
         for method, params in self._server.announce:
-            with contextlib.suppress(KeyError):
+            try:
                 found.append((method, _filled(params, self._facts)))
+            except KeyError as missing:
+                self.blind = f"the server was not told of {method}: {missing.args[0]} is not known"
         return found
 
     def _repeated(self, paths: Iterable[str]) -> list[Notification]:
@@ -167,6 +187,8 @@ class Sight:
         if not sent or self._client is None:
             return
         self._on_sent()
+        for method, _ in sent:
+            self._words[method.removeprefix("textDocument/").removeprefix("workspace/")] = None
         if self._server.sync.coarse:
             for method, params in sent:
                 path = path_of(params.get("textDocument", {}).get("uri", ""))
