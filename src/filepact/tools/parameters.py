@@ -246,7 +246,11 @@ def _shown(value: object) -> str:
 def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     """What no parameter may hold, whatever its own limits are."""
     if isinstance(value, str):
-        size = len(value) if value.isascii() else len(value.encode())
+        try:
+            size = len(value) if value.isascii() else len(value.encode())
+        except UnicodeEncodeError:
+            yield f"{where}: holds half of a surrogate pair, which is not text"
+            return
         if size > TEXT_LIMIT:
             yield f"{where}: {size:,} bytes are too many, send at most {TEXT_LIMIT:,}"
     elif isinstance(value, int) and abs(value) > _NUMBER_LIMIT:

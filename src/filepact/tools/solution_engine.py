@@ -68,10 +68,10 @@ class Planned:
         self._draft.dry_run = not apply
         try:
             target = self._draft.open(path)
-        except NotAFileError as error:
-            # What the engine advises takes a tool that is not there.
-            raise NotAFileError(
-                error.message, hint="Name a file of the solution.", **error.details
+        except (NotAFileError, NotFoundError) as error:
+            # What the engine advises takes tools that are not there.
+            raise type(error)(
+                error.message, hint="Name a file beneath the solution's root.", **error.details
             ) from None
         if target.document is None and not create:
             raise NotFoundError(
@@ -81,6 +81,10 @@ class Planned:
             )
         self._target = target
         self._draft.write(target, text)
+        if not apply and self._draft.asks:
+            self._draft.notes.append(
+                f"A person has to approve this before it is written ({self._draft.asks})."
+            )
         return f"{'write' if target.document else 'create'} {target.spot.shown}"
 
 
@@ -117,7 +121,8 @@ class SolutionEngine:
             receipt = self._workspace.submit(draft, summary)
             if receipt.status == "preview":
                 self._remember(call, planned)
-        update = WorkspaceUpdate("none", False, False, False)
+        kind = "preview" if receipt.status in ("preview", "pending") else "none"
+        update = WorkspaceUpdate(kind, False, False, False)
         return Written("", _facts(planned, receipt, update))
 
     def news(self, call: Call) -> str:
