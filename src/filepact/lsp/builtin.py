@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["TABLES", "builtin_servers"]
 
 _PYTHON: Final = {"*.py": "python", "*.pyi": "python"}
+# By themselves these run the Python of a `.venv` in the project to learn where its packages are.
+# Another one is named to them, and the packages' usual places, which they then only read.
+_OTHER_PYTHON: Final = {"pythonPath": "{program:python3}"}
+_PACKAGES: Final = [
+    f"{folder}/lib/python3.{minor}/site-packages"
+    for folder in (".venv", "venv")
+    for minor in range(9, 16)
+]
 _SCRIPT: Final = {
     "*.{ts,mts,cts}": "typescript",
     "*.tsx": "typescriptreact",
@@ -42,14 +50,24 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": _PYTHON,
         "install": "pip install basedpyright",
         "first": 20,
-        "settings": {"basedpyright": {"analysis": {"diagnosticMode": "openFilesOnly"}}},
+        "settings": {
+            "basedpyright": {
+                "analysis": {"diagnosticMode": "openFilesOnly", "extraPaths": _PACKAGES}
+            },
+            "python": _OTHER_PYTHON,
+        },
     },
     "pyright": {
         "command": ["pyright-langserver", "--stdio"],
         "files": _PYTHON,
         "install": "npm install -g pyright",
         "first": 20,
-        "settings": {"python": {"analysis": {"diagnosticMode": "openFilesOnly"}}},
+        "settings": {
+            "python": {
+                "analysis": {"diagnosticMode": "openFilesOnly", "extraPaths": _PACKAGES},
+                **_OTHER_PYTHON,
+            }
+        },
     },
     "ty": {
         "command": ["ty", "server"],

@@ -64,7 +64,7 @@ class Pool:
         nursery: Nursery | None = None,
         roots: Iterable[str] = (),
     ) -> None:
-        self._servers = tuple(servers)
+        self._servers = tuple(one.placed(locate) for one in servers)
         self._environment = dict(environment)
         self._locate = locate
         self._idle = idle

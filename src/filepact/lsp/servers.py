@@ -6,15 +6,16 @@ come from `builtin` and from people's settings, in the same form.
 
 from __future__ import annotations
 
+import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from filepact.errors import InvalidParamsError, SearchFailedError
 from filepact.text.glob import Glob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 __all__ = ["Asking", "Notice", "Role", "Server", "Sync", "Unsaved", "parse_servers"]
 
@@ -40,6 +41,7 @@ sent again, nothing at all; or no file looks at another (``alone``)."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _LONGEST = 120.0
 _BRACES = re.compile(r"\{([a-z][a-z0-9._+-]*)\}")
+_PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,11 @@ class Server:
         sync: What makes it see a change.
         endings: What is cut off the end of its messages, because it comes and goes with what the
             server happens to know, and not with the text.
-        options: Its initialisation options; None for none.
-        settings: What it is answered when it asks for its configuration, nested by section.
+        options: Its initialisation options; None for none.  `{program:NAME}` in their texts stands
+            for the place of a program, and for one where nothing is if it is not installed: a
+            server that would look for it in the project's folder is told where it is instead.
+        settings: What it is answered when it asks for its configuration, nested by section; the
+            same.
         announce: Notifications to send after the start, with `{root_uri}` and other facts in braces.
         only_new: Whether only what differs between two of its lists means anything; the lists
             themselves, and how long they are, are not to be told.
@@ -133,6 +138,22 @@ class Server:
         return tuple(
             _BRACES.sub(lambda found: places.get(found[1], found[0]), word) for word in self.command
         )
+
+    def placed(self, locate: Callable[[str], str | None]) -> Server:
+        """The server with the places of programs in its options and settings.
+
+        Args:
+            locate: Where a program is, or None.
+        """
+
+        def fill(value: Any) -> Any:
+            if isinstance(value, str):
+                return _PROGRAM.sub(lambda found: locate(found[1]) or os.devnull, value)
+            if isinstance(value, dict):
+                return {key: fill(inner) for key, inner in value.items()}
+            return [fill(inner) for inner in value] if isinstance(value, list) else value
+
+        return replace(self, options=fill(self.options), settings=fill(self.settings))
 
 
 def parse_servers(tables: Mapping[str, Any], known: Iterable[Server] = ()) -> tuple[Server, ...]:
