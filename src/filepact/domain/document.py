@@ -11,6 +11,8 @@ from filepact.text.codec import Given, SourceText, decode
 
 __all__ = ["Document", "Revision", "RootId", "WorkspacePath", "content_id"]
 
+_NAMES_NOTHING = frozenset({"", ".", ".."})
+
 RootId = NewType("RootId", str)
 """A root's true absolute path; no link is left in it."""
 
@@ -32,7 +34,7 @@ class WorkspacePath:
     path: str
 
     def __post_init__(self) -> None:
-        if not self.path or any(part in ("", ".", "..") for part in self.path.split("/")):
+        if not _NAMES_NOTHING.isdisjoint(self.path.split("/")):
             raise ValueError(f"not a canonical path: {self.path!r}")
 
     def __str__(self) -> str:

@@ -55,6 +55,8 @@ WRITES: Final[frozenset[Action]] = frozenset({"write", "create", "delete"})
 ACTIONS: Final[frozenset[Action]] = READS | WRITES | {"list"}
 
 _AT_ONCE: Final = 4_096
+_REMEMBERED: Final = 2_048
+_LONGEST_REMEMBERED: Final = 500
 _PRECEDENCE: Final[dict[Verdict, int]] = {"deny": 0, "ask": 1, "allow": 2}
 
 
@@ -146,10 +148,21 @@ class Policy:
         self.fallbacks = tuple(fallbacks)
         self._main = _Table(self.rules)
         self._rest = _Table(self.fallbacks)
+        self._decided: dict[Request, Decision] = {}
         self._suspicious: dict[Action, Suspicion] = {}
 
     def decide(self, request: Request) -> Decision:
-        """The decision, with the rule that made it."""
+        """The decision, with the rule that made it; remembered, for one call asks several times."""
+        known = self._decided.get(request)
+        if known is None:
+            known = self._decide(request)
+            if len(request.path) <= _LONGEST_REMEMBERED:
+                if len(self._decided) >= _REMEMBERED:
+                    self._decided.clear()
+                self._decided[request] = known
+        return known
+
+    def _decide(self, request: Request) -> Decision:
         found = self._main.covering(request)
         lifted = {name for rule in found if rule.verdict == "allow" for name in rule.lifts}
         if lifted:

@@ -25,6 +25,8 @@ HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
 """Flags that hold whatever has a name without opening it, so that no driver and no writer of a
 pipe sees it; 0 where the system has no such thing."""
 
+_NAMES_NOTHING = frozenset({"", ".", ".."})
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -78,7 +80,7 @@ class Resolver(Protocol):
 
 def check_canonical(path: str) -> None:
     """Refuse ``..`` where no resolver would look at it; opened as it is, it leads outside."""
-    if path != "." and any(part in ("", ".", "..") for part in path.split("/")):
+    if path != "." and not _NAMES_NOTHING.isdisjoint(path.split("/")):
         raise OSError(errno.EXDEV, "not a canonical path")
 
 

@@ -10,7 +10,8 @@ import ctypes
 import errno
 import os
 import sys
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar
 
 __all__ = [
     "BENEATH",
@@ -46,6 +47,28 @@ _STATX_SIZE = 256
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
 
+def _call(name: str, *kinds: Any) -> Any:
+    """A function of the C library that knows the kinds of its arguments; None without it.
+
+    Arguments that have to be told each time cost more than the calls themselves.
+    """
+    try:
+        # By index: an attribute would be shared with whoever calls it in another way.
+        found = None if _libc is None else _libc[name]
+    except AttributeError:
+        return None
+    if found is not None:
+        found.argtypes = kinds
+    return found
+
+
+_int, _uint, _text, _address = ctypes.c_int, ctypes.c_uint, ctypes.c_char_p, ctypes.c_void_p
+_openat2 = _call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_t)
+_renameat2 = _call("renameat2", _int, _text, _int, _text, _uint)
+_statx = _call("statx", _int, _text, _int, _uint, _address)
+_fstatfs = _call("fstatfs", _int, _address)
+
+
 class _OpenHow(ctypes.Structure):
     """``struct open_how`` of <linux/openat2.h>."""
 
@@ -56,11 +79,21 @@ class _OpenHow(ctypes.Structure):
     ]
 
 
-def _name(path: str) -> ctypes.c_char_p:
+_HOW_SIZE = ctypes.sizeof(_OpenHow)
+
+
+@lru_cache(maxsize=64)
+def _how(flags: int, resolve: int) -> tuple[_OpenHow, int]:
+    """What the kernel is told, and where it stands; the kernel only reads it."""
+    how = _OpenHow(flags | os.O_CLOEXEC, 0, resolve)
+    return how, ctypes.addressof(how)
+
+
+def _name(path: str) -> bytes:
     """A path as the kernel takes it; it would stop reading at a NUL and take another name."""
     if "\0" in path:
         raise OSError(errno.EINVAL, "a NUL in a name")
-    return ctypes.c_char_p(os.fsencode(path))
+    return os.fsencode(path)
 
 
 def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
@@ -73,16 +106,10 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
         OSError: ``EXDEV`` for a step outside, ``EAGAIN`` when a rename raced a ``..``,
             ``ENOSYS`` where there is no such call.
     """
-    if _libc is None or sys.platform != "linux":
+    if _openat2 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no openat2 here")
-    how = _OpenHow(flags | os.O_CLOEXEC, 0, resolve)
-    result: int = _libc.syscall(
-        ctypes.c_long(_OPENAT2),
-        ctypes.c_int(directory),
-        _name(path),
-        ctypes.byref(how),
-        ctypes.c_size_t(ctypes.sizeof(how)),
-    )
+    _told, address = _how(flags, resolve)
+    result: int = _openat2(_OPENAT2, directory, _name(path), address, _HOW_SIZE)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -96,16 +123,9 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
         OSError: ``EEXIST`` for NOREPLACE over a name in use; ``ENOSYS`` where the system or the
             file system cannot do it.
     """
-    call = getattr(_libc, "renameat2", None) if sys.platform == "linux" else None
-    if call is None:
+    if _renameat2 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no renameat2 here")
-    result: int = call(
-        ctypes.c_int(directory),
-        _name(old),
-        ctypes.c_int(directory),
-        _name(new),
-        ctypes.c_uint(flags),
-    )
+    result: int = _renameat2(directory, _name(old), directory, _name(new), flags)
     if result < 0:
         number = ctypes.get_errno()
         if number in _UNSUPPORTED:
@@ -119,12 +139,10 @@ def mount_of(descriptor: int) -> int | None:
     Two names of one file system have different ones, so a folder that is bound to a second place
     is told from itself.  None where the system does not number mounts.
     """
-    call = getattr(_libc, "statx", None) if sys.platform == "linux" else None
-    if call is None:
+    if _statx is None or sys.platform != "linux":
         return None
     buffer = (ctypes.c_char * _STATX_SIZE)()
-    asked = ctypes.c_uint(_MOUNT_ID)
-    if call(ctypes.c_int(descriptor), b"", ctypes.c_int(_EMPTY_PATH), asked, buffer) != 0:
+    if _statx(descriptor, b"", _EMPTY_PATH, _MOUNT_ID, buffer) != 0:
         return None
     told = ctypes.c_uint32.from_buffer(buffer).value
     return ctypes.c_uint64.from_buffer(buffer, _MOUNT_ID_AT).value if told & _MOUNT_ID else None
@@ -132,10 +150,9 @@ def mount_of(descriptor: int) -> int | None:
 
 def file_system(descriptor: int) -> int | None:
     """The kernel's number for the kind of file system of an open file; None when it is not told."""
-    call = getattr(_libc, "fstatfs", None) if sys.platform == "linux" else None
-    if call is None:
+    if _fstatfs is None or sys.platform != "linux":
         return None
     buffer = (ctypes.c_char * _STATX_SIZE)()
-    if call(ctypes.c_int(descriptor), buffer) != 0:
+    if _fstatfs(descriptor, buffer) != 0:
         return None
     return ctypes.c_long.from_buffer(buffer).value & 0xFFFF_FFFF

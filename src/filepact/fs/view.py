@@ -162,11 +162,12 @@ class View:
         """
         with self._found(path) as found:
             parent = os.fstat(found.parent)
-            rest = unicodedata.normalize("NFC", "/".join([*found.rest, found.name])).casefold()
-            lock_key = f"{parent.st_dev}:{parent.st_ino}:{rest}"
+            rest = "/".join([*found.rest, found.name]) if found.rest else found.name
+            one = rest.lower() if rest.isascii() else _folded(rest)
+            lock_key = f"{parent.st_dev}:{parent.st_ino}:{one}"
             status = found.status
             if status is None:
-                check_new_name("/".join([*found.rest, found.name]))
+                check_new_name(rest)
                 return Place(found.path, "missing", lock_key)
             return Place(
                 found.path,
@@ -330,6 +331,10 @@ class View:
                 path=path,
                 rule="links to secrets",
             )
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _check_files(folder: int, path: str | os.PathLike[str]) -> None:

@@ -84,8 +84,16 @@ class Guard:
 
     # -- names ----------------------------------------------------------------------------
 
-    def find(self, path: str, action: Action, *, agent: str = "") -> Spot:
+    def find(
+        self, path: str, action: Action, *, agent: str = "", missing: Action | None = None
+    ) -> Spot:
         """Resolve a path for one action.
+
+        Args:
+            path: The path as it was sent.
+            action: What is to be done.
+            agent: The name that rules know the agent by.
+            missing: What is to be done instead where nothing is; the rules are asked for both.
 
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
@@ -94,8 +102,13 @@ class Guard:
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(Request(root.path, relative, action, agent), path)
         place = root.place(relative)
-        resolved = self._decide(Request(root.path, place.path, action, agent), path)
+        resolved = asked
+        if place.path != relative:
+            resolved = self._decide(Request(root.path, place.path, action, agent), path)
         self._check_narrowed(root, place.path, path)
+        if missing is not None and place.kind == "missing":
+            asked = self._decide(Request(root.path, relative, missing, agent), path)
+            resolved = self._decide(Request(root.path, place.path, missing, agent), path)
         decision = asked if asked.verdict == "ask" else resolved
         return Spot(root, place, self.show(root.path, place.path), decision)
 
@@ -246,6 +259,8 @@ class Guard:
 
     def _decide(self, request: Request, asked: str) -> Decision:
         decision = decide(request, self.policy)
+        if decision.verdict == "allow":
+            return decision
         rule = decision.rule
         said = f"{asked}: protected by the rule \u201c{rule.name}\u201d ({rule.why})"
         if decision.verdict == "deny":
@@ -255,7 +270,7 @@ class Guard:
                 path=asked,
                 rule=rule.name,
             )
-        if decision.verdict == "ask" and request.action in ("read", "list"):
+        if request.action in ("read", "list"):
             # A change can wait as a proposal; an answer cannot.
             raise ApprovalRequiredError(
                 said,

@@ -40,10 +40,7 @@ class Judge:
         Raises:
             PathBlockedError: It leads outside, or a rule denies it.
         """
-        spot = self._guard.find(path, "write", agent=self._agent)
-        if spot.place.kind == "missing":
-            return self._guard.find(path, "create", agent=self._agent)
-        return spot
+        return self._guard.find(path, "write", agent=self._agent, missing="create")
 
     def find_file(self, path: str, held: Callable[[WorkspacePath], bool]) -> Spot:
         """The same for what has to be an existing regular file, or one that an editor holds."""
