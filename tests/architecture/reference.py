@@ -29,6 +29,78 @@ A path is relative to the first root, or absolute inside any root. Every path pa
 a search. The page [Errors](errors.md) says what a refusal means.
 """
 
+_SOLUTION = """\
+# The toolset `solution`
+
+<!-- Made by scripts/reference from the tools themselves; change them instead of this page. -->
+
+What an agent may call behind `filepact mcp --toolset solution PATH`. How to use it: [Serve a solution](../how-to/solution-toolset.md).
+
+`PATH` is a `.sln`, `.slnx` or `.csproj` file, whose folder is the root, or a folder that any language server understands. Projects that a
+solution names above or outside of its folder are not covered; `load` lists them. Further folders may follow `PATH`.
+
+## The envelope
+
+Every answer, a refusal too, is one object; the text of the answer is the same object as JSON.
+
+| field | |
+| --- | --- |
+| `success` | whether the call did what it was asked for |
+| `data` | what came of it, below; null after a refusal |
+| `meta.durationMs` | how long it took |
+| `meta.cancelled` | whether the caller gave the call up; what was written by then stays, and `data` says so |
+| `meta.timedOut` | whether the call ended because its time was over |
+| `meta.timeoutMs` | the time that one call is allowed, 20 minutes |
+| `meta.news` | only if there is any: what a person said meanwhile to changes that waited, and what became of calls whose answers nobody wanted |
+| `error` | null, or `{code, message, hint}`; the codes are those of [Errors](errors.md) |
+
+Paths in an answer are absolute, or with `pathStyle: "relative"` count from the root; what lies in a further folder is always absolute.
+Lists come in pages, `paging: {skip, take, returned, total}`. Lines and columns begin at 1, columns count characters, and the end of a
+place is the first character behind it.
+
+## What `write_file` answers
+
+| field of `data` | |
+| --- | --- |
+| `filePath` | the file |
+| `changed` | whether the text differs from what the file holds; of a preview, whether it would |
+| `applied` | whether it is on the disk now because of this call |
+| `created` | whether the file is new; of a preview, whether it would be |
+| `filesChanged`, `changedFiles` | the files, each with `filePath`, `changeCount` (places that differ) and `diff` |
+| `unifiedDiff` | the difference; null with `includeDiff: false`. Cut at a line, and the last line then says how much is missing |
+| `workspaceUpdate` | how the language servers took it, below |
+| `operation` | the id under which it is undone; null if nothing was written |
+| `pending` | `{id, rule, message}` if a person has to approve it first: nothing is written yet. Else null |
+| `notes` | what else should be known, such as that somebody else's change was merged |
+
+A preview counts as having read the file: if somebody changes it before `applyChanges`, both changes are merged by lines, and where
+that cannot be done the answer is `STALE_FILE`.
+
+## `workspaceUpdate`
+
+| field | |
+| --- | --- |
+| `kind` | what became of it, below; the worst of all servers |
+| `updated` | whether every server that claims the file is proven to have taken the new text |
+| `inWorkspaceBefore`, `inWorkspaceAfter` | whether a project includes the file; a file that lies on the disk and belongs to no project is not in the workspace |
+| `message` | what a reader should know, or null |
+| `servers` | each with `name`, `kind`, `event` (what it was told), `confirmedBy` (`version`, `pull`, `probe`, `quiet window`, `none`), `revisionBefore`, `revisionAfter`, `ms`, `message` |
+| `diagnostics` | null if no server was asked; else `scope`, `fresh`, `complete`, `new`, `fixed` (at most 50 each, the errors first), `newCount`, `fixedCount`, and `total`, null where only differences mean something |
+
+| kind | |
+| --- | --- |
+| `none` | no server claims the file |
+| `preview` | nothing was done, and what is told is what would be |
+| `updated`, `added`, `removed`, `renamed` | taken up |
+| `reloaded` | servers were started anew, or projects were read again, to take it up |
+| `pending` | told, but not confirmed in time: call `sync`, or `get_diagnostics` |
+| `stale` | a server is known not to have taken it: call `reload` |
+| `failed` | a server is not there to take it; `server_status` says why |
+
+Diagnostics whose `fresh` is false say nothing about the present text.
+
+"""
+
 _COMMANDS = """\
 # The command `filepact`
 
@@ -68,6 +140,12 @@ def tools_page() -> str:
     catalogue = present("tools.catalogue")
     tools = () if catalogue is None else catalogue.TOOLS
     return "\n".join([_TOOLS, *(_tool(tool) for tool in tools)])
+
+
+def solution_page() -> str:
+    catalogue = present("tools.catalogue")
+    tools = () if catalogue is None else catalogue.SOLUTION_TOOLS
+    return "\n".join([_SOLUTION.rstrip(), "", *(_tool(tool) for tool in tools)])
 
 
 def _tool(tool: Any) -> str:
@@ -181,7 +259,12 @@ def checks_page() -> str:
     return "\n".join(parts)
 
 
-PAGES = {"tools.md": tools_page, "cli.md": commands_page, "acp-checks.md": checks_page}
+PAGES = {
+    "tools.md": tools_page,
+    "solution.md": solution_page,
+    "cli.md": commands_page,
+    "acp-checks.md": checks_page,
+}
 
 if __name__ == "__main__":
     for page, make in PAGES.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import (
@@ -121,8 +122,9 @@ class SolutionEngine:
             receipt = self._workspace.submit(draft, summary)
             if receipt.status == "preview":
                 self._remember(call, planned)
-        kind = "preview" if receipt.status in ("preview", "pending") else "none"
-        update = WorkspaceUpdate(kind, False, False, False)
+        update = WorkspaceUpdate("none", False, False, False)
+        if receipt.status in ("preview", "pending"):
+            update = replace(update, kind="preview")
         return Written("", _facts(planned, receipt, update))
 
     def news(self, call: Call) -> str:
