@@ -44,7 +44,15 @@ class Child:
         with theirs:
             end = theirs.fileno()
             self._process = subprocess.Popen(  # noqa: S603 - the person's own command
-                [sys.executable, "-I", "-S", f"{lsp.__path__[0]}/warden.py", str(end), *command],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    f"{lsp.__path__[0]}/warden.py",
+                    str(end),
+                    "0",
+                    *command,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -62,7 +70,10 @@ class Child:
         Raises:
             InvalidParamsError: It cannot be started.
         """
-        word, number = self._hear(None) or ("failed", 0)
+        heard = self._hear(None)
+        if heard is not None and heard[0] == "warden":
+            heard = self._hear(None)
+        word, number = heard or ("failed", 0)
         if word != "started":
             self._status = _KILLED
             self._line.close()
