@@ -20,22 +20,29 @@ from filepact.workspace.project import PROJECT_FILE, read_project_file
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
+    from filepact.config.diagnosing import Diagnosing
     from filepact.fs.wall import Trial, WallMode
+    from filepact.lsp.nursery import Nursery
     from filepact.lsp.outcome import Status
     from filepact.lsp.servers import Server
+    from filepact.semantic.insight import Insight
     from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
 
+    Locate = Callable[[str], str | None]
+
 __all__ = [
+    "open_insight",
     "open_solution",
     "open_toolbox",
     "open_workspace",
     "project_files",
+    "start_nursery",
     "try_server",
     "try_wall",
 ]
@@ -169,6 +176,87 @@ def open_workspace(
         raise
 
 
+def start_nursery(
+    diagnosing: Diagnosing, servers: Iterable[Server], locate: Locate
+) -> Nursery | None:
+    """What starts language servers for a process that is about to confine itself.
+
+    Call it before the wall is raised, and end it when the servers have ended.
+
+    Args:
+        diagnosing: How far servers are used.
+        servers: Those that may be.
+        locate: Where a program is that may be started, or None.
+
+    Returns:
+        None where no server will be started.
+    """
+    if diagnosing.mode == "off" or not _installed(servers, locate):
+        return None
+    from filepact.lsp.failures import GoneError  # noqa: PLC0415 - only servers need it
+    from filepact.lsp.nursery import Nursery  # noqa: PLC0415 - the same
+
+    try:
+        return Nursery.start()
+    except GoneError:
+        return None
+
+
+def open_insight(
+    workspace: Workspace,
+    *,
+    diagnosing: Diagnosing,
+    servers: Sequence[Server],
+    environment: Mapping[str, str],
+    locate: Locate,
+    nursery: Nursery | None = None,
+) -> Insight | None:
+    """What language servers make of a workspace; close it before the workspace.
+
+    Args:
+        workspace: The files.
+        diagnosing: How far servers are used.
+        servers: Those that may be, in order of preference.
+        environment: All variables that they see.
+        locate: Where a program is that may be started, or None.
+        nursery: Starts them, where this process is confined.
+
+    Returns:
+        None where servers are switched off, or none is installed.
+    """
+    if diagnosing.mode == "off" or not _installed(servers, locate):
+        return None
+    # Not at the top: an event loop and all that belongs to it take their time.
+    from filepact.lsp.pool import Pool  # noqa: PLC0415
+    from filepact.semantic.insight import Insight  # noqa: PLC0415
+
+    pool = Pool(
+        servers,
+        environment,
+        locate,
+        idle=diagnosing.idle,
+        memory=diagnosing.memory * _MEBIBYTE,
+        nursery=nursery,
+        roots=[root.path for root in workspace.guard.roots],
+    )
+    return Insight(
+        workspace,
+        pool,
+        mode=diagnosing.mode,
+        budget=diagnosing.budget,
+        new_errors=diagnosing.new_errors,
+    )
+
+
+def _installed(servers: Iterable[Server], locate: Locate) -> bool:
+    """Whether any of some servers can be started; all of them are looked for.
+
+    Behind the wall only names could still be looked at, and not what is in a folder.
+    """
+    places = [[locate(name) for name in (one.command[0], *one.needs)] for one in servers]
+    return any(all(some) for some in places)
+
+
 def project_files(roots: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """The roots that have a file of rules of their own, each with its text, right or wrong."""
     found: list[tuple[str, str]] = []
@@ -194,7 +282,7 @@ def try_server(
     files: Mapping[str, str],
     *,
     environment: Mapping[str, str],
-    locate: Callable[[str], str | None],
+    locate: Locate,
     seconds: float,
     memory: int,
 ) -> Status:
