@@ -1,0 +1,176 @@
+"""From a write to the confirmed answer of a language server, on projects of medium size.
+
+    PYTHONPATH=src python bench/lsp_update.py [SERVER...] [--rounds N] [--write]
+
+Each round writes another last line into one of five files of the project, right and wrong by turns,
+and takes the time until the server's diagnostics of that file are proven to be about the new text
+(`Pool.update`); then the same with a second server on a copy of the project and a client that is
+nothing but a loop.  Then the next line is proposed and withdrawn again (`Pool.preview`).  Every
+answer is looked at: a wrong one ends the run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.lsp_alone import Alone
+from bench.lsp_projects import PROJECTS, plant
+from filepact.lsp.changes import Change
+from filepact.lsp.pool import Pool
+from tests.lsp.real_servers import locate, node_folders, server
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+README = Path(__file__).resolve().parent / "README.md"
+MARK = "<!-- figures: written by lsp_update.py -->"
+END = "<!-- end of what lsp_update.py wrote -->"
+WANTED = {"ruff": 50, "ty": 500, "typescript": 500, "clangd": 500, "basedpyright": 2_500}  # ms
+ROUNDS = {"basedpyright": 20, "clangd": 30}
+SECONDS = 120.0
+
+
+@dataclass
+class Times:
+    """Seconds of each kind, and what the table says besides."""
+
+    first: float = 0.0
+    update: list[float] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+    preview: list[float] = field(default_factory=list)
+    version: str = ""
+    size: str = ""
+
+
+def measure(name: str, rounds: int) -> Times:
+    """Take the times of one server."""
+    which, project, taken = server(name), PROJECTS[name], Times()
+    environment = {
+        "HOME": os.environ["HOME"],
+        "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
+        "LANG": "C.UTF-8",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        ours, theirs = (Path(folder).resolve() / one for one in ("ours", "theirs"))
+        ours.mkdir()
+        theirs.mkdir()
+        planted, again = plant(project, ours), plant(project, theirs)
+        taken.size = f"{planted.files} / {planted.lines // 1000} k"
+        program = locate(which.command[0]) or which.command[0]
+        pool = Pool([which], environment, locate)
+        command = [program, *which.command[1:]]
+        with Alone(which, command, theirs, environment) as alone:
+            for number in range(rounds + len(planted.places)):
+                place = planted.places[number % len(planted.places)]
+                line = (project.wrong if number % 2 else project.right).format(n=number)
+                text = (again.root / place).read_text(encoding="utf-8")
+                if number >= len(planted.places):
+                    text = "".join(text.splitlines(keepends=True)[:-1])
+                text += line
+
+                before = time.perf_counter()
+                (ours / place).write_text(text, encoding="utf-8")
+                change = Change(str(ours / place), "changed", text)
+                (update,) = pool.update(str(ours), [change], {change.path: text}, SECONDS)
+                update_took = time.perf_counter() - before
+                check(name, number, update.fresh and _errors(update.reports, line))
+
+                before = time.perf_counter()
+                (theirs / place).write_text(text, encoding="utf-8")
+                found = alone.diagnostics(place, number, text)
+                alone_took = time.perf_counter() - before
+                last = text.count("\n") - 1
+                check(name, number, any(one["range"]["start"]["line"] == last for one in found))
+
+                other = (project.right if number % 2 else project.wrong).format(n=number)
+                proposed = text.removesuffix(line) + other
+                before = time.perf_counter()
+                (seen,) = pool.preview(
+                    str(ours), {change.path: proposed}, {change.path: text}, SECONDS
+                )
+                preview_took = time.perf_counter() - before
+                check(name, number + 1, seen.withdrawn and _errors(seen.after, other))
+
+                if number == 0:
+                    taken.first = update_took
+                elif number >= len(planted.places):
+                    taken.update.append(update_took)
+                    taken.alone.append(alone_took)
+                    taken.preview.append(preview_took)
+        (status,) = pool.status()
+        taken.version = status.version
+        pool.close()
+    return taken
+
+
+def _errors(reports: Sequence[object], line: str) -> bool:
+    return any(one.line == line.strip() for report in reports for one in report.diagnostics)
+
+
+def check(name: str, number: int, wrong: bool) -> None:
+    """End the run where the server said anything but the truth about the added line."""
+    if wrong != bool(number % 2):
+        raise SystemExit(f"{name}: a wrong answer in round {number}")
+
+
+def report(names: Sequence[str], rounds: int) -> str:
+    """The table of some servers."""
+    rows = [
+        "| server | files / lines | first | update | 95 of 100 | wanted | alone | added | preview |",
+        "| --- " * 9 + "|",
+    ]
+    for name in names:
+        taken = measure(name, min(rounds, ROUNDS.get(name, rounds)))
+        middle, bare = statistics.median(taken.update), statistics.median(taken.alone)
+        late = statistics.quantiles(taken.update, n=20)[18]
+        number = re.search(r"\d+(\.\d+)+", taken.version)
+        said = f"{name} {number[0] if number else ''}".strip()
+        rows.append(
+            f"| {said} | {taken.size} | {taken.first:.1f} s | {_ms(middle)} | {_ms(late)} "
+            f"| {WANTED[name]:,} ms | {_ms(bare)} | {_ms(middle - bare)} "
+            f"| {_ms(statistics.median(taken.preview))} |"
+        )
+        print(rows[-1], file=sys.stderr, flush=True)
+    today = datetime.now(tz=UTC).date()
+    about = (
+        f"Measured {today}: Python {platform.python_version()} on {platform.system()} "
+        f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {rounds} rounds, "
+        + ", ".join(f"{count} of {name}" for name, count in ROUNDS.items() if count < rounds)
+        + "."
+    )
+    return "\n".join([MARK, "", about, "", *rows, "", END])
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:,.1f} ms" if abs(seconds) < 0.1 else f"{seconds * 1000:,.0f} ms"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("server", nargs="*", choices=[[], *PROJECTS], help="only these")
+    parser.add_argument("--rounds", type=int, default=60, help="edits of each server")
+    parser.add_argument("--write", action="store_true", help="put the figures into README.md")
+    given = parser.parse_args()
+    found = report(given.server or list(PROJECTS), given.rounds)
+    print(found)
+    if given.write:
+        text = README.read_text(encoding="utf-8")
+        head, _, rest = text.partition(MARK)
+        README.write_text(head + found + rest.partition(END)[2], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
