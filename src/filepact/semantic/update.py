@@ -69,6 +69,8 @@ class Findings:
         new: What was not found before.
         fixed: What is not found any more.
         total: How many there are; None where only differences mean something.
+        compared: Whether it is known of all of it what was found before; what is not is neither
+            new nor fixed.
     """
 
     scope: Scope
@@ -77,6 +79,7 @@ class Findings:
     new: tuple[Diagnostic, ...] = ()
     fixed: tuple[Diagnostic, ...] = ()
     total: int | None = None
+    compared: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import Document, RootId, WorkspacePath
-from filepact.domain.operation import (
-    Approval,
-    ChangeId,
-    Checkpoint,
-    Operation,
-    Proposal,
-    Session,
-)
+from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
 from filepact.workspace.asked import Asked
 from filepact.workspace.buffers import Buffers
@@ -31,6 +24,7 @@ from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
 from filepact.workspace.seen import Seen
+from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
 from filepact.workspace.waiting import Waiting
 
@@ -90,6 +84,7 @@ class Workspace:
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
         self.outside = Outside(guard, store, state.locks)
+        self.surroundings = Surroundings(guard, self._documents.given)
         self.asked = Asked(guard, store)
         self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer)
         self.recovered = self._committer.recover()

@@ -1,0 +1,128 @@
+"""Files that mention others by name, and so may be found fault with when those change.
+
+That a file mentions another's name as a word is cheap to know and true of nearly every import, in
+any language.  Only hashes of words are kept: they may name a file too many, which is then asked
+about for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from array import array
+from bisect import bisect_left
+from posixpath import basename, dirname
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from filepact.domain.document import WorkspacePath
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filepact.domain.document import RootId
+    from filepact.workspace.surroundings import Stamp, Surroundings
+
+__all__ = ["Dependents"]
+
+_WORD: Final = re.compile(r"\w+")
+_LONGEST: Final = 262_144
+_MOST_FILES: Final = 20_000
+_INDEX_NAMES: Final = frozenset({"__init__", "__main__", "index", "main", "mod", "lib"})
+
+
+class Dependents:
+    """The words of a root's files, kept by the files' stamps; for all threads.
+
+    Args:
+        root: The root.
+        surroundings: Reads files.
+        claimed: Whether a server knows a file, by its absolute path.
+    """
+
+    def __init__(
+        self, root: RootId, surroundings: Surroundings, claimed: Callable[[str], bool]
+    ) -> None:
+        self._root = root
+        self._surroundings = surroundings
+        self._claimed = claimed
+        self._words: dict[str, tuple[Stamp, array[int]]] = {}
+        self._endings: dict[str, bool] = {}
+        self._lock = threading.Lock()
+
+    def learn(self, files: Iterable[tuple[str, Stamp]], seconds: float) -> bool:
+        """Read the words of files that are new or have changed.
+
+        Args:
+            files: All files beneath the root, with stamps.
+            seconds: How long it may take.
+
+        Returns:
+            Whether the words of all files are known.
+        """
+        end = time.monotonic() + seconds
+        known, wanted = self._words, dict(files)
+        for name, stamp in wanted.items():
+            has = known.get(name)
+            if (has is not None and has[0] == stamp) or not self._fits(name, stamp):
+                continue
+            if time.monotonic() > end or len(known) >= _MOST_FILES:
+                return False
+            taken = self._surroundings.take(WorkspacePath(self._root, name))
+            if taken is not None:
+                with self._lock:
+                    known[name] = (taken.stamp, _hashes(taken.text or ""))
+        if len(known) > len(wanted):
+            with self._lock:
+                for name in known.keys() - wanted.keys():
+                    del known[name]
+        return True
+
+    def of(self, paths: Iterable[str]) -> list[str]:
+        """Files that mention others, the nearest first.
+
+        Args:
+            paths: The others, beneath the root.
+        """
+        paths = set(paths)
+        wanted = [sorted(map(_hash, _parts(path))) for path in paths]
+        folders = {dirname(path) for path in paths}
+        with self._lock:
+            found = [
+                name
+                for name, (_, words) in self._words.items()
+                if name not in paths
+                and any(hashes and all(_has(words, one) for one in hashes) for hashes in wanted)
+            ]
+        return sorted(found, key=lambda name: (dirname(name) not in folders, name))
+
+    def _fits(self, name: str, stamp: Stamp) -> bool:
+        """Whether a file may be one that a server knows, by its ending."""
+        if stamp.is_link or stamp.size > _LONGEST:
+            return False
+        ending = basename(name).rpartition(".")[2]
+        if ending not in self._endings:
+            self._endings[ending] = self._claimed(WorkspacePath(self._root, name).absolute)
+        return self._endings[ending]
+
+
+def _parts(path: str) -> list[str]:
+    """The words that whoever means a file has to say."""
+    stem = basename(path).partition(".")[0]
+    if stem in _INDEX_NAMES and dirname(path):
+        stem = basename(dirname(path))
+    return _WORD.findall(stem)
+
+
+def _hashes(text: str) -> array[int]:
+    return array("I", sorted({_hash(word) for word in set(_WORD.findall(text))}))
+
+
+def _hash(word: str) -> int:
+    return crc32(word.encode("utf-8", "surrogatepass"))
+
+
+def _has(words: array[int], wanted: int) -> bool:
+    at = bisect_left(words, wanted)
+    return at < len(words) and words[at] == wanted

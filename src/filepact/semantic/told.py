@@ -1,0 +1,141 @@
+"""What the servers of one root were told of its files, and what is different on the disk by now."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import WorkspacePath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from filepact.domain.document import RootId
+    from filepact.workspace.surroundings import Scan, Stamp, Surroundings, Taken
+
+__all__ = ["Difference", "Told"]
+
+_JUST_NOW: Final = 2 * 10**9
+"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
+
+
+_NEVER_READ: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A file of which the servers know something else.
+
+    Attributes:
+        path: The file.
+        known: Whether they know of it at all.
+        stamp: What the system says of it now; None when it is gone.
+    """
+
+    path: WorkspacePath
+    known: bool
+    stamp: Stamp | None
+
+
+class Told:
+    """The files of a root as its servers know them.
+
+    Servers read the disk themselves when they start, so that whatever was there when this was
+    begun is known to them, and what comes later has to be told.  Not for several threads at once.
+
+    Args:
+        root: The root.
+        surroundings: Looks at the disk.
+    """
+
+    def __init__(self, root: RootId, surroundings: Surroundings) -> None:
+        self._root = root
+        self._surroundings = surroundings
+        self._stamps: dict[str, Stamp] = {}
+        self._young: dict[str, str | None] = {}
+        self._turns: dict[str, int] = {}
+        self.begun = False
+        self.whole = True
+        """Whether all files of the root are known."""
+        self.turn = 0
+        """Rises with each file that is told of."""
+
+    def __len__(self) -> int:
+        return len(self._stamps)
+
+    def __iter__(self) -> Iterator[tuple[str, Stamp]]:
+        """Paths beneath the root, with stamps."""
+        return iter(self._stamps.items())
+
+    def begin(self, found: Scan) -> None:
+        """Take the disk as it is for known."""
+        now = time.time_ns()
+        self._stamps = dict(found.stamps)
+        self._young = {
+            name: _NEVER_READ for name, one in found.stamps.items() if _is_young(one, now)
+        }
+        self.whole = found.end is None
+        self.begun = True
+
+    def differences(self, found: Scan) -> list[Difference]:
+        """What is different from what the servers know; each is looked at once more.
+
+        Args:
+            found: A scan, which others may have overtaken meanwhile.
+        """
+        differences = []
+        self.whole = found.end is None
+        for name in self._suspects(found):
+            path = WorkspacePath(self._root, name)
+            stamp, was = self._surroundings.stamp(path), self._stamps.get(name)
+            if stamp != was or (name in self._young and not self._same(path, stamp)):
+                differences.append(Difference(path, was is not None, stamp))
+        return differences
+
+    def note(self, path: WorkspacePath, taken: Taken | None) -> None:
+        """The servers are told of a file as it is now; None for no file."""
+        name = path.path
+        self.turn += 1
+        self._turns[name] = self.turn
+        self._young.pop(name, None)
+        if taken is None:
+            self._stamps.pop(name, None)
+            return
+        self._stamps[name] = taken.stamp
+        if _is_young(taken.stamp, time.time_ns()):
+            self._young[name] = taken.content
+
+    def later(self, path: WorkspacePath, turn: int) -> bool:
+        """Whether the servers were told of a file after a turn."""
+        return self._turns.get(path.path, 0) > turn
+
+    def _suspects(self, found: Scan) -> Iterator[str]:
+        """Files that may have changed."""
+        stamps, known, end = found.stamps, self._stamps, found.end
+        for name, stamp in stamps.items():
+            if known.get(name) != stamp and (name in known or end is None or name <= end):
+                yield name
+        yield from [name for name in self._young if stamps.get(name) == known.get(name)]
+        if len(known) > len(stamps) or not known.keys() <= stamps.keys():
+            dark = tuple(f"{folder}/" for folder in found.unreadable)
+            for name in known.keys() - stamps.keys():
+                # What is ignored from now on is looked at by name.
+                if not name.startswith(dark) and not found.cancelled:
+                    yield name
+
+    def _same(self, path: WorkspacePath, stamp: Stamp | None) -> bool:
+        """Whether a file that was young when it was told still has the same bytes."""
+        if stamp is None:
+            return False
+        content = self._young[path.path]
+        taken = None if content == _NEVER_READ else self._surroundings.take(path)
+        if taken is None or taken.content != content:
+            return False
+        if not _is_young(taken.stamp, time.time_ns()):
+            del self._young[path.path]
+        return True
+
+
+def _is_young(stamp: Stamp, now: int) -> bool:
+    return now - stamp.changed < _JUST_NOW
