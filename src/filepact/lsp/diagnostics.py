@@ -114,15 +114,22 @@ class Delta:
 def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Delta:
     """The difference of two lists, by what diagnostics say and not by where they stand."""
     earlier, later = list(before), list(after)
-    return Delta(_only(later, earlier), _only(earlier, later), len(later))
+    was, now = [one.likeness for one in earlier], [one.likeness for one in later]
+    if was == now:
+        return Delta((), (), len(later))
+    return Delta(_only(later, now, was), _only(earlier, was, now), len(later))
 
 
-def _only(wanted: Sequence[Diagnostic], other: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    had = Counter(one.likeness for one in other)
+def _only(
+    wanted: Sequence[Diagnostic],
+    likeness: Sequence[tuple[str, ...]],
+    other: Sequence[tuple[str, ...]],
+) -> tuple[Diagnostic, ...]:
+    had = Counter(other)
     found = []
-    for one in wanted:
-        if had[one.likeness]:
-            had[one.likeness] -= 1
+    for one, like in zip(wanted, likeness, strict=True):
+        if had[like]:
+            had[like] -= 1
         else:
             found.append(one)
     return tuple(found)
@@ -143,16 +150,13 @@ def read_diagnostics(
     """
     if not isinstance(items, list):
         return (), False
-    index, lines = LineIndex(text), {}
+    places = _Places(text, unit)
     found: list[Diagnostic] = []
     whole = len(items) <= _MOST
     for item in items[:_MOST]:
         try:
             span = item["range"]
-            start, end = (_place(index, span[side], unit) for side in ("start", "end"))
-            number = start.line
-            if number not in lines:
-                lines[number] = _line(text, index, number)
+            start, end = places.read(span["start"]), places.read(span["end"])
             severity = item.get("severity")
             code = item.get("code")
             code = code.get("value", "") if isinstance(code, dict) else code
@@ -165,12 +169,12 @@ def read_diagnostics(
                     "" if code is None else str(code)[:100],
                     str(item.get("source") or server)[:100],
                     _message(item["message"], endings),
-                    lines[number],
+                    places.stripped(start.line),
                 )
             )
         except (AttributeError, KeyError, TypeError, ValueError, InvalidParamsError):
             whole = False
-    found.sort(key=lambda one: (one.start, one.end, one.severity, one.code, one.message))
+    found.sort(key=_order)
     return tuple(found), whole
 
 
@@ -181,16 +185,48 @@ def _message(value: Any, endings: tuple[str, ...]) -> str:
     return text[:_MESSAGE_LENGTH]
 
 
-def _place(index: LineIndex, value: Any, unit: Unit) -> Position:
-    """A place in characters; one behind the last line is the end of the text."""
-    line, column = value["line"], value["character"]
-    if not isinstance(line, int) or not isinstance(column, int):
-        raise TypeError("a place has two numbers")
-    if line >= index.lines:
-        line, column = index.lines - 1, 2**31
-    return index.position(index.offset(Position(line, column), unit), "utf-32")
+def _order(one: Diagnostic) -> tuple[Any, ...]:
+    start, end = one.start, one.end
+    return (
+        *(start.line, start.column, end.line, end.column),
+        *(one.severity, one.code, one.message),
+    )
 
 
-def _line(text: str, index: LineIndex, number: int) -> str:
-    start = index.offset(Position(number, 0))
-    return text[start : index.offset(Position(number, 2**31))].strip()
+class _Places:
+    """Places in one text, as a server counts; made for many on few lines."""
+
+    def __init__(self, text: str, unit: Unit) -> None:
+        self._index = LineIndex(text)
+        self._unit = unit
+        self._lengths: dict[int, int] = {}
+        self._stripped: dict[int, str] = {}
+
+    def read(self, value: Any) -> Position:
+        """A place in characters; one behind the last line is the end of the text."""
+        line, column = value["line"], value["character"]
+        if not isinstance(line, int) or not isinstance(column, int):
+            raise TypeError("a place has two numbers")
+        length = self._lengths.get(line)
+        if length is None:
+            length = self._lengths[line] = self._plain_length(line)
+        if length >= 0:
+            return Position(line, min(max(column, 0), length))
+        index = self._index
+        if line >= index.lines:
+            line, column = index.lines - 1, 2**31
+        return index.position(index.offset(Position(line, column), self._unit), "utf-32")
+
+    def stripped(self, number: int) -> str:
+        """A line without the blanks around it."""
+        found = self._stripped.get(number)
+        if found is None:
+            found = self._stripped[number] = self._index.line(number).strip()
+        return found
+
+    def _plain_length(self, number: int) -> int:
+        """How long a line is in which all units count the same; -1 for others."""
+        if not 0 <= number < self._index.lines:
+            return -1
+        line = self._index.line(number)
+        return len(line) if line.isascii() else -1

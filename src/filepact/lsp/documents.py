@@ -8,6 +8,7 @@ again, so that an answer about an earlier text can never pass for one about this
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filepact.text.ends import common_head, common_tail
@@ -166,12 +167,19 @@ class Documents:
             start -= 1
         if tail and before[len(before) - tail] == "\n":
             tail -= 1
-        index = LineIndex(before)
-        places = [index.position(at, self.unit) for at in (start, len(before) - tail)]
+        place = LineIndex(before).position if "\r" in before else partial(_place, before)
+        places = [position_value(place(at, self.unit)) for at in (start, len(before) - tail)]
         return {
-            "range": {"start": position_value(places[0]), "end": position_value(places[1])},
+            "range": {"start": places[0], "end": places[1]},
             "text": after[start : len(after) - tail],
         }
+
+
+def _place(text: str, offset: int, unit: Unit) -> Position:
+    """Where an offset is in a text whose lines all end at LF, without looking at all of them."""
+    start = text.rfind("\n", 0, offset) + 1
+    column = LineIndex(text[start:offset]).position(offset - start, unit).column
+    return Position(text.count("\n", 0, start), column)
 
 
 def position_value(position: Position) -> dict[str, int]:

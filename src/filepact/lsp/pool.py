@@ -253,8 +253,12 @@ class Pool:
         return [service for (_, place), service in list(self._services.items()) if place == root]
 
     def _service(self, server: Server, root: str) -> Service:
+        key = (server.name, root)
+        there = self._services.get(key)
+        if there is not None:
+            return there
+
         async def make() -> Service:
-            key = (server.name, root)
             if key not in self._services:
                 launch, facts = self._launch(server, root), self._facts.get(root, {})
                 self._services[key] = Service(server, launch, facts, self._pauses)
@@ -272,6 +276,8 @@ class Pool:
         self, work: Sequence[Callable[[], Coroutine[Any, Any, _T]]], seconds: float
     ) -> list[_T]:
         async def together() -> list[_T]:
+            if len(work) == 1:  # without a task of its own
+                return [await work[0]()]
             return list(await asyncio.gather(*(one() for one in work)))
 
         return self._run(together(), seconds) if work else []

@@ -91,19 +91,19 @@ class Peer:
         message = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
             message["params"] = params
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answer
+        loop = asyncio.get_running_loop()
+        answer = self._waiting[number] = loop.create_future()
+        reason = f"no answer to {method} within {seconds:.1f} s"
+        timer = loop.call_later(seconds, self._give_up, number, reason)
         try:
             self._send(frame(message))
-            return await asyncio.wait_for(answer, seconds)
-        except TimeoutError:
-            self._cancel(number)
-            raise LateError(f"no answer to {method} within {seconds:.1f} s") from None
+            return await answer
         except asyncio.CancelledError:
             self._cancel(number)
             raise
         finally:
-            self._waiting.pop(number, None)
+            timer.cancel()
+            del self._waiting[number]
 
     def close(self, reason: str) -> None:
         """End the conversation; whoever waits learns why."""
@@ -113,6 +113,12 @@ class Peer:
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(GoneError(reason))
+
+    def _give_up(self, number: int, reason: str) -> None:
+        answer = self._waiting.get(number)
+        if answer is not None and not answer.done():
+            answer.set_exception(LateError(reason))
+            self._cancel(number)
 
     def _cancel(self, number: int) -> None:
         if not self._over:

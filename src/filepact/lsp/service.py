@@ -32,6 +32,7 @@ _WITHDRAW_SECONDS: Final = 4.0
 _MARGIN: Final = 0.05
 _DEAF_FACTOR: Final = 3
 _PATIENCE: Final = 120.0
+_BUSY: Final = "the server is busy with something else"
 
 
 class Service:
@@ -116,13 +117,10 @@ class Service:
             files: Their texts as they are on the disk, by absolute path.
             seconds: How long to wait in all.
         """
-        deadline = self._loop.time() + seconds
         self.used = self._loop.time()
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._lock.acquire()
-        except TimeoutError:
-            return self._none(files, "the server is busy with something else")
+        deadline = self.used + seconds
+        if not await self._acquire(deadline):
+            return self._none(files, _BUSY)
         try:
             return await self._report(files, deadline)
         finally:
@@ -176,12 +174,8 @@ class Service:
         deadline = began + seconds
         self.used = began
         nothing = self._none({**files, **proposed}, "")
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._lock.acquire()
-        except TimeoutError:
-            reason = "the server is busy with something else"
-            return self._preview(nothing, nothing, began, True, reason)
+        if not await self._acquire(deadline):
+            return self._preview(nothing, nothing, began, True, _BUSY)
         try:
             before = await self._report(files, deadline)
             if weakest(before) == "none" and before:
@@ -219,7 +213,7 @@ class Service:
                 rest = began + seconds - self._loop.time() - _MARGIN
                 return await survey(self.server.name, client, max(rest, 0.0))
         except TimeoutError:
-            reason = "the server is busy with something else"
+            reason = _BUSY
         except ServerError as error:
             reason = str(error)
         return Survey(self.server.name, (), False, self._loop.time() - began, reason)
@@ -275,7 +269,10 @@ class Service:
     ) -> tuple[Report, ...]:
         """Ask about documents at once; a server that stays silent for long is given up."""
         heard, began = asker.heard, self._loop.time()
-        reports = await asyncio.gather(*(self._ask(asker, path, deadline) for path in files))
+        asked = [self._ask(asker, path) for path in files]
+        if asked:
+            await asyncio.wait(asked, timeout=max(deadline - began, 0))
+        reports = [self._heard(path, task) for path, task in zip(files, asked, strict=True)]
         if any(one.fresh for one in reports):
             self._sight.answered()
         if any(one.fresh for one in reports) or asker.heard != heard:
@@ -287,21 +284,25 @@ class Service:
                 self._running.give_up("the server does not answer any more")
         return tuple(reports)
 
-    async def _ask(self, asker: Asker, path: str, deadline: float) -> Report:
-        """Ask about one document, or go on waiting for what was asked before and still counts."""
+    def _ask(self, asker: Asker, path: str) -> asyncio.Task[Report]:
+        """Ask about one document, or go on with what was asked before and still counts."""
         stamp, task = self._asked.get(path, (-1, None))
         if task is None or stamp != asker.stamp or task.done():
             if task is not None:
                 task.cancel()
             task = asyncio.create_task(asker.ask(path, self._loop.time() + _PATIENCE))
             self._asked[path] = (asker.stamp, task)
-        await asyncio.wait({task}, timeout=max(deadline - self._loop.time(), 0))
+        return task
+
+    def _heard(self, path: str, task: asyncio.Task[Report]) -> Report:
+        """The answer, as far as there is one."""
         if not task.done():
             reason = "no answer in time; the server is still being asked"
-            return Report(self.server.name, path, reason=reason)
-        if task.cancelled():
-            return Report(self.server.name, path, reason="the question was given up")
-        return task.result()
+        elif task.cancelled():
+            reason = "the question was given up"
+        else:
+            return task.result()
+        return Report(self.server.name, path, reason=reason)
 
     async def _prove(self, files: Mapping[str, str], before: Sequence[Report]) -> str:
         """Why it is not proven that the server finds again what it found, if so; it is stopped then."""
@@ -336,6 +337,16 @@ class Service:
 
     def _none(self, files: Iterable[str], reason: str) -> tuple[Report, ...]:
         return tuple(Report(self.server.name, path, reason=reason) for path in files)
+
+    async def _acquire(self, deadline: float) -> bool:
+        """Wait until nobody else is at work with the server; False if that takes too long."""
+        if not self._lock.locked():
+            return await self._lock.acquire()
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._lock.acquire()
+        except TimeoutError:
+            return False
 
     def _release(self) -> None:
         self.used = self._loop.time()
