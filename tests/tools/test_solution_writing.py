@@ -270,6 +270,21 @@ def test_a_call_that_is_given_up_before_it_writes_leaves_nothing(it: World) -> N
     assert it.held("Program.cs") == OLD
 
 
+def test_a_caller_that_gave_up_hears_later_what_was_written(it: World) -> None:
+    asked = iter([False])  # given up after the last question before the file is written
+    sent = {"filePath": "Program.cs", "content": NEW, "applyChanges": True}
+    answer = it.answer("write_file", cancelled=lambda: next(asked, True), **sent)
+    assert answer["meta"]["cancelled"] is True
+    assert answer["data"]["applied"] is True
+    assert it.held("Program.cs") == NEW
+    strange = it.answer("write_file", session=OTHER, filePath="Program.cs", content=NEW)
+    assert "news" not in strange["meta"]
+    again = it.answer("write_file", filePath="Program.cs", content=NEW)
+    (news,) = again["meta"]["news"]
+    assert answer["data"]["operation"] in news
+    assert "news" not in it.answer("write_file", filePath="Program.cs", content=NEW)["meta"]
+
+
 def test_two_calls_at_once_are_both_done_or_say_why(it: World) -> None:
     for number in range(8):
         it.put(f"f{number % 2}.cs", "start\n")

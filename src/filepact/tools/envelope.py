@@ -7,6 +7,7 @@ Every answer is one object of four fields, whatever happened: ``success``, ``dat
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ _log = logging.getLogger(__name__)
 
 CALL_SECONDS: Final = 1_200.0
 """How long one call may take."""
+
+_MOST_UNHEARD: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class Envelope:
     ) -> None:
         self._limit = limit
         self._clock = clock
+        self._lock = threading.Lock()
+        self._unheard: dict[str, list[str]] = {}
 
     def __call__(self, attempt: Attempt) -> Outcome:
         """Make an attempt and put what comes of it into an envelope."""
@@ -110,12 +115,13 @@ class Envelope:
                 f"{attempt.name} failed unexpectedly",
                 hint="The server's log has the details; look at the file before you go on.",
             )
+        cancelled = attempt.call.cancelled()
         meta = Meta(
             self._clock() - began,
-            cancelled=attempt.call.cancelled(),
+            cancelled=cancelled,
             timed_out=over or isinstance(error, TimedOutError),
             limit=self._limit,
-            news=_news(attempt),
+            news=self._news(attempt, data, cancelled=cancelled),
         )
         answer = printable(in_envelope(data, meta, error))
         return Outcome(
@@ -125,9 +131,26 @@ class Envelope:
             receipt=answer,
         )
 
+    def _news(
+        self, attempt: Attempt, data: dict[str, Any] | None, *, cancelled: bool
+    ) -> tuple[str, ...]:
+        """What the caller should hear besides; a caller that gave up hears it with its next call.
 
-def _news(attempt: Attempt) -> tuple[str, ...]:
-    # What was done is done: a journal that cannot be asked must not hide it.
-    with suppress(FilepactError):
-        return tuple(line for line in attempt.news().split("\n") if line)
-    return ()
+        So it also hears what the call had done by then.
+        """
+        session = attempt.call.session.id
+        with self._lock:
+            if cancelled:
+                if data is not None and data.get("applied"):
+                    unheard = self._unheard.setdefault(session, [])
+                    unheard.append(
+                        f"A call of {attempt.name} that you gave up had written "
+                        f"{data['filePath']} by then: operation {data['operation']}."
+                    )
+                    del unheard[:-_MOST_UNHEARD]
+                return ()
+            unheard = self._unheard.pop(session, [])
+        # What was done is done: a journal that cannot be asked must not hide it.
+        with suppress(FilepactError):
+            unheard += [line for line in attempt.news().split("\n") if line]
+        return tuple(unheard)
