@@ -59,6 +59,13 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os.path.realpath", "os.walk", "pathlib."),
         "a language server is a program of its own, which reads its project by itself",
     ),
+    "csharp.found": dict.fromkeys(
+        ("os.path.realpath", "pathlib."),
+        "where a compiler is; names and folders of the system only",
+    ),
+    "csharp.recipe": {
+        "pathlib.": "a compiler that was fetched, in the folder of the person's data"
+    },
     "faces.cli.checks": {
         "os.geteuid": "whether the state folder is this person's",
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
@@ -83,6 +90,16 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "faces.acp.proxy.side": {"os.write": "a pipe"},
     "faces.cli.acp": {"pathlib.": "folders that a person names; names only"},
+    "faces.cli.csharp_setup": {
+        **dict.fromkeys(
+            ("pathlib.", "shutil.", "tarfile.", "tempfile.", "zipfile."),
+            "the folder of the person's data, and archives that were fetched into it",
+        ),
+        **dict.fromkeys(
+            ("os.environ", "os.environ.get"), "what npm and pip are set to by the person"
+        ),
+        "subprocess.": "npm and pip, when a person has something fetched",
+    },
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },

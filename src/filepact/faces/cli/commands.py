@@ -70,14 +70,15 @@ def _add_serving(group: Group) -> None:
         "hosts:setup",
         "print the configuration lines that connect an agent to this folder",
         "filepact setup claude",
-        "Prints them for all known hosts, or for one. Nothing is written.",
+        "Prints them for all known hosts, or for one. Nothing is written. With csharp instead: fetches "
+        "a C# compiler and a .NET runtime into the folder of your data, for machines without the .NET SDK.",
     )
     add(
         "host",
         metavar="HOST",
         nargs="?",
-        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed"),
-        help="claude, codex, gemini, vscode, cursor or zed",
+        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed", "csharp"),
+        help="claude, codex, gemini, vscode, cursor or zed; or csharp",
     )
     add = group.add(
         "tour",

@@ -128,8 +128,12 @@ def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[Span, 
     return tuple(spans)
 
 
-def setup(arguments: Namespace, _screen: Screen) -> Answer:
-    """Print the lines; nothing is written."""
+def setup(arguments: Namespace, screen: Screen) -> Answer:
+    """Print the lines; nothing is written but what `csharp` fetches."""
+    if arguments.host == "csharp":
+        from filepact.faces.cli.csharp_setup import setup_csharp  # noqa: PLC0415 - only there
+
+        return setup_csharp(arguments, screen)
     place = find_place(arguments)
     roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in place.roots]
     serving = ["mcp", *roots]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Place",
+    "data_folder",
     "find_place",
     "here",
     "home_folder",
@@ -55,6 +56,13 @@ def state_folder(arguments: Namespace) -> str:
     from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
 
     return user_state_dir("filepact", appauthor=False)
+
+
+def data_folder() -> Path:
+    """The folder for what this person has had fetched, the same for all of their journals."""
+    from platformdirs import user_data_dir  # noqa: PLC0415 - few commands need it
+
+    return Path(user_data_dir("filepact", appauthor=False))
 
 
 def named_settings(arguments: Namespace) -> str:

@@ -10,13 +10,15 @@ import os
 import re
 import shutil
 import sys
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from filepact.csharp.found import Toolchain
 
 __all__ = ["Programs"]
 
@@ -69,8 +71,38 @@ class Programs:
                 what comes with this program, see `filepact.lsp.servers.Server.needs`.
         """
         if name not in self._found:
-            self._found[name] = _own(name) if name.startswith("filepact-") else self._search(name)
+            self._found[name] = (
+                self._own(name) if name.startswith("filepact-") else self._search(name)
+            )
         return self._found[name]
+
+    @cached_property
+    def csharp(self) -> Toolchain | None:
+        """The compiler for C# and its runtime, if they are there and may be started."""
+        from filepact.csharp.found import USUAL, find  # noqa: PLC0415 - only for C#
+        from filepact.faces.cli.csharp_setup import own_folder  # noqa: PLC0415 - the same
+
+        home = self._all.get("HOME", "")
+        return find(
+            dotnet_root=self._all.get("DOTNET_ROOT", ""),
+            path=self.environment.get("PATH", ""),
+            usual=(*([str(Path(home, ".dotnet"))] if home else []), *USUAL),
+            own=str(own_folder()),
+            allowed=lambda folder: not self._changeable(folder),
+        )
+
+    def _own(self, name: str) -> str | None:
+        """Where something is that is ours to find."""
+        if name == "filepact-python":
+            return sys.executable or None
+        if name == "filepact-tree-sitter":
+            return _module("tree_sitter", "tree_sitter_c_sharp")
+        if name in ("filepact-roslyn", "filepact-dotnet"):
+            # Neither is of any use without the bridge to them.
+            found = self.csharp if _module("pythonnet", "clr_loader") else None
+            if found is not None:
+                return found.roslyn if name == "filepact-roslyn" else found.dotnet
+        return None
 
     def _search(self, name: str) -> str | None:
         if os.sep in name and not Path(name).is_absolute():
@@ -107,11 +139,7 @@ class Programs:
 
 
 @cache
-def _own(name: str) -> str | None:
-    """Where something is that is ours to find."""
-    if name == "filepact-python":
-        return sys.executable or None
-    if name == "filepact-tree-sitter":
-        parts = [find_spec(part) for part in ("tree_sitter", "tree_sitter_c_sharp")]
-        return next((part.origin for part in parts if part), None) if all(parts) else None
-    return None
+def _module(*names: str) -> str | None:
+    """The file of the first of some modules, if all are there."""
+    found = [find_spec(name) for name in names]
+    return found[0].origin if found[0] is not None and all(found) else None
