@@ -129,6 +129,14 @@ class Case:
         changed = {one.absolute for one in self.steps}
         return [took(one, wanted, changed, told) for one in asked.answers]
 
+    def answered(self, limit: Limit) -> bool:
+        """Whether every server that can answers about the changed files by now."""
+        paths = [one.path for one in self.steps if one.after is not None and self.may_see(one.path)]
+        asked = self.ground.ask(paths, (), limit)
+        return bool(asked.answers) and all(
+            one.kind == "failed" or one.fresh for one in asked.answers
+        )
+
     def _known_before(self, answers: Iterable[Update]) -> _Found:
         """What servers had found before, as far as it is known."""
         olds = {one.absolute: one for one in self.steps if one.kind in ("created", "renamed")}

@@ -97,14 +97,18 @@ class Dependents:
             ]
         return sorted(found, key=lambda name: (dirname(name) not in folders, name))
 
+    def fits(self, path: WorkspacePath) -> bool:
+        """Whether a server knows files with such an ending."""
+        ending = basename(path.path).rpartition(".")[2]
+        if ending not in self._endings:
+            self._endings[ending] = self._claimed(path.absolute)
+        return self._endings[ending]
+
     def _fits(self, name: str, stamp: Stamp) -> bool:
-        """Whether a file may be one that a server knows, by its ending."""
+        """Whether a file may name others, by its ending and size."""
         if stamp.is_link or stamp.size > _LONGEST:
             return False
-        ending = basename(name).rpartition(".")[2]
-        if ending not in self._endings:
-            self._endings[ending] = self._claimed(WorkspacePath(self._root, name).absolute)
-        return self._endings[ending]
+        return self.fits(WorkspacePath(self._root, name))
 
 
 def _parts(path: str) -> list[str]:

@@ -44,6 +44,7 @@ _MOST_KNOWN: Final = 5_000
 _MOST_SHOWN: Final = 200
 _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
+_CLOSED: Final = "all servers were ended"
 _CANCELLED: Final = "cancelled"
 
 
@@ -100,6 +101,26 @@ class Ground:
         """Files that servers were asked about, absolute, the last ones at the end."""
         with self._lock:
             return tuple(self._shown)
+
+    def members(self) -> list[WorkspacePath]:
+        """The files that a server knows, as far as they are not ignored."""
+        self.begin()
+        paths = (WorkspacePath(self.root, name) for name in self.names)
+        return [path for path in paths if self._dependents.fits(path)]
+
+    def affected(self, members: Sequence[WorkspacePath], limit: Limit) -> list[WorkspacePath]:
+        """The files that servers find something wrong with in everything, and those shown before.
+
+        Args:
+            members: The files that a server knows.
+            limit: How long to wait; the half of it is used.
+        """
+        # Only servers that run can say it.
+        kinds = {splitext(path.path)[1]: path for path in members}
+        self.report(list(kinds.values()), limit)
+        found = self._pool.survey(self.root, limit.rest / 2)
+        wanted = {one.path for each in found for one in each.files} | set(self.shown)
+        return [path for path in members if path.absolute in wanted]
 
     def begin(self) -> None:
         """Take the disk as it is for known; call it before a server is started."""
@@ -313,9 +334,12 @@ class Ground:
         """Ask until nobody has written anything meanwhile."""
         for _ in range(_ROUNDS):
             self.begin()
-            with self._lock:
-                turn = self._told.turn
-                future = question()
+            try:
+                with self._lock:
+                    turn = self._told.turn
+                    future = question()
+            except RuntimeError:
+                return Asked(reason=_CLOSED)
             moved = self._moved(limit)
             answers = limit.wait(future)
             with self._lock:

@@ -6,17 +6,21 @@ answer, and no answer takes longer than its time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError, NotFoundError
 from filepact.lsp.inquiry import Inquiry
 from filepact.semantic.asked import Limit
 from filepact.semantic.case import Case
 from filepact.semantic.ground import Ground
+from filepact.semantic.late import Late
+from filepact.semantic.project import Loaded, Provider, Surveyed, Synced
 from filepact.semantic.summary import describe
 from filepact.semantic.texts import steps_of
-from filepact.semantic.update import Took
+from filepact.semantic.update import Took, WorkspaceUpdate
 from filepact.semantic.verdict import Tally, put_together
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,8 +30,8 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.lsp.diagnostics import Report
     from filepact.lsp.pool import Pool
+    from filepact.semantic.project import LoadedKind
     from filepact.semantic.texts import Step
-    from filepact.semantic.update import WorkspaceUpdate
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Insight", "InsightMode", "NewErrors"]
@@ -35,7 +39,9 @@ __all__ = ["Insight", "InsightMode", "NewErrors"]
 InsightMode = Literal["auto", "off", "always"]
 NewErrors = Literal["allow", "ask", "deny"]
 
-_GOES: str = "what becomes of other files when one goes cannot be foreseen"
+_EVERY_FILE: Final = 300
+_SOLUTIONS: Final = (".sln", ".slnx")
+_GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 
 
 def _never() -> bool:
@@ -75,9 +81,12 @@ class Insight:
             root.path: Ground(root.path, self._surroundings, pool, inquiry)
             for root in workspace.guard.roots
         }
+        self._late = Late(self._show)
+        self._loaded = ""
 
     def close(self) -> None:
         """End all servers."""
+        self._late.close()
         self._pool.close()
 
     def claims(self, path: str) -> bool:
@@ -111,13 +120,16 @@ class Insight:
         """
         limit = self._limit(seconds, cancelled)
         tally, servers, message = Tally("dependents"), list[Took](), ""
-        for case in self._cases(changes, contents, session):
-            if not case.concerns_servers:
-                continue
-            if any(one.kind in ("deleted", "renamed") for one in case.steps):
-                tally.miss()
-                message = _GOES
-            servers += case.foresee(tally, limit)
+        try:
+            for case in self._cases(changes, contents, session):
+                if not case.concerns_servers:
+                    continue
+                if any(one.kind in ("deleted", "renamed") for one in case.steps):
+                    tally.miss()
+                    message = _GOES
+                servers += case.foresee(tally, limit)
+        except FilepactError as error:
+            return self._lost(error)
         members = self._members(changes)
         return put_together(servers, tally.findings(), members, message)
 
@@ -136,15 +148,27 @@ class Insight:
         """
         limit = self._limit(seconds, cancelled)
         tally, servers = Tally("dependents"), list[Took]()
-        for case in self._cases(changes, contents, session):
-            told = case.ground.tell(case.steps) if case.ground.begun else 0
-            if case.concerns_servers:
-                servers += case.follow(tally, limit, told)
+        try:
+            for case in self._cases(changes, contents, session):
+                told = case.ground.tell(case.steps) if case.ground.begun else 0
+                if not case.concerns_servers:
+                    continue
+                took = case.follow(tally, limit, told)
+                self._late.supersede(session.id, case)
+                if any(one.kind == "pending" for one in took):
+                    self._late.add(session.id, case)
+                servers += took
+        except FilepactError as error:
+            return self._lost(error)
         return put_together(servers, tally.findings(), self._members(changes))
 
     def line(self, update: WorkspaceUpdate) -> str:
         """What a receipt says of an update; empty where no server knows the files."""
         return describe(update, self._show)
+
+    def news(self, session_id: str) -> str:
+        """What has been found since of changes whose receipts could not tell; it is told once."""
+        return "\n".join(self._late.take(session_id))
 
     # -- looking --------------------------------------------------------------------------
 
@@ -172,13 +196,135 @@ class Insight:
         for path in paths:
             spot = self._workspace.guard.find_file(path, "read", agent=session.agent)
             wanted.setdefault(spot.path.root, []).append(spot.path)
+        return tuple(
+            report
+            for root, some in wanted.items()
+            for report in self._reports(self._grounds[root], some, limit)
+        )
+
+    def survey(
+        self,
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> Surveyed:
+        """What the servers find in everything; arguments as for `look`.
+
+        Of a large root only files are looked at that a server names, or was asked about before.
+        """
+        limit = self._limit(seconds, cancelled, patient=True)
         reports: list[Report] = []
-        for root, some in wanted.items():
-            ground = self._grounds[root]
-            known = [path for path in some if ground.claimed(path.absolute)]
-            if self.mode != "off" and known:
-                reports += ground.report(known, limit)
-        return tuple(reports)
+        messages: dict[str, None] = {}
+        for ground in self._grounds.values() if self.mode != "off" else ():
+            members = ground.members()
+            if len(members) > _EVERY_FILE:
+                found = ground.affected(members, limit)
+                members, said = found[:_EVERY_FILE], "not all files could be looked at"
+                messages[said] = None
+            may_see = self._eyes(session)
+            seen = [path for path in members if may_see(path)]
+            reports += self._reports(ground, seen, limit)
+        messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
+        complete = not messages and all(one.complete for one in reports)
+        return Surveyed(tuple(reports), complete, tuple(messages))
+
+    def sync(self, *, force: bool = False) -> Synced:
+        """Tell the servers of what others have written.
+
+        Args:
+            force: Tell them of every file, whether it has changed or not.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+        """
+        before, paths, reason = self._turns(), list[str](), ""
+        for ground in self._grounds.values() if self.mode != "off" else ():
+            if force and ground.begun:
+                members = ground.members()
+                if len(members) > _EVERY_FILE:
+                    reason = "there are too many files to tell of each"
+                    self._restart(ground)
+                    continue
+                ground.touch(members)
+                paths += [path.absolute for path in members]
+            paths += [one.path for one in ground.catch_up()]
+        paths = list(dict.fromkeys(paths))
+        known = {path for path in paths if self.claims(path)}
+        return Synced(
+            tuple(path for path in paths if path in known),
+            tuple(path for path in paths if path not in known),
+            len(paths),
+            before,
+            self._turns(),
+            bool(reason),
+            reason,
+        )
+
+    # -- the workspace --------------------------------------------------------------------
+
+    def load(self, path: str) -> Loaded:
+        """Open a solution, a project or a folder for the servers; those that run begin anew.
+
+        Args:
+            path: The file or folder, as a person or an agent names it.
+
+        Raises:
+            NotFoundError: There is none.
+            PathBlockedError: It may not be used.
+        """
+        spot = self._workspace.guard.find(path, "list")
+        if spot.place.kind == "missing":
+            raise NotFoundError(
+                f"{path}: no such file or folder",
+                hint="Name a solution, a project or a folder.",
+                path=path,
+            )
+        root = spot.root.path
+        absolute = root if spot.place.path == "." else spot.path.absolute
+        self._loaded = absolute
+        ground = self._grounds[root]
+        if spot.place.path.lower().endswith(_SOLUTIONS):
+            self._pool.know(root, solution_uri=uri_of(absolute))
+        if ground.begun:
+            self._restart(ground)
+        return self._describe(absolute, ground)
+
+    def reload(self) -> Loaded:
+        """End all servers, so that they begin with the disk as it is; they start when needed."""
+        for ground in self._grounds.values():
+            self._restart(ground)
+        first = next(iter(self._grounds.values()))
+        return self._describe(self._loaded or first.root, first)
+
+    def status(self) -> tuple[Provider, ...]:
+        """All servers that may be used, installed or not."""
+        running = self._pool.status()
+        return tuple(
+            Provider(
+                one.name,
+                one.role,
+                tuple(glob for glob, _ in one.files),
+                self._pool.program(one),
+                one.install,
+                tuple(each for each in running if each.server == one.name),
+            )
+            for one in self._pool.servers
+        )
+
+    def _restart(self, ground: Ground) -> None:
+        # In this order: what is written while they end is seen by those that follow.
+        ground.forget()
+        self._pool.restart(ground.root)
+
+    def _describe(self, path: str, ground: Ground) -> Loaded:
+        lower = path.lower()
+        kind: LoadedKind = "folder" if path == ground.root else "project"
+        kind = "solution" if lower.endswith(_SOLUTIONS) else kind
+        return Loaded(kind, path, (), len(ground.members()))
+
+    def _turns(self) -> int:
+        return sum(one.turn for one in self._grounds.values())
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -197,14 +343,25 @@ class Insight:
         by_root: dict[RootId, list[Step]] = {}
         for step in steps_of(changes, contents, self._surroundings.text):
             by_root.setdefault(step.path.root, []).append(step)
-        hides = self._workspace.guard.hides
-
-        def may_see(path: WorkspacePath) -> bool:
-            return not hides(path, session.agent)
-
+        may_see = self._eyes(session)
         for root, steps in by_root.items():
             if root in self._grounds:
                 yield Case(self._grounds[root], steps, may_see)
+
+    def _eyes(self, session: Session) -> Callable[[WorkspacePath], bool]:
+        """Whether a session may be told what is in a file."""
+        hides = self._workspace.guard.hides
+        return lambda path: not hides(path, session.agent)
+
+    def _reports(
+        self, ground: Ground, paths: Sequence[WorkspacePath], limit: Limit
+    ) -> tuple[Report, ...]:
+        known = [path for path in paths if ground.claimed(path.absolute)]
+        return ground.report(known, limit) if known and self.mode != "off" else ()
+
+    def _lost(self, error: FilepactError) -> WorkspaceUpdate:
+        """The root itself cannot be looked at any more."""
+        return WorkspaceUpdate("failed", False, False, False, error.message)
 
     def _members(self, changes: ChangeSet) -> tuple[bool, bool]:
         """Whether the first file of a change belongs to the workspace, before and afterwards."""

@@ -122,10 +122,10 @@ def took(answer: Update, wanted: Kind, changed: Collection[str], told: int) -> T
     """
     reports = [one for one in answer.reports if one.path in changed] or answer.reports
     confirmed = weakest(reports)
-    kind: Kind = wanted
+    kind = wanted
     message = ""
-    if answer.kind == "failed":
-        kind, message = "failed", answer.message
+    if answer.kind in ("failed", "stale"):
+        kind, message = answer.kind, answer.message
     elif confirmed == "none" and (reports or answer.kind == "pending"):
         kind = "pending"
         message = next((one.reason for one in reports if not one.fresh), answer.message)
@@ -133,7 +133,7 @@ def took(answer: Update, wanted: Kind, changed: Collection[str], told: int) -> T
     return Took(
         answer.server,
         kind,
-        _EVENTS.get(wanted, ""),
+        answer.event or _EVENTS.get(wanted, ""),
         confirmed,
         before,
         answer.revision_after,
