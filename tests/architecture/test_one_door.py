@@ -66,6 +66,21 @@ ALLOWED: dict[str, dict[str, str]] = {
     "csharp.recipe": {
         "pathlib.": "a compiler that was fetched, in the folder of the person's data"
     },
+    "csharp.__main__": {
+        "os._exit": "the end of a language server",
+        "os.path.abspath": "folders that its command line names",
+    },
+    "csharp.conversation": dict.fromkeys(
+        ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+        "standard input and output of a language server",
+    ),
+    "csharp.references": dict.fromkeys(
+        ("os.stat", "pathlib."), "libraries of the .NET runtime and of packages, which are looked up"
+    ),
+    "csharp.runtime": dict.fromkeys(
+        ("os.environ", "os.path.abspath", "os.path.isfile"),
+        "the .NET runtime, which is started in the same process",
+    ),
     "faces.cli.checks": {
         "os.geteuid": "whether the state folder is this person's",
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",

@@ -205,6 +205,19 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "dotnet tool install -g csharp-ls",
         "first": 60,
     },
+    "filepact-csharp": {
+        "command": [
+            "filepact-python",
+            *("-P", "-m", "filepact.csharp", "--root", "{root}"),
+            *("--roslyn", "{filepact-roslyn}", "--dotnet", "{filepact-dotnet}"),
+        ],
+        "files": _CSHARP,
+        "needs": ["filepact-roslyn", "filepact-dotnet"],
+        "install": "pip install filepact[csharp], then filepact setup csharp or a .NET SDK",
+        "first": 30,
+        "sync": {"unsaved_new": "change"},
+        "announce": [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}],
+    },
     "rust-analyzer": {
         "command": ["rust-analyzer"],
         "files": {"*.rs": "rust"},

@@ -1,0 +1,102 @@
+"""What the compiler finds, as language servers write it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.text.position import LineIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filepact.csharp.runtime import Roslyn
+    from filepact.text.position import Unit
+
+__all__ = ["Finding", "findings", "published"]
+
+_SEVERITIES: Final = {"Error": 1, "Warning": 2}
+_WHOLE_ONLY: Final = frozenset({"CS0067", "CS0169", "CS0414", "CS0649"})
+"""Fields and events that nobody uses: the compiler says so only when it is asked about everything,
+and what is said about one file is to be the same whichever way it is asked."""
+
+_MOST: Final = 5_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        start: Where it begins, in units of UTF-16.
+        end: Where it ends, exclusive.
+        severity: 1 an error, 2 a warning.
+        code: Such as ``CS0029``.
+        message: In English.
+        link: A page about it; may be empty.
+        related: Other places that it is about: path, start and end.
+    """
+
+    start: int
+    end: int
+    severity: int
+    code: str
+    message: str
+    link: str = ""
+
+
+def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Finding]]:
+    """Errors and warnings among the compiler's diagnostics, each with its tree, or None."""
+    invariant = roslyn.globalization.CultureInfo.InvariantCulture
+    found: list[tuple[Any, Finding]] = []
+    for one in diagnostics:
+        severity = _SEVERITIES.get(str(one.Severity))
+        code = str(one.Id)
+        if severity is None or one.IsSuppressed or code in _WHOLE_ONLY:
+            continue
+        place = one.Location
+        span = place.SourceSpan
+        message = str(one.GetMessage(invariant))
+        finding = Finding(
+            span.Start, span.End, severity, code, message, str(one.Descriptor.HelpLinkUri or "")
+        )
+        found.append((place.SourceTree, finding))
+        if len(found) >= _MOST:
+            break
+    return found
+
+
+def published(text: str, found: Iterable[Finding], unit: Unit) -> list[dict[str, Any]]:
+    """Findings in a text, sorted, each once, with places as the protocol counts them."""
+    places = _Places(text, unit)
+    return [
+        {
+            "range": {"start": places.at(one.start), "end": places.at(one.end)},
+            "severity": one.severity,
+            "code": one.code,
+            **({"codeDescription": {"href": one.link}} if one.link else {}),
+            "source": "csharp",
+            "message": one.message,
+        }
+        for one in sorted(set(found))
+    ]
+
+
+class _Places:
+    """Offsets in units of UTF-16 as lines and columns."""
+
+    def __init__(self, text: str, unit: Unit) -> None:
+        self._index = LineIndex(text)
+        self._unit: Unit = unit
+        self._length = len(text)
+        # Where the characters begin that take two units.
+        self._wide: list[int] = []
+        if text and not text.isascii() and max(text) > "\uffff":
+            wide = (at for at, char in enumerate(text) if char > "\uffff")
+            self._wide = [at + before for before, at in enumerate(wide)]
+
+    def at(self, offset: int) -> dict[str, int]:
+        offset -= bisect_left(self._wide, offset)
+        position = self._index.position(min(max(offset, 0), self._length), self._unit)
+        return {"line": position.line, "character": position.column}

@@ -1,0 +1,8 @@
+namespace Shop;
+
+public enum Currency
+{
+    Euro,
+    Pound,
+    Krone,
+}

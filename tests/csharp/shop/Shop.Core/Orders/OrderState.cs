@@ -1,0 +1,9 @@
+namespace Shop.Orders;
+
+public enum OrderState
+{
+    Open,
+    Paid,
+    Shipped,
+    Cancelled,
+}

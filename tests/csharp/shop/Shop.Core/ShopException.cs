@@ -1,0 +1,3 @@
+namespace Shop;
+
+public abstract class ShopException(string message) : Exception(message);

@@ -1,0 +1,3 @@
+namespace Shop.Tests;
+
+internal sealed class CheckFailedException(string message) : Exception(message);

@@ -1,0 +1,4 @@
+namespace Shop.Tests;
+
+[AttributeUsage(AttributeTargets.Method)]
+internal sealed class FactAttribute : Attribute;
