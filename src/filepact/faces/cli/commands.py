@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.group import add_dry_run, count
+from filepact.faces.cli.group import add_dry_run, count, seconds
 
 if TYPE_CHECKING:
     from filepact.faces.cli.group import Group
@@ -150,6 +150,33 @@ def _add_looking(group: Group) -> None:
         "--servers",
         action="store_true",
         help="start each language server that has files here: version, time to first diagnostics",
+    )
+    add = group.add(
+        "diagnostics",
+        "diagnostics:diagnostics",
+        "list what language servers find in files",
+        "filepact diagnostics src --severity error",
+        "Servers that are installed are started, waited for and ended again. The exit code is 1 if "
+        "there are errors or a file got no answer, 3 if no server knows any of the files.",
+    )
+    add(
+        "paths",
+        metavar="PATH",
+        nargs="*",
+        help="files, or folders with all that they hold (default: every root)",
+    )
+    add(
+        "--severity",
+        choices=("error", "warning", "information", "hint"),
+        default="warning",
+        help="list what is at least this bad (default: warning)",
+    )
+    add(
+        "--seconds",
+        metavar="N",
+        type=seconds,
+        default=60.0,
+        help="how long to wait in all (default: 60)",
     )
 
 

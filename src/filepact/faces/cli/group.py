@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Group", "Misuse", "Parser", "add_dry_run", "count", "whole"]
+__all__ = ["Group", "Misuse", "Parser", "add_dry_run", "count", "seconds", "whole"]
 
 
 class Misuse(Exception):  # noqa: N818 - not an error of the product; becomes exit code 2
@@ -110,4 +110,12 @@ def count(text: str) -> int:
     return number
 
 
-whole.__name__ = count.__name__ = "number"
+def seconds(text: str) -> float:
+    """A time of up to an hour."""
+    number = float(text)
+    if not 0 < number <= 3_600:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 3600")
+    return number
+
+
+whole.__name__ = count.__name__ = seconds.__name__ = "number"

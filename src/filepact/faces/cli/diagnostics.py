@@ -1,0 +1,194 @@
+"""What language servers find in files, for a person: the servers are started, asked, and ended."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, Final, get_args
+
+from filepact.app import open_insight
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
+from filepact.faces.cli.place import here, named_settings, opened, person
+from filepact.faces.cli.programs import Programs
+from filepact.faces.cli.record import count
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
+from filepact.faces.cli.settings import read_settings
+from filepact.lsp.diagnostics import Severity
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterable, Sequence
+
+    from filepact.domain.operation import Session
+    from filepact.faces.cli.screen import Screen, Style
+    from filepact.lsp.diagnostics import Diagnostic, Report
+    from filepact.semantic.insight import Insight
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["diagnostics"]
+
+_MOST_FILES: Final = 20_000
+_AT_ONCE: Final = 50
+"""Files that are asked about together: a server holds the texts of all of them."""
+
+_SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+_STYLES: Final[dict[Severity, Style]] = {
+    "error": "bad",
+    "warning": "warn",
+    "information": "plain",
+    "hint": "dim",
+}
+
+
+def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
+    """List what the servers find; status 1 if there are errors, or a file got no answer."""
+    settings = read_settings(named_settings(arguments))
+    if settings.diagnosing.mode == "off":
+        raise InvalidParamsError(
+            "language servers are switched off",
+            hint='`diagnostics = "off"` stands in a settings file; `filepact doctor` names them.',
+        )
+    with opened(arguments) as workspace:
+        programs = Programs([root.path for root in workspace.guard.roots])
+        insight = open_insight(
+            workspace,
+            diagnosing=settings.diagnosing,
+            servers=settings.servers,
+            environment=programs.environment,
+            locate=programs,
+        )
+        if insight is None:
+            return _nothing("no language server is installed")
+        with closing(insight):
+            session = person()
+            paths = _chosen(workspace, arguments.paths, session, insight)
+            if not paths:
+                return _nothing("no language server that is installed knows any of these files")
+            reports = _ask(insight, paths, session, arguments.seconds, screen)
+    differing = {one.name for one in settings.servers if one.only_new}
+    return _answer(
+        workspace, [one for one in reports if one.server not in differing], arguments.severity
+    )
+
+
+def _nothing(said: str) -> Answer:
+    hint = "`filepact doctor` lists those that are known, and how to install them."
+    facts = {"diagnostics": [], "unanswered": [], "files": 0, "message": said}
+    return Answer((Span(f"{said}; {hint}\n"),), facts, NOTHING)
+
+
+def _chosen(
+    workspace: Workspace, named: Sequence[str], session: Session, insight: Insight
+) -> list[str]:
+    """The files that were named, or lie in folders that were, as far as a server knows them."""
+    guard, agent = workspace.guard, session.agent
+    found: dict[str, None] = {}
+    for name in [here(workspace, one) for one in named] or [root.path for root in guard.roots]:
+        spot = guard.find(name, "read", agent=agent)
+        if spot.place.kind == "missing":
+            raise NotFoundError(f"{name}: no such file or folder", path=name)
+        if spot.place.kind != "directory":
+            found[spot.path.absolute] = None
+            continue
+        names = workspace.reader(session).find(name, "**/*", limit=_MOST_FILES).paths
+        for path in (f"{spot.root.path.rstrip('/')}/{one}" for one in names):
+            # A link that leads out, or a file that went: nobody named it.
+            with suppress(FilepactError):
+                if insight.claims(path):
+                    found[guard.find_file(path, "read", agent=agent).path.absolute] = None
+    return [path for path in found if insight.claims(path)]
+
+
+def _ask(
+    insight: Insight, paths: Sequence[str], session: Session, seconds: float, screen: Screen
+) -> list[Report]:
+    """Ask about some files after the other, as long as there is time."""
+    end = time.monotonic() + seconds
+    reports: list[Report] = []
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        of = f", {start} of {len(paths)} done" if len(paths) > _AT_ONCE else ""
+        screen.progress(f"asking language servers about {count(len(some), 'file')}{of} ...")
+        rest = max(end - time.monotonic(), 0.0)
+        reports += insight.look(some, session=session, seconds=rest)
+    return reports
+
+
+def _answer(workspace: Workspace, reports: Sequence[Report], least: Severity) -> Answer:
+    shown = {one.path: _shown(workspace, one.path) for one in reports}
+    found = [each for one in reports for each in one.diagnostics]
+    wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
+    listed = sorted(
+        ((one, each) for one in reports for each in one.diagnostics if each.severity in wanted),
+        key=lambda pair: (shown[pair[0].path], pair[1].start, pair[1].end),
+    )
+    unanswered = [one for one in reports if not one.fresh]
+    cut = [one for one in reports if one.fresh and not one.complete]
+    spans: list[Span] = []
+    for report, each in listed:
+        spans += _line(shown[report.path], each, report.server)
+    for one in unanswered:
+        spans.append(Span(f"{shown[one.path]}: not known, {one.server}: {one.reason}\n", "warn"))
+    for one in cut:
+        spans.append(Span(f"{shown[one.path]}: {one.server} found more than can be told\n", "warn"))
+    counts = Counter(each.severity for each in found)
+    spans.append(Span(_summary(counts, reports, unanswered)))
+    facts = {
+        "diagnostics": [_facts(shown[report.path], each, report.server) for report, each in listed],
+        "unanswered": [
+            {"path": shown[one.path], "server": one.server, "reason": one.reason}
+            for one in unanswered
+        ],
+        "counts": {severity: counts[severity] for severity in _SEVERITIES},
+        "files": len(shown),
+        "complete": not unanswered and not cut,
+    }
+    return Answer(tuple(spans), facts, FAILED if counts["error"] or unanswered else DONE)
+
+
+def _shown(workspace: Workspace, absolute: str) -> str:
+    """A file as a reader knows it."""
+    for root in sorted(workspace.guard.roots, key=lambda one: len(one.path), reverse=True):
+        start = f"{root.path.rstrip('/')}/"
+        if absolute.startswith(start):
+            return workspace.guard.show(root.path, absolute[len(start) :])
+    return absolute
+
+
+def _line(name: str, one: Diagnostic, server: str) -> list[Span]:
+    words = " ".join(one.message.split())
+    code = f" {one.code}" if one.code else ""
+    return [
+        Span(f"{name}:{one.start.line + 1}:{one.start.column + 1} ", "place"),
+        Span(one.severity, _STYLES[one.severity]),
+        Span(f"{code} {words}"),
+        Span(f" ({server})\n", "dim"),
+    ]
+
+
+def _facts(name: str, one: Diagnostic, server: str) -> dict[str, object]:
+    return {
+        "path": name,
+        "line": one.start.line + 1,
+        "column": one.start.column + 1,
+        "end_line": one.end.line + 1,
+        "end_column": one.end.column + 1,
+        "severity": one.severity,
+        "code": one.code,
+        "source": one.source,
+        "server": server,
+        "message": one.message,
+    }
+
+
+def _summary(
+    counts: Counter[Severity], reports: Iterable[Report], unanswered: Sequence[Report]
+) -> str:
+    files = {one.path for one in reports}
+    servers = sorted({one.server for one in reports if one.fresh})
+    by = f" ({', '.join(servers)})" if servers else ""
+    said = f"{count(counts['error'], 'error')}, {count(counts['warning'], 'warning')}"
+    open_ = len({one.path for one in unanswered})
+    late = f"; {count(open_, 'file')} without a whole answer, --seconds gives more time"
+    return f"{said} in {count(len(files), 'file')}{by}{late if open_ else ''}.\n"
