@@ -70,7 +70,9 @@ def open_toolbox(
 
 def open_solution(
     workspace: Workspace,
+    insight: Insight | None = None,
     *,
+    name: str = "",
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
@@ -79,6 +81,8 @@ def open_solution(
 
     Args:
         workspace: Whose first root is the solution's folder.
+        insight: Its language servers; None asks nobody.
+        name: The solution's file in that folder; empty for the folder itself.
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
@@ -90,7 +94,7 @@ def open_solution(
 
     return Toolbox(
         SOLUTION_TOOLS,
-        SolutionEngine(workspace),
+        SolutionEngine(workspace, insight, name),
         tier=tier,
         max_level=max_level,
         read_only=read_only,

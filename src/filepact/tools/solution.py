@@ -1,23 +1,27 @@
-"""The tools of a solution: write_file, which shows before it does."""
+"""The tools of a solution: write_file, which shows before it does, and those that look."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from filepact.lsp.diagnostics import Severity
 from filepact.tools.registry import Alias, tool
 from filepact.tools.solution_engine import Planned
-from filepact.tools.solution_schema import WRITTEN
-from filepact.tools.view import PathStyle
+from filepact.tools.solution_port import Solution
+from filepact.tools.solution_schema import DIAGNOSED, WRITTEN
+from filepact.tools.view import Page, PathStyle, View
 
-__all__ = ["write_file"]
+__all__ = ["get_diagnostics", "write_file"]
 
 Style = Annotated[
     PathStyle,
     Field(description="Paths in the answer: absolute, or relative to the solution's root."),
     Alias("pathStyle"),
 ]
+Skip = Annotated[int, Field(ge=0, description="Entries to leave out, for the next page.")]
+Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.")]
 
 
 @tool(
@@ -60,3 +64,41 @@ def write_file(
     """
     draft.show(path_style, diff=include_diff, most=max_diff_chars)
     return draft.write(file_path, content, apply=apply_changes, create=create_if_missing)
+
+
+@tool(title="Get diagnostics", level="safe", tier="essential", output=DIAGNOSED)
+def get_diagnostics(
+    solution: Solution,
+    file_path: Annotated[
+        str,
+        Field(min_length=1, description="File, absolute or relative to the solution's root."),
+        Alias("filePath", ("path",)),
+    ],
+    min_severity: Annotated[
+        Severity, Field(description="Nothing that is less bad."), Alias("minSeverity")
+    ] = "hint",
+    id_prefix: Annotated[
+        str, Field(description="Only ids that begin so, such as CS80."), Alias("idPrefix")
+    ] = "",
+    skip: Skip = 0,
+    take: Take = 100,
+    wait_seconds: Annotated[
+        float,
+        Field(ge=0, le=600, description="How long to wait for servers."),
+        Alias("waitSeconds"),
+    ] = 30.0,
+    path_style: Style = "absolute",
+) -> dict[str, Any]:
+    """List what language servers find wrong, the errors first.
+
+    Servers that do not run are started and waited for. Only where `fresh` is true is the list about
+    the present text; `counts` has everything that was found, before filters.
+    """
+    return solution.diagnostics(
+        file_path,
+        view=View(solution.root, path_style),
+        page=Page(skip, take),
+        least=min_severity,
+        prefix=id_prefix,
+        seconds=wait_seconds,
+    )

@@ -1,4 +1,4 @@
-"""A solution as its tools see it: changes that are shown before they are done."""
+"""A solution as its tools see it: changes that are shown before they are done, and what servers say."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ from filepact.errors import (
 )
 from filepact.semantic.update import WorkspaceUpdate
 from filepact.tools.registry import Written
+from filepact.tools.solution_port import Solution
 from filepact.tools.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.semantic.insight import Insight
     from filepact.tools.registry import Call
     from filepact.tools.view import PathStyle
     from filepact.workspace.draft import Draft
-    from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Planned", "SolutionEngine"]
+
+_OFF = "language servers are switched off, so nobody was told"
+_SAME = "the file holds this text already, so nobody had to be told"
+_UNKNOWN = "no installed language server knows this file"
 
 
 class Planned:
@@ -94,19 +99,25 @@ class SolutionEngine:
 
     Args:
         workspace: Whose first root is the solution's.
+        insight: Its servers; None asks nobody.
+        name: The solution's file in that root; empty for the root itself.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, insight: Insight | None, name: str = "") -> None:
         self._workspace = workspace
+        self._insight = insight
         self._root = workspace.guard.roots[0].path
+        self._name = name
 
     @contextmanager
-    def reader(self, call: Call) -> Iterator[Reader]:
-        """The port of a reading tool."""
-        yield self._workspace.reader(call.session, cancelled=call.cancelled, progress=call.progress)
+    def reader(self, call: Call) -> Iterator[Solution]:
+        """The port of a tool that looks."""
+        yield Solution(self._workspace, self._insight, self._name, call)
 
     def write(self, call: Call, tool: str, action: Callable[[Planned], str]) -> Written:
         """Let a tool plan a change, then do, store or only show it.
+
+        What servers say comes after the change, and cannot make it fail.
 
         Raises:
             CallCancelledError: The caller gave up before anything was written.
@@ -122,9 +133,7 @@ class SolutionEngine:
             receipt = self._workspace.submit(draft, summary)
             if receipt.status == "preview":
                 self._remember(call, planned)
-        update = WorkspaceUpdate("none", False, False, False)
-        if receipt.status in ("preview", "pending"):
-            update = replace(update, kind="preview")
+        update = self._update(call, planned, draft, receipt)
         return Written("", _facts(planned, receipt, update))
 
     def news(self, call: Call) -> str:
@@ -136,6 +145,26 @@ class SolutionEngine:
         if planned.target.document is not None:
             with suppress(FilepactError):
                 self._workspace.reader(call.session).document(planned.target.spot.shown)
+
+    def _update(
+        self, call: Call, planned: Planned, draft: Draft, receipt: Receipt
+    ) -> WorkspaceUpdate:
+        """How the servers took a change, or would take one that is not done."""
+        done = receipt.status == "applied"
+        if self._insight is None:
+            update = WorkspaceUpdate("none", False, False, False, _OFF)
+        elif receipt.status == "unchanged":
+            there = self._insight.claims(planned.target.spot.path.absolute)
+            update = WorkspaceUpdate("none", False, there, there, _SAME)
+        else:
+            ask = self._insight.follow if done else self._insight.foresee
+            update = ask(
+                draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
+            )
+            if update.kind == "none":
+                update = replace(update, message=update.message or _UNKNOWN)
+        shown = receipt.status in ("preview", "pending") or draft.dry_run
+        return replace(update, kind="preview", updated=False) if shown else update
 
 
 def _facts(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> dict[str, Any]:

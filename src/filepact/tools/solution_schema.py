@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 from filepact.lsp.diagnostics import Confirmation, Severity
 from filepact.semantic.update import Kind, Scope
 
-__all__ = ["WRITTEN", "answer_of"]
+__all__ = ["DIAGNOSED", "WRITTEN", "answer_of"]
 
 _TEXT: Final = {"type": "string"}
 _FLAG: Final = {"type": "boolean"}
@@ -80,6 +80,7 @@ _UPDATE: Final = _object(
             scope=_one_of(Scope),
             fresh=_FLAG,
             complete=_FLAG,
+            compared=_FLAG,
             new=_list(_FOUND),
             fixed=_list(_FOUND),
             newCount=_WHOLE,
@@ -88,6 +89,32 @@ _UPDATE: Final = _object(
         )
     ),
 )
+
+_PAGING: Final = _object(skip=_WHOLE, take=_WHOLE, returned=_WHOLE, total=_WHOLE)
+
+_COUNTS: Final = _object(error=_WHOLE, warning=_WHOLE, information=_WHOLE, hint=_WHOLE)
+
+DIAGNOSED: Final = answer_of(
+    scope={"enum": ["file", "project"]},
+    fresh=_FLAG,
+    complete=_FLAG,
+    counts=_COUNTS,
+    diagnostics=_list(_FOUND),
+    paging=_PAGING,
+    servers=_list(
+        _object(
+            name=_TEXT,
+            files=_WHOLE,
+            fresh=_FLAG,
+            complete=_FLAG,
+            confirmedBy=_one_of(Confirmation),
+            ms=_NUMBER,
+            message=_MAYBE_TEXT,
+        )
+    ),
+    message=_MAYBE_TEXT,
+)
+"""The answer of get_diagnostics."""
 
 WRITTEN: Final = answer_of(
     filePath=_TEXT,

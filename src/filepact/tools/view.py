@@ -112,6 +112,7 @@ class View:
             "scope": findings.scope,
             "fresh": findings.fresh,
             "complete": findings.complete,
+            "compared": findings.compared,
             "new": [self.found(one) for one in new[:MOST_LISTED]],
             "fixed": [self.found(one) for one in fixed[:MOST_LISTED]],
             "newCount": len(new),
