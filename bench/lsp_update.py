@@ -5,8 +5,10 @@
 Each round writes another last line into one of five files of the project, right and wrong by turns,
 and takes the time until the server's diagnostics of that file are proven to be about the new text
 (`Pool.update`); then the same with a second server on a copy of the project and a client that is
-nothing but a loop.  Then the next line is proposed and withdrawn again (`Pool.preview`).  Every
-answer is looked at: a wrong one ends the run.
+nothing but a loop.  Then the next line is proposed and withdrawn again (`Pool.preview`).  A third
+server, on another copy, is what an agent's write through the door meets (`Insight.follow`): files
+that mention the changed one are asked about as well, and the whole folder is looked over for what
+others wrote.  Every answer is looked at: a wrong one ends the run.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
 from filepact.lsp.changes import Change
 from filepact.lsp.pool import Pool
+from filepact.semantic.insight import Insight
 from tests.lsp.real_servers import locate, node_folders, server
 
 if TYPE_CHECKING:
@@ -41,6 +46,34 @@ END = "<!-- end of what lsp_update.py wrote -->"
 WANTED = {"ruff": 50, "ty": 500, "typescript": 500, "clangd": 500, "basedpyright": 2_500}  # ms
 ROUNDS = {"basedpyright": 20, "clangd": 30}
 SECONDS = 120.0
+AGENT = Session("bench", Actor("agent", "bench", "1"))
+
+
+class Door:
+    """An agent's writes, and what the servers of the workspace make of each."""
+
+    def __init__(self, root: Path, state: Path, pool: Pool) -> None:
+        self._root = root
+        self._workspace = open_workspace([str(root)], state_dir=str(state))
+        self._insight = Insight(self._workspace, pool, mode="always", budget=SECONDS)
+
+    def write(self, place: str, text: str, line: str) -> tuple[float, bool]:
+        """Write a file; seconds from then to the answer, and whether a line is newly wrong."""
+        with self._workspace.draft(AGENT, "write_file") as draft:
+            (target,) = draft.open_all([place])
+            draft.write(target, text)
+            changes, contents = draft.changes, dict(draft.contents)
+            self._workspace.submit(draft, "a change")
+        before = time.perf_counter()
+        update = self._insight.follow(changes, contents, session=AGENT)
+        took = time.perf_counter() - before
+        if update.findings is None or not update.findings.fresh:
+            raise SystemExit(f"{place}: not confirmed: {update}")
+        return took, any(one.line == line.strip() for one in update.findings.new)
+
+    def close(self) -> None:
+        self._insight.close()
+        self._workspace.close()
 
 
 @dataclass
@@ -50,6 +83,7 @@ class Times:
     first: float = 0.0
     update: list[float] = field(default_factory=list)
     alone: list[float] = field(default_factory=list)
+    followed: list[float] = field(default_factory=list)
     preview: list[float] = field(default_factory=list)
     version: str = ""
     size: str = ""
@@ -64,19 +98,20 @@ def measure(name: str, rounds: int) -> Times:
         "LANG": "C.UTF-8",
     }
     with tempfile.TemporaryDirectory() as folder:
-        ours, theirs = (Path(folder).resolve() / one for one in ("ours", "theirs"))
-        ours.mkdir()
-        theirs.mkdir()
-        planted, again = plant(project, ours), plant(project, theirs)
+        ours, theirs, agents = (Path(folder).resolve() / one for one in ("a", "b", "c"))
+        for one in (ours, theirs, agents):
+            one.mkdir()
+            planted = plant(project, one)
         taken.size = f"{planted.files} / {planted.lines // 1000} k"
         program = locate(which.command[0]) or which.command[0]
         pool = Pool([which], environment, locate)
+        door = Door(agents, Path(folder) / "state", Pool([which], environment, locate))
         command = [program, *which.command[1:]]
         with Alone(which, command, theirs, environment) as alone:
             for number in range(rounds + len(planted.places)):
                 place = planted.places[number % len(planted.places)]
                 line = (project.wrong if number % 2 else project.right).format(n=number)
-                text = (again.root / place).read_text(encoding="utf-8")
+                text = (theirs / place).read_text(encoding="utf-8")
                 if number >= len(planted.places):
                     text = "".join(text.splitlines(keepends=True)[:-1])
                 text += line
@@ -95,6 +130,10 @@ def measure(name: str, rounds: int) -> Times:
                 last = text.count("\n") - 1
                 check(name, number, any(one["range"]["start"]["line"] == last for one in found))
 
+                followed_took, wrong = door.write(place, text, line)
+                # What was wrong before a file was first asked about, nobody knows.
+                check(name, number, wrong if number >= len(planted.places) else bool(number % 2))
+
                 other = (project.right if number % 2 else project.wrong).format(n=number)
                 proposed = text.removesuffix(line) + other
                 before = time.perf_counter()
@@ -109,10 +148,12 @@ def measure(name: str, rounds: int) -> Times:
                 elif number >= len(planted.places):
                     taken.update.append(update_took)
                     taken.alone.append(alone_took)
+                    taken.followed.append(followed_took)
                     taken.preview.append(preview_took)
         (status,) = pool.status()
         taken.version = status.version
         pool.close()
+        door.close()
     return taken
 
 
@@ -129,8 +170,8 @@ def check(name: str, number: int, wrong: bool) -> None:
 def report(names: Sequence[str], rounds: int) -> str:
     """The table of some servers."""
     rows = [
-        "| server | files / lines | first | update | 95 of 100 | wanted | alone | added | preview |",
-        "| --- " * 9 + "|",
+        "| server | files / lines | first | alone | update | 95 of 100 | wanted | added | door | preview |",
+        "| --- " * 10 + "|",
     ]
     for name in names:
         taken = measure(name, min(rounds, ROUNDS.get(name, rounds)))
@@ -139,9 +180,9 @@ def report(names: Sequence[str], rounds: int) -> str:
         number = re.search(r"\d+(\.\d+)+", taken.version)
         said = f"{name} {number[0] if number else ''}".strip()
         rows.append(
-            f"| {said} | {taken.size} | {taken.first:.1f} s | {_ms(middle)} | {_ms(late)} "
-            f"| {WANTED[name]:,} ms | {_ms(bare)} | {_ms(middle - bare)} "
-            f"| {_ms(statistics.median(taken.preview))} |"
+            f"| {said} | {taken.size} | {taken.first:.1f} s | {_ms(bare)} | {_ms(middle)} | {_ms(late)} "
+            f"| {WANTED[name]:,} ms | {_ms(middle - bare)} "
+            f"| {_ms(statistics.median(taken.followed))} | {_ms(statistics.median(taken.preview))} |"
         )
         print(rows[-1], file=sys.stderr, flush=True)
     today = datetime.now(tz=UTC).date()
