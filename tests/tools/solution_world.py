@@ -10,12 +10,14 @@ import jsonschema
 
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Actor, Session
+from filepact.semantic.insight import Insight
 from filepact.tools.registry import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from filepact.lsp.pool import Pool
     from filepact.tools.registry import Toolbox
     from filepact.workspace.workspace import Workspace
 
@@ -79,10 +81,26 @@ class World:
 
 @contextmanager
 def world(folder: Path, **options: Any) -> Iterator[World]:
+    """A folder without language servers."""
     root = folder / "root"
     root.mkdir(exist_ok=True)
     workspace = open_workspace([str(root)], state_dir=str(folder / "state"), **options)
     try:
         yield World(root, workspace, open_solution(workspace))
     finally:
+        workspace.close()
+
+
+@contextmanager
+def served(folder: Path, pool: Pool, *, name: str = "", **options: Any) -> Iterator[World]:
+    """A folder with language servers, which are waited for."""
+    root = folder / "root"
+    root.mkdir(exist_ok=True)
+    workspace = open_workspace([str(root)], state_dir=str(folder / "state"))
+    options = {"mode": "always", "budget": 30.0} | options
+    insight = Insight(workspace, pool, **options)
+    try:
+        yield World(root, workspace, open_solution(workspace, insight, name=name))
+    finally:
+        insight.close()
         workspace.close()
