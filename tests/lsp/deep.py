@@ -27,7 +27,7 @@ from filepact.fs import landlock
 from filepact.lsp.builtin import TABLES
 from tests.lsp.fakes import left_of, processes_with
 from tests.lsp.random_edits import LANGUAGES, Edits
-from tests.lsp.real_servers import Tree, locate, node_folders
+from tests.lsp.real_servers import Tree, locate, node_folders, server
 
 PROJECT = Path(__file__).resolve().parents[2]
 PARENT = Path(__file__).with_name("parent_program.py")
@@ -83,15 +83,14 @@ def tables() -> dict[str, dict[str, Any]]:
     """The servers that are here, each for files of its own, so that none stands in another's way."""
     found = {}
     for name in LANGUAGES:
-        table = dict(TABLES[name])
-        program, *arguments = table["command"]
-        if (place := locate(program)) is not None and not table.pop("needs", ()):
-            language = next(iter(table["files"].values()))
-            found[name] = {
-                **table,
-                "command": [place, *arguments],
-                "files": {f"*.{name}": language},
-            }
+        try:
+            known = server(name)
+        except pytest.skip.Exception:
+            continue
+        program, *arguments = known.filled({one: locate(one) or "" for one in known.needs})
+        kept = {key: value for key, value in TABLES[name].items() if key != "needs"}
+        files = {f"*.{name}": known.files[0][1]}
+        found[name] = {**kept, "command": [locate(program), *arguments], "files": files}
     return found
 
 
