@@ -29,6 +29,7 @@ class Language:
         user: The file of a user by its number.
         define: Text of a module, of a type (0 or 1), with padding.
         use: Text of a user that takes a module's value for a type, with a name of this edit.
+        broken: Text of a user that cannot be parsed.
         settings: Files that only configure.
         across: Whether the server looks from one file at another.
     """
@@ -66,6 +67,23 @@ LANGUAGES = {
         {
             "tsconfig.json": '{"compilerOptions": {"strict": true, "module": "nodenext"}}\n',
             "package.json": '{"name": "p", "type": "module"}\n',
+        },
+    ),
+    "filepact-csharp": Language(
+        "M{}.cs",
+        "U{}.cs",
+        (
+            "public static class M{m} {{ public static int Value; }} // {pad}\n",
+            "public static class M{m} {{ public static string Value; }} // {pad}\n",
+        ),
+        (
+            "public static class U{u} {{\n    public static int N{edit} = M{m}.Value;\n}}\n",
+            "public static class U{u} {{\n    public static string N{edit} = M{m}.Value;\n}}\n",
+        ),
+        "public static class U{u} {{\n    public static int N{edit} = = 1;\n}}\n",
+        {
+            "p.csproj": '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>'
+            "<TargetFramework>net8.0</TargetFramework></PropertyGroup></Project>\n",
         },
     ),
     "clangd": Language(
@@ -124,7 +142,7 @@ class Edits:
                 self.tree.tell(self.tree.delete(self.language.module.format(module)))
             case "break":
                 self.users[user] = None
-                text = self.language.broken.format(edit=self.number)
+                text = self.language.broken.format(edit=self.number, u=user)
                 self.tree.tell(self.tree.write(self.language.user.format(user), text))
             case "two":
                 self.tree.tell(self._define(module), self._use(user))
@@ -164,13 +182,13 @@ class Edits:
         self.modules[module] = kind
         # Of equal and of different lengths, as edits are.
         pad = "x" * self.random.choice((3, 3, 3, self.number % 50))
-        text = self.language.define[kind].format(pad=pad)
+        text = self.language.define[kind].format(pad=pad, m=module)
         return self.tree.write(self.language.module.format(module), text)
 
     def _use(self, user: int) -> Change:
         module, kind = self.random.randrange(MODULES), self.random.randrange(2)
         self.users[user] = (module, kind)
-        text = self.language.use[kind].format(m=module, edit=self.number)
+        text = self.language.use[kind].format(m=module, edit=self.number, u=user)
         return self.tree.write(self.language.user.format(user), text)
 
     def _preview(self, user: int) -> None:
@@ -178,7 +196,7 @@ class Edits:
         path = self.language.user.format(user)
         names = [self.language.user.format(one) for one in self.users]
         files = {self.tree.path(name): self.tree.text(name) for name in names}
-        text = self.language.broken.format(edit=self.number)
+        text = self.language.broken.format(edit=self.number, u=user)
         (seen,) = self.tree.pool.preview(
             str(self.tree.root), {self.tree.path(path): text}, files, 60.0
         )

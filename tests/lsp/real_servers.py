@@ -15,9 +15,11 @@ from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.changes import Change
 from filepact.lsp.pool import Pool
 from filepact.lsp.servers import parse_servers
+from tests.csharp.toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
 
 if TYPE_CHECKING:
+    from filepact.csharp.found import Toolchain
     from filepact.lsp.diagnostics import Report
     from filepact.lsp.servers import Server
 
@@ -35,8 +37,22 @@ def node_folders() -> tuple[str, ...]:
     return str(programs.modules / ".bin"), str(programs.node.parent)
 
 
+@cache
+def csharp() -> Toolchain | None:
+    """The compiler for C# and its runtime."""
+    try:
+        return toolchain()
+    except ToolchainError:
+        return None
+
+
 def locate(name: str) -> str | None:
-    """A program among those of the test environment."""
+    """A program among those of the test environment, and what is ours to find."""
+    if name == "filepact-python":
+        return sys.executable
+    if name in ("filepact-roslyn", "filepact-dotnet"):
+        found = csharp()
+        return found and (found.roslyn if name == "filepact-roslyn" else found.dotnet)
     beside = str(Path(sys.executable).parent)
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     return shutil.which(name, path=os.pathsep.join(folders))
@@ -45,8 +61,9 @@ def locate(name: str) -> str | None:
 def server(name: str) -> Server:
     """A server by its name; the test is skipped where it is not installed."""
     found = next(one for one in builtin_servers() if one.name == name)
-    if locate(found.command[0]) is None:
-        pytest.skip(f"{found.command[0]} is not installed")
+    for program in (found.command[0], *found.needs):
+        if locate(program) is None:
+            pytest.skip(f"{program} is not installed")
     return found
 
 

@@ -88,6 +88,30 @@ PROJECTS = {
         moved="other.ts",
         moved_user='import { double } from "./other.js";\n\nexport const a: number = double(21);\n',
     ),
+    "filepact-csharp": Project(
+        server="filepact-csharp",
+        settings={
+            "p.csproj": '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>'
+            "<TargetFramework>net8.0</TargetFramework><Nullable>enable</Nullable>"
+            "</PropertyGroup></Project>\n",
+        },
+        dependency="Lib.cs",
+        user="Use.cs",
+        right="public static class Lib\n{\n    public static int Twice(int n) => n * 2;\n}\n",
+        wrong="public static class Lib\n{\n    public static string Twice(string n) => n + n;\n}\n",
+        user_text="public static class Use\n{\n    public static int Answer = Lib.Twice(21);\n}\n",
+        wants_new="public static class Use\n{\n    public static int Number = Extra.Word;\n}\n",
+        new="Extra.cs",
+        new_text='public static class Extra\n{\n    public static string Word = "one";\n}\n',
+        broken="public static class Lib\n{\n    public static int Twice(int n => n * 2;\n}\n",
+        folder_user="public static class Use\n{\n    public static string Size = Parts.Inner.Size;\n}\n",
+        folder={
+            "Parts/Inner.cs": "namespace Parts;\n\n"
+            "public static class Inner\n{\n    public const int Size = 3;\n}\n"
+        },
+        moved="Other.cs",
+        moved_user="public static class Use\n{\n    public static int Moved = Lib.Twice(21);\n}\n",
+    ),
     "clangd": Project(
         server="clangd",
         settings={"compile_flags.txt": "-xc++\n-std=c++17\n-Wall\n"},

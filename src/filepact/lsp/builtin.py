@@ -216,7 +216,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "pip install filepact[csharp], then filepact setup csharp or a .NET SDK",
         "first": 30,
         "sync": {"unsaved_new": "change"},
-        "announce": [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}],
+        "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],
     },
     "rust-analyzer": {
         "command": ["rust-analyzer"],

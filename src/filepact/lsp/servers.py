@@ -95,7 +95,8 @@ class Server:
             server that would look for it in the project's folder is told where it is instead.
         settings: What it is answered when it asks for its configuration, nested by section; the
             same.
-        announce: Notifications to send after the start, with `{root_uri}` and other facts in braces.
+        announce: Notifications to send after the start, with `{root_uri}` and other facts in braces;
+            `{opened_uri}` is the solution that somebody opened, else the root.
         only_new: Whether only what differs between two of its lists means anything; the lists
             themselves, and how long they are, are not to be told.
     """

@@ -44,7 +44,9 @@ class Sight:
     ) -> None:
         self._server = server
         self._root = root
-        self._facts = {"root_uri": uri_of(root), **facts}
+        whole = uri_of(root)
+        opened = facts.get("solution_uri", whole)
+        self._facts = {"root_uri": whole, "opened_uri": opened, **facts}
         self._on_sent = on_sent
         self._client: Client | None = None
         self._inbox: list[Change] = []
