@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["PROJECTS", "Project", "plant"]
 
 PLACES = 5  # files that are edited by turns
-LINES = (150, 1_000)  # so long are these
+LINES = (120, 1_000)  # so long are these
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +121,38 @@ def _c_library(root: Path) -> None:
         )
 
 
+def _cs_library(root: Path) -> None:
+    """Two projects of 125 classes each, of which the second uses the first."""
+    dice = random.Random(9)
+    for project in ("Core", "Shop"):
+        (root / project).mkdir()
+        uses = '<ItemGroup><ProjectReference Include="../Core/Core.csproj" /></ItemGroup>'
+        (root / project / f"{project}.csproj").write_text(
+            '<Project Sdk="Microsoft.NET.Sdk">\n  <PropertyGroup>'
+            "<TargetFramework>net8.0</TargetFramework><Nullable>enable</Nullable>"
+            "<ImplicitUsings>enable</ImplicitUsings></PropertyGroup>\n"
+            f"  {uses if project == 'Shop' else ''}\n</Project>\n"
+        )
+        for number in range(125):
+            others = [f"Core.Part{one}" for one in dice.sample(range(125), 8)]
+            methods = [
+                f"    public int Work{one}(IReadOnlyList<string> names, int n)\n    {{\n"
+                f"        var found = names.Where(name => name.Length > {one}).ToList();\n"
+                f"        var other = new {others[one % 8]} {{ Size = n, Name = found.FirstOrDefault() }};\n"
+                "        if (other.Name is { } name && name.Length > n)\n        {\n"
+                f"            return other.Work{one}(found, n - 1) + Size;\n        }}\n"
+                + "".join(f"        Size += n * {bit} + {one};\n" for bit in range(3))
+                + "        return found.Count;\n    }\n\n"
+                for one in range(10)
+            ]
+            (root / project / f"Part{number}.cs").write_text(
+                f"namespace {project};\n\npublic sealed class Part{number}\n{{\n"
+                "    public int Size { get; set; }\n\n    public string? Name { get; set; }\n\n"
+                + "".join(methods)
+                + "}\n\n"
+            )
+
+
 _PYTHON = Project(
     _type_checker, (".py",), "_added_{n}: int = {n}\n", "_added_{n}: int = 'x' + missing_{n}\n"
 )
@@ -143,10 +175,18 @@ _C = Project(
     {"compile_flags.txt": "-xc\n-std=c11\n"},
 )
 
+_CSHARP = Project(
+    _cs_library,
+    (".cs",),
+    "file static class Added{n} {{ public static int Value => {n}; }}\n",
+    "file static class Added{n} {{ public static int Value => Missing{n}; }}\n",
+)
+
 PROJECTS = {
     "ruff": _PYTHON,
     "ty": _PYTHON,
     "typescript": _TYPESCRIPT,
     "clangd": _C,
     "basedpyright": _PYTHON,
+    "filepact-csharp": _CSHARP,
 }
