@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,18 +110,3 @@ def _fetch(node: Path, npm: Path, folder: Path, packages: bytes) -> None:
     )
     if done.returncode != 0:
         raise NodeError(f"npm install failed: {done.stderr.strip()[-500:]}")
-
-
-def main() -> int:
-    """Install what every run of the whole suite needs, before it begins."""
-    try:
-        for group in ("", "acp"):
-            install(group)
-    except NodeError as error:
-        print(f"programs from npm: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,36 @@
+"""Fetches what the whole suite needs from elsewhere, before it begins.
+
+Otherwise the first test that needs something would fetch it, and one in another process would wait
+for that in its own time.  What cannot be had is said; the tests then skip or fail as they do.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.csharp.toolchain import ToolchainError, toolchain
+from tests.node_programs import NodeError, install
+
+PARTS = {
+    "programs from npm": install,
+    "schemas from npm": lambda: install("acp"),
+    "the compiler for C#": toolchain,
+}
+
+
+def main() -> int:
+    wrong = 0
+    with ThreadPoolExecutor(len(PARTS)) as pool:
+        fetched = {name: pool.submit(get) for name, get in PARTS.items()}
+        for name, part in fetched.items():
+            try:
+                part.result()
+            except (NodeError, ToolchainError) as error:
+                print(f"filepact: {name} cannot be had: {error}", file=sys.stderr, flush=True)
+                wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
