@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
 """More than by default, for a search by hand."""
 
-BOUNDED = {"ruff": 60, "ty": 60, "typescript": 60, "basedpyright": 20, "clangd": 15, "filepact-csharp": 40}
+BOUNDED = {
+    "ruff": 60,
+    "ty": 60,
+    "typescript": 60,
+    "basedpyright": 20,
+    "clangd": 15,
+    "filepact-csharp": 40,
+}
 
 
 @pytest.mark.slow
