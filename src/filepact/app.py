@@ -53,18 +53,31 @@ _MEBIBYTE = 1_048_576
 def open_toolbox(
     workspace: Workspace,
     *,
+    insight: Insight | None = None,
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
 ) -> Toolbox:
-    """The seven tools over a workspace, as many of them as are to be shown."""
+    """The seven tools over a workspace, as many of them as are to be shown.
+
+    Args:
+        workspace: The files.
+        insight: What language servers make of changes; None for none.
+        tier: Only tools of this set and the smaller ones.
+        max_level: Only tools up to this level.
+        read_only: Only tools that look.
+    """
     # Not at the top: commands that look back need no tools and should not wait for them.
     from filepact.tools.catalogue import TOOLS  # noqa: PLC0415
     from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
     from filepact.tools.registry import Toolbox  # noqa: PLC0415
 
     return Toolbox(
-        TOOLS, WorkspaceEngine(workspace), tier=tier, max_level=max_level, read_only=read_only
+        TOOLS,
+        WorkspaceEngine(workspace, insight),
+        tier=tier,
+        max_level=max_level,
+        read_only=read_only,
     )
 
 

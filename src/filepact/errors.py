@@ -18,6 +18,7 @@ __all__ = [
     "EncodingUnsafeError",
     "FilepactError",
     "InvalidParamsError",
+    "NewErrorsError",
     "NoChangeError",
     "NotAFileError",
     "NotFoundError",
@@ -133,6 +134,10 @@ class ApprovalRequiredError(FilepactError, code="APPROVAL_REQUIRED"):
 
 class UserDeniedError(FilepactError, code="USER_DENIED"):
     """A person said no."""
+
+
+class NewErrorsError(FilepactError, code="NEW_ERRORS"):
+    """Language servers find errors that the change would bring, and a setting refuses these."""
 
 
 class InvalidParamsError(FilepactError, code="INVALID_PARAMS"):

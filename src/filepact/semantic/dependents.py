@@ -29,6 +29,8 @@ __all__ = ["Dependents"]
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 262_144
 _MOST_FILES: Final = 20_000
+_ALWAYS: Final = 50
+_SLICE: Final = 0.02
 _INDEX_NAMES: Final = frozenset({"__init__", "__main__", "index", "main", "mod", "lib"})
 
 
@@ -50,33 +52,57 @@ class Dependents:
         self._words: dict[str, tuple[Stamp, array[int]]] = {}
         self._endings: dict[str, bool] = {}
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._over = threading.Event()
 
     def learn(self, files: Iterable[tuple[str, Stamp]], seconds: float) -> bool:
         """Read the words of files that are new or have changed.
 
+        What does not fit into the time is read aside, for later questions.
+
         Args:
             files: All files beneath the root, with stamps.
-            seconds: How long it may take.
+            seconds: How long it may take; a few files are read in any case.
 
         Returns:
             Whether the words of all files are known.
         """
-        end = time.monotonic() + seconds
-        known, wanted = self._words, dict(files)
+        wanted = dict(files)
+        whole = self._learn(wanted, seconds)
+        with self._lock:
+            gone = self._words.keys() - wanted.keys()
+            for name in gone:
+                del self._words[name]
+            if not whole and (self._thread is None or not self._thread.is_alive()):
+                self._thread = threading.Thread(
+                    target=self._go_on, args=(wanted,), name="words of files", daemon=True
+                )
+                self._thread.start()
+        return whole
+
+    def close(self) -> None:
+        """Read nothing more aside."""
+        self._over.set()
+
+    def _go_on(self, wanted: dict[str, Stamp]) -> None:
+        while not self._learn(wanted, _SLICE) and not self._over.wait(_SLICE):
+            if len(self._words) >= _MOST_FILES:
+                return
+
+    def _learn(self, wanted: dict[str, Stamp], seconds: float) -> bool:
+        end, read = time.monotonic() + seconds, 0
         for name, stamp in wanted.items():
-            has = known.get(name)
+            has = self._words.get(name)
             if (has is not None and has[0] == stamp) or not self._fits(name, stamp):
                 continue
-            if time.monotonic() > end or len(known) >= _MOST_FILES:
+            if len(self._words) >= _MOST_FILES or (read > _ALWAYS and time.monotonic() > end):
                 return False
+            read += 1
             taken = self._surroundings.take(WorkspacePath(self._root, name))
             if taken is not None:
+                # By the stamp that was asked for: if another is true by now, it will be asked for.
                 with self._lock:
-                    known[name] = (taken.stamp, _hashes(taken.text or ""))
-        if len(known) > len(wanted):
-            with self._lock:
-                for name in known.keys() - wanted.keys():
-                    del known[name]
+                    self._words[name] = (stamp, _hashes(taken.text or ""))
         return True
 
     def of(self, paths: Iterable[str]) -> list[str]:

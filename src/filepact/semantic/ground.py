@@ -73,6 +73,10 @@ class Ground:
         self._known: dict[tuple[str, str], tuple[Diagnostic, ...]] = {}
         self._asking: list[tuple[Future[Any], tuple[WorkspacePath, ...], int]] = []
 
+    def close(self) -> None:
+        """Look at nothing aside any more."""
+        self._dependents.close()
+
     # -- what the servers know ------------------------------------------------------------
 
     @property

@@ -16,19 +16,19 @@ from filepact.semantic.case import Case
 from filepact.semantic.ground import Ground
 from filepact.semantic.late import Late
 from filepact.semantic.project import Loaded, Provider, Surveyed, Synced
-from filepact.semantic.summary import describe
+from filepact.semantic.summary import describe, list_found
 from filepact.semantic.texts import steps_of
 from filepact.semantic.update import Took, WorkspaceUpdate
 from filepact.semantic.verdict import Tally, put_together
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import Session
-    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.diagnostics import Diagnostic, Report
     from filepact.lsp.pool import Pool
     from filepact.semantic.project import LoadedKind
     from filepact.semantic.texts import Step
@@ -87,6 +87,8 @@ class Insight:
     def close(self) -> None:
         """End all servers."""
         self._late.close()
+        for ground in self._grounds.values():
+            ground.close()
         self._pool.close()
 
     def claims(self, path: str) -> bool:
@@ -165,6 +167,10 @@ class Insight:
     def line(self, update: WorkspaceUpdate) -> str:
         """What a receipt says of an update; empty where no server knows the files."""
         return describe(update, self._show)
+
+    def listed(self, found: Iterable[Diagnostic]) -> str:
+        """The first of some diagnostics, one on each line."""
+        return "\n".join(list_found(found, self._show))
 
     def news(self, session_id: str) -> str:
         """What has been found since of changes whose receipts could not tell; it is told once."""

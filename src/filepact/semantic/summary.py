@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import Diagnostic, Severity
     from filepact.semantic.update import Findings, WorkspaceUpdate
 
-__all__ = ["describe", "describe_late", "place_of"]
+__all__ = ["describe", "describe_late", "list_found", "place_of"]
 
 MOST_SHOWN: Final = 5
 _MOST_CHARACTERS: Final = 200
@@ -41,7 +41,7 @@ def describe(update: WorkspaceUpdate, show: Callable[[str], str]) -> str:
     if findings is not None and answered:
         before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
         said.append(f"{before} ({', '.join(answered)}): {_counts(findings)}")
-        said += _listed(findings.new, show)
+        said += list_found(findings.new, show)
     waits = [one for one in update.servers if one.confirmed_by == "none"]
     said += [
         f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
@@ -62,7 +62,7 @@ def describe_late(
     """
     files = ", ".join(sorted(map(show, names)))
     head = f"Diagnostics ({', '.join(servers)}) of the earlier change of {files}: "
-    return "\n".join([head + _counts(findings), *_listed(findings.new, show)])
+    return "\n".join([head + _counts(findings), *list_found(findings.new, show)])
 
 
 def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
@@ -100,7 +100,8 @@ def _by_severity(found: Iterable[Diagnostic], word: str) -> list[str]:
     ]
 
 
-def _listed(found: Iterable[Diagnostic], show: Callable[[str], str]) -> list[str]:
+def list_found(found: Iterable[Diagnostic], show: Callable[[str], str]) -> list[str]:
+    """The first diagnostics, the worst before others, one on each line, and how many more there are."""
     ranked = sorted(found, key=lambda one: _ORDER.index(one.severity))
     lines = [f"  {place_of(one, show)}" for one in ranked[:MOST_SHOWN]]
     rest = len(ranked) - MOST_SHOWN

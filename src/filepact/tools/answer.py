@@ -15,11 +15,16 @@ DIFF_LIMIT = 8_000
 """Characters of a diff in an answer; people see the whole with `filepact diff`."""
 
 
-def render_receipt(receipt: Receipt, *, diff_limit: int = DIFF_LIMIT) -> str:
-    """The answer for a reader: one line that says what happened, notes, and the diff."""
-    return "\n".join(
-        filter(None, [_headline(receipt), *receipt.notes, cut_diff(receipt.diff, diff_limit)])
-    )
+def render_receipt(receipt: Receipt, *, diff_limit: int = DIFF_LIMIT, diagnostics: str = "") -> str:
+    """The answer for a reader: one line that says what happened, notes, and the diff.
+
+    Args:
+        receipt: What came of it.
+        diff_limit: Most characters of the diff.
+        diagnostics: What language servers say of it; empty where they say nothing.
+    """
+    diff = cut_diff(receipt.diff, diff_limit)
+    return "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics, diff]))
 
 
 def _headline(receipt: Receipt) -> str:

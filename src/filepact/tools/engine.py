@@ -6,11 +6,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filepact.tools.answer import receipt_facts, render_receipt
+from filepact.tools.checked import follow, foresee
 from filepact.tools.registry import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.semantic.insight import Insight
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
     from filepact.workspace.reader import Reader
@@ -20,10 +22,16 @@ __all__ = ["WorkspaceEngine"]
 
 
 class WorkspaceEngine:
-    """Carries out tool calls on a workspace."""
+    """Carries out tool calls on a workspace.
 
-    def __init__(self, workspace: Workspace) -> None:
+    Args:
+        workspace: The files.
+        insight: What language servers make of changes; None for none.
+    """
+
+    def __init__(self, workspace: Workspace, insight: Insight | None = None) -> None:
         self._workspace = workspace
+        self._insight = insight
 
     @contextmanager
     def reader(self, call: Call) -> Iterator[Reader]:
@@ -32,11 +40,16 @@ class WorkspaceEngine:
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         """Let a tool fill a draft, then do, store or only show what it holds."""
+        insight = self._insight
         with self._workspace.draft(call.session, tool) as draft:
             summary = action(draft)
+            foreseen = None if insight is None else foresee(insight, draft, call)
             receipt = self._workspace.submit(draft, summary)
-        return Written(render_receipt(receipt), receipt_facts(receipt))
+        # The locks are given back: nobody else has to wait for the servers.
+        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
+        return Written(render_receipt(receipt, diagnostics=said), receipt_facts(receipt))
 
     def news(self, call: Call) -> str:
-        """What a person has said meanwhile to what the session proposed; empty mostly."""
-        return "\n".join(self._workspace.answers(call.session))
+        """What people said to proposals and servers to changes meanwhile; empty mostly."""
+        late = "" if self._insight is None else self._insight.news(call.session.id)
+        return "\n".join(filter(None, [*self._workspace.answers(call.session), late]))

@@ -374,6 +374,10 @@ class Draft:
         self._judge.check_open(target.spot)
         return document
 
+    def require(self, rule: str) -> None:
+        """Have a person asked about the change, whatever the rules say of its files."""
+        self._judge.require(rule)
+
     # -- the result -----------------------------------------------------------------------
 
     @property

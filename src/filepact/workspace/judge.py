@@ -107,6 +107,10 @@ class Judge:
         """Forget the change of one file, which came to nothing."""
         self._asking.pop(spot.shown, None)
 
+    def require(self, rule: str) -> None:
+        """Have a person asked about all of it, in the name of a rule that is about no file."""
+        self._asking[f"\0{rule}"] = rule
+
     @property
     def asks(self) -> str:
         """The names of the rules that want a person's approval; empty when none does."""

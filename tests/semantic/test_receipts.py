@@ -1,0 +1,176 @@
+"""What the seven tools' receipts say of diagnostics, and changes that would bring errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.app import open_toolbox
+from filepact.tools.registry import Call
+from tests.lsp.fakes import SECONDS, fake
+from tests.semantic.scene import AGENT, WRONG_LIB, Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.tools.registry import Outcome
+
+FILES = {"a.x": "fine\n", "b.x": "fine\n", "other.txt": "words\n"}
+
+
+class Desk:
+    """An agent with the seven tools, over a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self._toolbox = open_toolbox(scene.workspace, insight=scene.insight)
+
+    def call(self, tool: str, **arguments: Any) -> Outcome:
+        return self._toolbox.call(tool, arguments, Call(AGENT))
+
+    def edit(self, path: str, old: str, new: str, **arguments: Any) -> Outcome:
+        return self.call("edit_file", path=path, old_string=old, new_string=new, **arguments)
+
+
+@pytest.fixture
+def desk_with(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    scenes: list[Scene] = []
+
+    def make(orders: dict[str, Any] | None = None, **options: Any) -> Desk:
+        scenes.append(Scene(tmp_path / str(len(scenes)), [fake(orders)], FILES, **options))
+        return Desk(scenes[-1])
+
+    yield make
+    for one in scenes:
+        one.close()
+
+
+def said(outcome: Outcome) -> list[str]:
+    return [line for line in outcome.text.split("\n") if "iagnostics" in line]
+
+
+def test_a_receipt_tells_what_a_change_brings(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with()
+    brought = desk.edit("a.x", "fine", "fine\nwrong\nwrong again")
+    assert not brought.failed
+    assert said(brought) == ["Diagnostics (fake): 2 new errors; 2 in all."]
+    assert "  a.x:2:1 error wrong this is wrong" in brought.text
+    fixed = desk.edit("a.x", "wrong again", "right")
+    assert said(fixed) == ["Diagnostics (fake): 1 fixed; 1 in all."]
+    same = desk.call("write_file", path="b.x", content="still fine\n")
+    assert said(same) == ["Diagnostics (fake): nothing new; 0 in all."]
+
+
+def test_files_that_no_server_knows_have_no_such_line(desk_with: Callable[..., Desk]) -> None:
+    assert said(desk_with().edit("other.txt", "words", "wrong words")) == []
+
+
+def test_a_dry_run_tells_the_difference_and_changes_nothing(
+    desk_with: Callable[..., Desk],
+) -> None:
+    desk = desk_with()
+    shown = desk.edit("a.x", "fine", "wrong", dry_run=True)
+    assert said(shown) == ["Diagnostics if it is done (fake): 1 new error; 1 in all."]
+    assert desk.scene.get("a.x") == "fine\n"
+    done = desk.edit("a.x", "fine", "finer")
+    assert said(done) == ["Diagnostics (fake): nothing new; 0 in all."]
+
+
+def test_several_files_of_one_patch_are_answered_once(desk_with: Callable[..., Desk]) -> None:
+    patch = (
+        "--- a/a.x\n+++ b/a.x\n@@ -1 +1 @@\n-fine\n+wrong\n"
+        "--- a/b.x\n+++ b/b.x\n@@ -1 +1 @@\n-fine\n+wrong\n"
+    )
+    done = desk_with().call("patch_apply", patch=patch)
+    assert said(done) == ["Diagnostics (fake): 2 new errors; 2 in all."]
+
+
+def test_new_errors_can_be_refused(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with(new_errors="deny")
+    refused = desk.edit("a.x", "fine", "wrong")
+    assert refused.code == "NEW_ERRORS"
+    assert "a.x:1:1 error" in refused.text
+    assert desk.scene.get("a.x") == "fine\n"
+    assert not desk.edit("a.x", "fine", "good").failed
+    assert desk.scene.get("a.x") == "good\n"
+
+
+def test_errors_that_were_there_before_do_not_count(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with(new_errors="deny")
+    desk.scene.put("a.x", "wrong\nline\n")
+    assert not desk.edit("a.x", "line", "another line").failed
+
+
+def test_a_person_can_be_asked_about_new_errors(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with(new_errors="ask")
+    waits = desk.edit("a.x", "fine", "wrong")
+    assert waits.receipt is not None
+    assert waits.receipt["status"] == "pending"
+    assert desk.scene.get("a.x") == "fine\n"
+    (proposal,) = desk.scene.workspace.pending()
+    assert proposal.rule == "new errors"
+    assert not desk.edit("b.x", "fine", "better").failed
+    assert desk.scene.get("b.x") == "better\n"
+
+
+@pytest.mark.parametrize("policy", ["ask", "deny"])
+def test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so(
+    policy: str, desk_with: Callable[..., Desk]
+) -> None:
+    desk = desk_with({"hang": True}, new_errors=policy, budget=0.3)
+    done = desk.edit("a.x", "fine", "wrong")
+    assert done.receipt is not None
+    assert done.receipt["status"] == "applied"
+    assert "Not checked for new errors" in done.text
+    assert desk.scene.get("a.x") == "wrong\n"
+
+
+def test_what_comes_late_is_told_with_a_later_answer(desk_with: Callable[..., Desk]) -> None:
+    desk = desk_with({"slow": 0.4}, budget=0.15)
+    waits = desk.edit("a.x", "fine", "wrong")
+    assert said(waits) == [
+        "Diagnostics: fake is still working; the next answer tells what it finds."
+    ]
+    text = ""
+    for _ in range(400):
+        text = desk.call("read_file", path="b.x").text
+        if "Diagnostics" in text:
+            break
+        desk.scene.pool.report(str(desk.scene.root), {desk.scene.path("b.x"): "fine\n"}, 0.1)
+    assert "Diagnostics (fake) of the earlier change of a.x: " in text
+    assert "1 in all" in text
+    assert "Diagnostics" not in desk.call("read_file", path="b.x").text
+
+
+def test_a_server_that_is_not_there_yet_is_started_and_not_waited_for(
+    desk_with: Callable[..., Desk],
+) -> None:
+    desk = desk_with(mode="auto")
+    first = desk.edit("a.x", "fine", "wrong")
+    assert said(first) == [
+        "Diagnostics: fake is still working; the next answer tells what it finds."
+    ]
+    desk.scene.insight.look(["b.x"], session=AGENT, seconds=SECONDS)
+    second = desk.edit("b.x", "fine", "wrong")
+    assert "Diagnostics (fake): 1 new error; 1 in all." in second.text
+
+
+def test_errors_in_files_that_depend_on_a_change_are_refused_too(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, ["ty"], new_errors="deny")
+    try:
+        desk = Desk(scene)
+        refused = desk.call("write_file", path="lib.py", content=WRONG_LIB)
+        assert refused.code == "NEW_ERRORS"
+        assert "use.py:3" in refused.text
+        both = desk.call(
+            "patch_apply",
+            patch="--- a/lib.py\n+++ b/lib.py\n@@ -1,2 +1,2 @@\n"
+            "-def double(n: int) -> int:\n+def double(n: str) -> str:\n     return n * 2\n"
+            "--- a/use.py\n+++ b/use.py\n@@ -1,3 +1,3 @@\n from lib import double\n \n"
+            "-answer: int = double(21)\n+answer: str = double('21')\n",
+        )
+        assert not both.failed, both.text
+    finally:
+        scene.close()
