@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filepact.csharp.expressions import UnknownExpressionError, version_of
+from filepact.csharp.expressions import UnknownExpressionError, closing, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["holds"]
 
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<text>'[^']*') | (?P<sign>==|!=|<=|>=|<|>|\(|\)|!|,)
+      (?P<quote>') | (?P<sign>==|!=|<=|>=|<|>|\(|\)|!|,)
     | (?P<word>[A-Za-z_][\w.-]*) | (?P<number>-?\d[\w.]*) | (?P<mark>[$@%]\()
     )""",
     re.VERBOSE,
@@ -57,15 +57,32 @@ def _tokens(condition: str) -> list[tuple[str, str]]:
         if found is None:
             raise UnknownExpressionError(condition[:200])
         kind, text, at = str(found.lastgroup), found[0].strip(), found.end()
-        if kind == "mark":
+        if kind == "quote":
+            start, at = at, _end_of_quoted(condition, at)
+            kind, text = "text", f"'{condition[start : at - 1]}'"
+        elif kind == "mark":
             # A reference without quotes goes up to its closing parenthesis.
-            start, depth = found.start("mark"), 1
-            while depth and at < end:
-                depth += {"(": 1, ")": -1}.get(condition[at], 0)
-                at += 1
+            start, at = found.start("mark"), _end_of_reference(condition, at - 1)
             kind, text = "text", f"'{condition[start:at]}'"
         tokens.append(("text" if kind == "number" else kind, text))
     return tokens
+
+
+def _end_of_quoted(condition: str, at: int) -> int:
+    """Where a text in quotes ends, quotes within its references left alone."""
+    while at < len(condition):
+        if condition[at] == "'":
+            return at + 1
+        reference = condition[at] in "$@%" and condition[at + 1 : at + 2] == "("
+        at = _end_of_reference(condition, at + 1) if reference else at + 1
+    raise UnknownExpressionError(condition[:200])
+
+
+def _end_of_reference(condition: str, at: int) -> int:
+    end = closing(condition, at)
+    if end < 0:
+        raise UnknownExpressionError(condition[:200])
+    return end + 1
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from filepact.csharp.projects import Files, Message
 
-__all__ = ["Properties", "UnknownExpressionError", "version_of"]
+__all__ = ["MAX_VALUE", "Properties", "UnknownExpressionError", "closing", "version_of"]
 
 MAX_VALUE: Final = 100_000
 """Longest value of a property, in characters."""
@@ -76,7 +76,7 @@ class Properties:
         parts: list[str] = []
         at = size = 0
         while (start := text.find("$(", at)) >= 0:
-            end = _closing(text, start + 1)
+            end = closing(text, start + 1)
             if end < 0 or depth >= _MAX_NESTED:
                 raise UnknownExpressionError(text[start : start + 80])
             value = self._value(text[start + 2 : end].strip(), depth + 1)
@@ -120,7 +120,7 @@ class Properties:
 
     def _arguments(self, inner: str, at: int, depth: int) -> tuple[list[str], int]:
         """The arguments in parentheses from a place on, and where they end."""
-        if at >= len(inner) or inner[at] != "(" or (end := _closing(inner, at)) < 0:
+        if at >= len(inner) or inner[at] != "(" or (end := closing(inner, at)) < 0:
             raise UnknownExpressionError(f"$({inner[:80]})")
         return [self.expand(_unquoted(one), depth) for one in _split(inner[at + 1 : end])], end + 1
 
@@ -261,7 +261,7 @@ def _compatible(has: str, wants: str) -> bool:
     return version_of(one.version, has) >= version_of(other.version, wants)
 
 
-def _closing(text: str, start: int) -> int:
+def closing(text: str, start: int) -> int:
     """Where the parenthesis closes that opens at a place; -1 if it does not."""
     depth, quote = 0, ""
     for at in range(start, len(text)):
