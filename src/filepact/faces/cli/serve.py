@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import sys
-from contextlib import closing
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
@@ -26,28 +27,45 @@ __all__ = ["instructions", "mcp"]
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import (  # noqa: PLC0415 - loads the database
+        open_insight,
         open_solution,
         open_toolbox,
         open_workspace,
+        start_nursery,
     )
-    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
+    from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next
+    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - loads the database
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
     settings = read_settings(named_settings(arguments))
     of_solution = arguments.toolset == "solution"
     roots, solution = solution_place(arguments.roots) if of_solution else (arguments.roots, "")
-    workspace = open_workspace(
-        roots,
-        state_dir=state_folder(arguments),
-        mode=arguments.mode,
-        encodings=settings.encodings,
-        landlock=settings.guard.landlock,
-        home=home_folder(),
-        rules=settings.rules,
-        mounts=settings.guard.mounts,
-        content=settings.guard.content,
-    )
-    with closing(workspace):
+    only_looks = arguments.read_only or arguments.max_level == "safe"
+    # The seven tools have diagnostics for changes alone.
+    diagnosing = settings.diagnosing
+    if only_looks and not of_solution:
+        diagnosing = replace(diagnosing, mode="off")
+    servers = () if diagnosing.mode == "off" else settings.servers
+    with ExitStack() as stack:
+        programs = Programs(roots)
+        nursery = None
+        if settings.guard.landlock != "off":
+            # What is behind the wall starts no programs any more.
+            nursery = start_nursery(diagnosing, servers, programs)
+        if nursery is not None:
+            stack.callback(nursery.close)
+        workspace = open_workspace(
+            roots,
+            state_dir=state_folder(arguments),
+            mode=arguments.mode,
+            encodings=settings.encodings,
+            landlock=settings.guard.landlock,
+            home=home_folder(),
+            rules=settings.rules,
+            mounts=settings.guard.mounts,
+            content=settings.guard.content,
+        )
+        stack.callback(workspace.close)
         if sys.stdin.isatty():
             remark(
                 "filepact: waiting for an agent's program on standard input; `filepact setup` "
@@ -55,11 +73,26 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             )
         if solution:
             workspace.guard.find_file(solution, "read")
-        toolbox = (open_solution if of_solution else open_toolbox)(
+        insight = open_insight(
             workspace,
-            tier=arguments.tier,
-            max_level=arguments.max_level,
-            read_only=arguments.read_only,
+            diagnosing=diagnosing,
+            servers=servers,
+            environment=programs.environment,
+            locate=programs,
+            nursery=nursery,
+        )
+        if insight is not None:
+            stack.callback(insight.close)
+        shown = {
+            "insight": insight,
+            "tier": arguments.tier,
+            "max_level": arguments.max_level,
+            "read_only": arguments.read_only,
+        }
+        toolbox = (
+            open_solution(workspace, name=solution, **shown)
+            if of_solution
+            else open_toolbox(workspace, **shown)
         )
         changes = any(tool.kind == "writes" for tool in toolbox.tools)
         serve(

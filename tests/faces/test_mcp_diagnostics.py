@@ -1,0 +1,117 @@
+"""Language servers behind a real server for agents, which confines itself where it can."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from filepact.fs import landlock
+from tests.faces.test_wall import base, served
+from tests.lsp.fakes import PROGRAM, wait_for_end
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faces.line_client import LineClient
+
+__all__ = ["base"]
+
+WALLS = ["off", *(["required"] if landlock.abi() else [])]
+
+
+def settings(base: Path, said: str, wall: str = "off", **orders: Any) -> tuple[str, str]:
+    """A settings file with a server that behaves as it is ordered, as words of a command line."""
+    command = [sys.executable, "-I", "-S", PROGRAM, json.dumps(orders)]
+    path = base / "mine.toml"
+    path.write_text(
+        f"{said}\n[guard]\nlandlock = {json.dumps(wall)}\n"
+        f'[servers.fake]\nfiles = {{"*.x" = "x"}}\ncommand = {json.dumps(command)}\nfirst = 5\n'
+    )
+    return "--config", str(path)
+
+
+def write(client: LineClient, name: str, text: str, **more: Any) -> str:
+    said: str = client.text("write_file", path=name, content=text, **more)
+    return said
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_the_answer_to_a_change_tells_the_errors_that_it_adds(base: Path, wall: str) -> None:
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', wall)
+    with served(base, options=words) as (_process, client):
+        said = write(client, "a.x", "fine\nwrong\n")
+        assert "Diagnostics (fake): 1 new error; 1 in all." in said
+        assert "a.x:2:1 error wrong this is wrong" in said
+        shown = write(client, "a.x", "fine\n", dry_run=True)
+        assert "Diagnostics if it is done (fake): 1 fixed; 0 in all." in shown
+    assert (base / "root" / "a.x").read_text() == "fine\nwrong\n"
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_servers_end_with_the_server_for_agents(base: Path, wall: str) -> None:
+    note = base / "child"
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', wall, child=str(note))
+    with served(base, options=words) as (process, client):
+        write(client, "a.x", "wrong\n")
+        child = int(note.read_text())
+        process.kill()
+    assert wait_for_end(child)
+
+
+@pytest.mark.parametrize(
+    ("said", "more"),
+    [
+        ('diagnostics = "off"', ()),
+        ('diagnostics = "always"', ("--read-only",)),
+    ],
+)
+def test_no_server_is_started_where_none_is_wanted(
+    base: Path, said: str, more: tuple[str, ...]
+) -> None:
+    log = base / "log"
+    with served(base, options=(*settings(base, said, log=str(log)), *more)) as (_process, client):
+        sent = {"name": "write_file", "arguments": {"path": "a.x", "content": "wrong\n"}}
+        answer = client.ask("tools/call", sent)
+        assert "Diagnostics" not in json.dumps(answer)
+    assert not log.exists()
+
+
+def test_a_file_that_no_server_knows_is_changed_without_a_word_about_them(base: Path) -> None:
+    log = base / "log"
+    words = settings(base, 'diagnostics = "always"', log=str(log))
+    with served(base, options=words) as (_process, client):
+        assert "Diagnostics" not in write(client, "a.txt", "wrong\n")
+    assert not log.exists()
+
+
+@pytest.mark.parametrize(
+    ("orders", "wall"),
+    [({"first_words": "I am no server"}, wall) for wall in WALLS] + [({"hang": True}, "off")],
+)
+def test_a_server_that_fails_does_not_stop_a_change(
+    base: Path, orders: dict[str, Any], wall: str
+) -> None:
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 0.5', wall, **orders)
+    with served(base, options=words) as (_process, client):
+        assert "Done: " in write(client, "a.x", "wrong\n")
+    assert (base / "root" / "a.x").read_text() == "wrong\n"
+
+
+def test_a_server_sees_no_secret_of_its_person(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "abc")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    note = base / "child"
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', child=str(note))
+    with served(base, options=words) as (_process, client):
+        write(client, "a.x", "wrong\n")
+        place = f"/proc/{int(note.read_text())}/environ"
+        if not os.path.exists(place):
+            pytest.skip("this system does not show a process's environment")
+        with open(place, "rb") as stream:
+            seen = stream.read().split(b"\0")
+    assert b"LC_ALL=C.UTF-8" in seen
+    assert not [one for one in seen if one.startswith(b"SOME_API_KEY=")]
