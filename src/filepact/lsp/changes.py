@@ -6,7 +6,7 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from filepact.lsp.watched import DiskEvent, operation_notifications
+from filepact.lsp.watched import DiskEvent, beneath, operation_notifications
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -94,7 +94,8 @@ class Teller:
                 events += [DiskEvent(one, "created") for one in self._new_folders(change.path)]
                 events.append(DiskEvent(change.path, "created"))
             save_any |= self._note(notice)
-            known = self.server.language(posixpath.relpath(change.path, self.root)) is not None
+            name = beneath(self.root, change.path)
+            known = name is not None and self.server.language(name) is not None
             if change.text is None:
                 texts += self.documents.close(change.path)
             elif change.path in self.documents or (notice == "open" and known):

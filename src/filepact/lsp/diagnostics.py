@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -36,6 +37,8 @@ that its policy names.  ``none``: it is not known.
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
 _MOST = 5_000
 _MESSAGE_LENGTH = 2_000
+_FAR = 2**31
+_ENDS = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,8 +200,8 @@ class _Places:
     """Places in one text, as a server counts; made for many on few lines."""
 
     def __init__(self, text: str, unit: Unit) -> None:
-        self._index = LineIndex(text)
         self._unit = unit
+        self._lines = _ENDS.split(text) if "\r" in text else text.split("\n")
         self._lengths: dict[int, int] = {}
         self._stripped: dict[int, str] = {}
 
@@ -209,24 +212,20 @@ class _Places:
             raise TypeError("a place has two numbers")
         length = self._lengths.get(line)
         if length is None:
-            length = self._lengths[line] = self._plain_length(line)
-        if length >= 0:
-            return Position(line, min(max(column, 0), length))
-        index = self._index
-        if line >= index.lines:
-            line, column = index.lines - 1, 2**31
-        return index.position(index.offset(Position(line, column), self._unit), "utf-32")
+            if line < 0:
+                raise ValueError("the first line is 0")
+            if line >= len(self._lines):
+                line, column = len(self._lines) - 1, _FAR
+            text = self._lines[line]
+            length = self._lengths[line] = len(text) if text.isascii() else -1
+        if length < 0:
+            text = self._lines[line]
+            return Position(line, LineIndex(text).offset(Position(0, column), self._unit))
+        return Position(line, min(max(column, 0), length))
 
     def stripped(self, number: int) -> str:
         """A line without the blanks around it."""
         found = self._stripped.get(number)
         if found is None:
-            found = self._stripped[number] = self._index.line(number).strip()
+            found = self._stripped[number] = self._lines[number].strip()
         return found
-
-    def _plain_length(self, number: int) -> int:
-        """How long a line is in which all units count the same; -1 for others."""
-        if not 0 <= number < self._index.lines:
-            return -1
-        line = self._index.line(number)
-        return len(line) if line.isascii() else -1

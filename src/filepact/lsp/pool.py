@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import posixpath
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.lsp.launch import GIBIBYTE, Launch
 from filepact.lsp.running import PAUSES
 from filepact.lsp.service import Service
+from filepact.lsp.watched import beneath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -30,6 +30,7 @@ _T = TypeVar("_T")
 _REAP_SECONDS: Final = 15.0
 _STOP_SECONDS: Final = 15.0
 _SLACK_SECONDS: Final = 5.0
+_CHOSEN_AT_MOST: Final = 5_000
 
 
 class Pool:
@@ -72,6 +73,7 @@ class Pool:
         self._memory = memory
         self._starter = None if nursery is None else nursery.start_warden
         self._found: dict[str, str | None] = {}
+        self._chosen: dict[tuple[str, str], tuple[Server, ...]] = {}
         self._services: dict[tuple[str, str], Service] = {}
         self._facts: dict[str, dict[str, str]] = {}
         self._guard = threading.Lock()
@@ -94,14 +96,19 @@ class Pool:
             root: Absolute.
             path: Absolute, beneath it.
         """
-        chosen: dict[str, Server] = {}
-        beneath = posixpath.relpath(path, root)
-        for server in self._servers:
-            if server.role in chosen or server.language(beneath) is None:
-                continue
-            if self.program(server) is not None:
-                chosen[server.role] = server
-        return tuple(chosen.values())
+        found = self._chosen.get((root, path))
+        if found is None:
+            name = beneath(root, path)
+            chosen: dict[str, Server] = {}
+            for server in self._servers:
+                if name is None or server.role in chosen or server.language(name) is None:
+                    continue
+                if self.program(server) is not None:
+                    chosen[server.role] = server
+            if len(self._chosen) >= _CHOSEN_AT_MOST:
+                self._chosen.clear()
+            found = self._chosen[root, path] = tuple(chosen.values())
+        return found
 
     def program(self, server: Server) -> str | None:
         """Where a server's program is; None if it, or another that it needs, is not installed."""

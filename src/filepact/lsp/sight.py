@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import posixpath
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,7 @@ from filepact.lsp.changes import Change, Teller
 from filepact.lsp.documents import Documents
 from filepact.lsp.failures import ServerError
 from filepact.lsp.twins import Twins
-from filepact.lsp.watched import Watchers
+from filepact.lsp.watched import Watchers, beneath
 from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
@@ -204,7 +203,8 @@ class Sight:
             self._client.send(sent)
 
     def _language(self, path: str) -> str:
-        return self._server.language(posixpath.relpath(path, self._root)) or "plaintext"
+        name = beneath(self._root, path)
+        return (name and self._server.language(name)) or "plaintext"
 
 
 def _filled(value: Any, facts: Mapping[str, str]) -> Any:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from filepact.lsp.documents import Notification
 
-__all__ = ["DiskEvent", "EventKind", "Watchers", "operation_notifications"]
+__all__ = ["DiskEvent", "EventKind", "Watchers", "beneath", "operation_notifications"]
 
 EventKind = Literal["created", "changed", "deleted"]
 
@@ -48,10 +48,8 @@ class _Watcher:
     def wants(self, event: DiskEvent) -> bool:
         if not self.kinds & _BIT[event.kind]:
             return False
-        beneath = _beneath(self.folder, event.path)
-        if beneath is None:
-            return False
-        return self.glob is None or self.glob.matches(beneath)
+        name = beneath(self.folder, event.path)
+        return name is not None and (self.glob is None or self.glob.matches(name))
 
 
 class Watchers:
@@ -108,7 +106,7 @@ class Watchers:
         if not isinstance(pattern, str):
             return _Watcher(folder, None, kinds)
         if pattern.startswith("/"):
-            within = _beneath(folder, pattern)
+            within = beneath(folder, pattern)
             if within is None:
                 folder, within = "/", pattern.removeprefix("/")
             pattern = within
@@ -158,15 +156,15 @@ def _asked(options: Any, root: str, path: str) -> bool:
         if not isinstance(glob, str):
             continue
         try:
-            beneath = _beneath(root, path)
-            if beneath and Glob.parse(glob, braces=True).matches(beneath):
+            name = beneath(root, path)
+            if name and Glob.parse(glob, braces=True).matches(name):
                 return True
         except SearchFailedError:
             return True
     return False
 
 
-def _beneath(folder: str, path: str) -> str | None:
+def beneath(folder: str, path: str) -> str | None:
     """The part of a path beneath a folder; None when it lies elsewhere."""
     start = folder.rstrip("/") + "/"
     return path.removeprefix(start) if path.startswith(start) and path != start else None
