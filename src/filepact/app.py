@@ -21,6 +21,7 @@ from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from typing import Literal
 
     from filepact.config.diagnosing import Diagnosing
@@ -86,6 +87,7 @@ def open_solution(
     insight: Insight | None = None,
     *,
     name: str = "",
+    only_new: AbstractSet[str] = frozenset(),
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
@@ -96,6 +98,7 @@ def open_solution(
         workspace: Whose first root is the solution's folder.
         insight: Its language servers; None asks nobody.
         name: The solution's file in that folder; empty for the folder itself.
+        only_new: The servers of which only differences mean something.
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
@@ -107,7 +110,7 @@ def open_solution(
 
     return Toolbox(
         SOLUTION_TOOLS,
-        SolutionEngine(workspace, insight, name),
+        SolutionEngine(workspace, insight, name, only_new),
         tier=tier,
         max_level=max_level,
         read_only=read_only,

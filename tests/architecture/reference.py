@@ -37,7 +37,7 @@ _SOLUTION = """\
 What an agent may call behind `filepact mcp --toolset solution PATH`. How to use it: [Serve a solution](../how-to/solution-toolset.md).
 
 `PATH` is a `.sln`, `.slnx` or `.csproj` file, whose folder is the root, or a folder that any language server understands. Projects that a
-solution names above or outside of its folder are not covered; `load` lists them. Further folders may follow `PATH`.
+solution names above or outside of its folder are not covered; `load` names them in its `messages`. Further folders may follow `PATH`.
 
 ## The envelope
 
@@ -85,7 +85,7 @@ that cannot be done the answer is `STALE_FILE`.
 | `inWorkspaceBefore`, `inWorkspaceAfter` | whether a project includes the file; a file that lies on the disk and belongs to no project is not in the workspace |
 | `message` | what a reader should know, or null |
 | `servers` | each with `name`, `kind`, `event` (what it was told), `confirmedBy` (`version`, `pull`, `probe`, `quiet window`, `none`), `revisionBefore`, `revisionAfter`, `ms`, `message` |
-| `diagnostics` | null if no server was asked; else `scope`, `fresh`, `complete`, `new`, `fixed` (at most 50 each, the errors first), `newCount`, `fixedCount`, and `total`, null where only differences mean something |
+| `diagnostics` | null if no server has answered; else `scope`, `fresh`, `complete`, `compared` (whether all of it is known as it was before), `new`, `fixed` (at most 50 each, the errors first), `newCount`, `fixedCount`, and `total`, null where only differences mean something |
 
 | kind | |
 | --- | --- |

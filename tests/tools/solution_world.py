@@ -99,8 +99,10 @@ def served(folder: Path, pool: Pool, *, name: str = "", **options: Any) -> Itera
     workspace = open_workspace([str(root)], state_dir=str(folder / "state"))
     options = {"mode": "always", "budget": 30.0} | options
     insight = Insight(workspace, pool, **options)
+    only_new = {one.name for one in pool.servers if one.only_new}
+    toolbox = open_solution(workspace, insight, name=name, only_new=only_new)
     try:
-        yield World(root, workspace, open_solution(workspace, insight, name=name))
+        yield World(root, workspace, toolbox)
     finally:
         insight.close()
         workspace.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from filepact.tools.edit import edit_file, write_file
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
-from filepact.tools.solution import get_diagnostics
+from filepact.tools.solution import get_diagnostics, load, reload, server_status, sync
 from filepact.tools.solution import write_file as write_solution_file
 
 __all__ = ["SOLUTION_TOOLS", "TOOLS"]
@@ -21,5 +21,12 @@ TOOLS = (
 )
 """The toolset `files`."""
 
-SOLUTION_TOOLS = (write_solution_file, get_diagnostics)
+SOLUTION_TOOLS = (
+    write_solution_file,
+    get_diagnostics,
+    load,
+    reload,
+    sync,
+    server_status,
+)
 """The toolset `solution`."""

@@ -152,5 +152,9 @@ class Envelope:
             unheard = self._unheard.pop(session, [])
         # What was done is done: a journal that cannot be asked must not hide it.
         with suppress(FilepactError):
-            unheard += [line for line in attempt.news().split("\n") if line]
+            for line in filter(None, attempt.news().split("\n")):
+                if line.startswith(" ") and unheard:
+                    unheard[-1] += f"\n{line}"  # belongs to the one before
+                else:
+                    unheard.append(line)
         return tuple(unheard)

@@ -10,10 +10,10 @@ from filepact.lsp.diagnostics import Severity
 from filepact.tools.registry import Alias, tool
 from filepact.tools.solution_engine import Planned
 from filepact.tools.solution_port import Solution
-from filepact.tools.solution_schema import DIAGNOSED, WRITTEN
+from filepact.tools.solution_schema import DIAGNOSED, LOADED, STATUS, SYNCED, WRITTEN
 from filepact.tools.view import Page, PathStyle, View
 
-__all__ = ["get_diagnostics", "write_file"]
+__all__ = ["get_diagnostics", "load", "reload", "server_status", "sync", "write_file"]
 
 Style = Annotated[
     PathStyle,
@@ -21,6 +21,11 @@ Style = Annotated[
     Alias("pathStyle"),
 ]
 Skip = Annotated[int, Field(ge=0, description="Entries to leave out, for the next page.")]
+Wait = Annotated[
+    float,
+    Field(ge=0, le=600, description="How long to wait for servers."),
+    Alias("waitSeconds"),
+]
 Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.")]
 
 
@@ -70,10 +75,10 @@ def write_file(
 def get_diagnostics(
     solution: Solution,
     file_path: Annotated[
-        str,
-        Field(min_length=1, description="File, absolute or relative to the solution's root."),
+        str | None,
+        Field(min_length=1, description="File; leave it out for the whole solution."),
         Alias("filePath", ("path",)),
-    ],
+    ] = None,
     min_severity: Annotated[
         Severity, Field(description="Nothing that is less bad."), Alias("minSeverity")
     ] = "hint",
@@ -82,11 +87,7 @@ def get_diagnostics(
     ] = "",
     skip: Skip = 0,
     take: Take = 100,
-    wait_seconds: Annotated[
-        float,
-        Field(ge=0, le=600, description="How long to wait for servers."),
-        Alias("waitSeconds"),
-    ] = 30.0,
+    wait_seconds: Wait = 30.0,
     path_style: Style = "absolute",
 ) -> dict[str, Any]:
     """List what language servers find wrong, the errors first.
@@ -95,10 +96,84 @@ def get_diagnostics(
     the present text; `counts` has everything that was found, before filters.
     """
     return solution.diagnostics(
-        file_path,
+        file_path or "",
         view=View(solution.root, path_style),
         page=Page(skip, take),
         least=min_severity,
         prefix=id_prefix,
         seconds=wait_seconds,
     )
+
+
+@tool(title="Load solution", level="safe", tier="standard", output=LOADED)
+def load(
+    solution: Solution,
+    solution_path: Annotated[
+        str | None,
+        Field(min_length=1, description="Solution, project or folder; usually left out."),
+        Alias("solutionPath", ("path",)),
+    ] = None,
+    skip: Skip = 0,
+    take: Take = 100,
+    wait_seconds: Wait = 30.0,
+    path_style: Style = "absolute",
+) -> dict[str, Any]:
+    """Open the solution for the language servers, start them, and wait until they answer.
+
+    Not needed before other calls, but the first of them is quicker then. `messages` says what could
+    not be read, and what lies outside and is not covered.
+    """
+    view, page = View(solution.root, path_style), Page(skip, take)
+    return solution.load(solution_path or "", view=view, page=page, seconds=wait_seconds)
+
+
+@tool(title="Reload solution", level="safe", tier="standard", output=LOADED)
+def reload(
+    solution: Solution,
+    skip: Skip = 0,
+    take: Take = 100,
+    wait_seconds: Wait = 30.0,
+    path_style: Style = "absolute",
+) -> dict[str, Any]:
+    """Start all language servers anew with the files as they are, and wait until they answer.
+
+    For when a server is stale or has failed; otherwise sync is enough.
+    """
+    view, page = View(solution.root, path_style), Page(skip, take)
+    return solution.reload(view=view, page=page, seconds=wait_seconds)
+
+
+@tool(title="Synchronise", level="safe", tier="standard", output=SYNCED)
+def sync(
+    solution: Solution,
+    force_sync: Annotated[
+        bool, Field(description="Tell of every file, changed or not."), Alias("forceSync")
+    ] = False,
+    skip: Skip = 0,
+    take: Take = 100,
+    path_style: Style = "absolute",
+) -> dict[str, Any]:
+    """Tell the language servers what other programs have written.
+
+    Done by every other call as well; here it says which files these were.
+    """
+    return solution.sync(
+        force=force_sync, view=View(solution.root, path_style), page=Page(skip, take)
+    )
+
+
+@tool(title="Server status", level="safe", tier="standard", output=STATUS)
+def server_status(
+    solution: Solution,
+    include_missing: Annotated[
+        bool,
+        Field(description="Servers that are not installed, too, and how to get them."),
+        Alias("includeMissing"),
+    ] = False,
+    skip: Skip = 0,
+    take: Take = 100,
+    path_style: Style = "absolute",
+) -> dict[str, Any]:
+    """Say which language servers there are, and what they are doing."""
+    view, page = View(solution.root, path_style), Page(skip, take)
+    return solution.status(missing=include_missing, view=view, page=page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,16 +10,19 @@ from typing import TYPE_CHECKING, Any
 from filepact.errors import (
     CallCancelledError,
     FilepactError,
+    NewErrorsError,
     NotAFileError,
     NotFoundError,
 )
 from filepact.semantic.update import WorkspaceUpdate
+from filepact.tools.checked import foresee
 from filepact.tools.registry import Written
 from filepact.tools.solution_port import Solution
 from filepact.tools.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from filepact.semantic.insight import Insight
     from filepact.tools.registry import Call
@@ -101,18 +105,29 @@ class SolutionEngine:
         workspace: Whose first root is the solution's.
         insight: Its servers; None asks nobody.
         name: The solution's file in that root; empty for the root itself.
+        only_new: The servers of which only differences mean something.
     """
 
-    def __init__(self, workspace: Workspace, insight: Insight | None, name: str = "") -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        insight: Insight | None,
+        name: str = "",
+        only_new: AbstractSet[str] = frozenset(),
+    ) -> None:
         self._workspace = workspace
         self._insight = insight
         self._root = workspace.guard.roots[0].path
-        self._name = name
+        self._name = name or "."
+        self._only_new = only_new
+        self._lock = threading.Lock()
+        self._opened = False
 
     @contextmanager
     def reader(self, call: Call) -> Iterator[Solution]:
         """The port of a tool that looks."""
-        yield Solution(self._workspace, self._insight, self._name, call)
+        self._open()
+        yield Solution(self._workspace, self._insight, self._name, call, self._only_new)
 
     def write(self, call: Call, tool: str, action: Callable[[Planned], str]) -> Written:
         """Let a tool plan a change, then do, store or only show it.
@@ -122,6 +137,7 @@ class SolutionEngine:
         Raises:
             CallCancelledError: The caller gave up before anything was written.
         """
+        self._open()
         with self._workspace.draft(call.session, tool) as draft:
             planned = Planned(draft, self._root)
             summary = action(planned)
@@ -130,15 +146,43 @@ class SolutionEngine:
                     f"{planned.target.spot.shown}: given up before anything was written",
                     hint="Send it again if it is still wanted.",
                 )
+            foreseen = self._check(draft, call)
             receipt = self._workspace.submit(draft, summary)
             if receipt.status == "preview":
                 self._remember(call, planned)
-        update = self._update(call, planned, draft, receipt)
+        # The lock is given back: nobody else has to wait for the servers.
+        update = self._update(call, planned, draft, receipt, foreseen)
         return Written("", _facts(planned, receipt, update))
 
     def news(self, call: Call) -> str:
-        """What a person has said meanwhile to what the session proposed; empty mostly."""
-        return "\n".join(self._workspace.answers(call.session))
+        """What people said to proposals and servers to changes meanwhile; empty mostly."""
+        late = "" if self._insight is None else self._insight.news(call.session.id)
+        return "\n".join(filter(None, [*self._workspace.answers(call.session), late]))
+
+    def _open(self) -> None:
+        """Tell the servers, before the first of them starts, which solution this is."""
+        with self._lock:
+            opened, self._opened = self._opened, True
+            if not opened and self._insight is not None:
+                with suppress(FilepactError):  # said by load; a write does not fail for it
+                    self._insight.load(self._name)
+
+    def _check(self, draft: Draft, call: Call) -> WorkspaceUpdate | None:
+        """What servers would find in a change that may be refused for it; None if it may not.
+
+        Raises:
+            NewErrorsError: It would bring errors, and these are refused.
+        """
+        if self._insight is None or draft.dry_run:
+            return None
+        try:
+            return foresee(self._insight, draft, call)
+        except NewErrorsError as error:
+            raise NewErrorsError(
+                error.message,
+                hint="Send a text that brings none; a preview lists what servers would find.",
+                **error.details,
+            ) from None
 
     def _remember(self, call: Call, planned: Planned) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
@@ -147,7 +191,12 @@ class SolutionEngine:
                 self._workspace.reader(call.session).document(planned.target.spot.shown)
 
     def _update(
-        self, call: Call, planned: Planned, draft: Draft, receipt: Receipt
+        self,
+        call: Call,
+        planned: Planned,
+        draft: Draft,
+        receipt: Receipt,
+        foreseen: WorkspaceUpdate | None,
     ) -> WorkspaceUpdate:
         """How the servers took a change, or would take one that is not done."""
         done = receipt.status == "applied"
@@ -156,6 +205,8 @@ class SolutionEngine:
         elif receipt.status == "unchanged":
             there = self._insight.claims(planned.target.spot.path.absolute)
             update = WorkspaceUpdate("none", False, there, there, _SAME)
+        elif foreseen is not None and not done:
+            update = foreseen
         else:
             ask = self._insight.follow if done else self._insight.foresee
             update = ask(

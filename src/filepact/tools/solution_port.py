@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
+from filepact.errors import FilepactError, NotAFileError
 from filepact.lsp.diagnostics import Severity
 from filepact.lsp.outcome import weakest
 from filepact.tools.view import by_weight, milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from filepact.lsp.diagnostics import Diagnostic, Report
     from filepact.semantic.insight import Insight
+    from filepact.semantic.project import Loaded, Provider
     from filepact.tools.registry import Call
     from filepact.tools.view import Page, View
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Solution"]
 
-_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-_OFF = "language servers are switched off"
-_UNKNOWN = "no installed language server knows the file"
+_SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+_MOST_NAMES: Final = 5_000
+_OFF: Final = "language servers are switched off, or none is installed"
+_UNKNOWN: Final = "no installed language server knows the file"
 
 
 class Solution:
@@ -30,19 +34,133 @@ class Solution:
 
     Args:
         workspace: Whose first root is the solution's.
-        insight: Its servers; None where they are switched off.
-        name: The solution's file in that root; empty for the root itself.
+        insight: Its servers; None where there are none.
+        name: The solution's file in that root; ``.`` for the root itself.
         call: Who calls.
+        only_new: The servers of which only differences mean something.
     """
 
     def __init__(
-        self, workspace: Workspace, insight: Insight | None, name: str, call: Call
+        self,
+        workspace: Workspace,
+        insight: Insight | None,
+        name: str,
+        call: Call,
+        only_new: AbstractSet[str],
     ) -> None:
         self.root = workspace.guard.roots[0].path
         self._workspace = workspace
         self._insight = insight
         self._name = name
         self._call = call
+        self._only_new = only_new
+
+    # -- the solution ---------------------------------------------------------------------
+
+    def load(self, path: str, *, view: View, page: Page, seconds: float) -> dict[str, Any]:
+        """Open a solution, and wait until its servers answer.
+
+        Args:
+            path: A solution, a project or a folder; empty for what was opened last.
+            view: How it is shown.
+            page: Which part of the list of projects.
+            seconds: How long servers have to start.
+
+        Raises:
+            FilepactError: There is none, or it may not be used.
+        """
+        if self._insight is None:
+            self._workspace.guard.find(path or self._name, "list", agent=self._agent)
+            return self._nothing(path or self._name, view, page)
+        loaded = self._insight.load(path or self._name)
+        return self._loaded(self._insight, loaded, view=view, page=page, seconds=seconds)
+
+    def reload(self, *, view: View, page: Page, seconds: float) -> dict[str, Any]:
+        """Start all servers anew, and wait until they answer; arguments as for `load`."""
+        if self._insight is None:
+            return self._nothing(self._name, view, page)
+        loaded = self._insight.reload()
+        return self._loaded(self._insight, loaded, view=view, page=page, seconds=seconds)
+
+    def _loaded(
+        self, insight: Insight, loaded: Loaded, *, view: View, page: Page, seconds: float
+    ) -> dict[str, Any]:
+        surveyed = insight.survey(
+            session=self._call.session, seconds=seconds, cancelled=self._call.cancelled
+        )
+        projects, paging = page.of(loaded.projects)
+        servers = _by_server(surveyed.reports)
+        return {
+            "loadedKind": loaded.kind,
+            "loadedPath": view.path(loaded.path),
+            "root": view.path(self.root),
+            "ready": bool(servers) and all(one["fresh"] for one in servers),
+            "projects": projects,
+            "paging": paging,
+            "files": loaded.files,
+            "approximate": loaded.approximate,
+            "servers": servers,
+            "messages": [*loaded.messages, *surveyed.messages],
+        }
+
+    def _nothing(self, path: str, view: View, page: Page) -> dict[str, Any]:
+        nothing: list[str] = []
+        projects, paging = page.of(nothing)
+        return {
+            "loadedKind": "folder",
+            "loadedPath": view.path(path),
+            "root": view.path(self.root),
+            "ready": False,
+            "projects": projects,
+            "paging": paging,
+            "files": 0,
+            "approximate": True,
+            "servers": [],
+            "messages": [_OFF],
+        }
+
+    def sync(self, *, force: bool, view: View, page: Page) -> dict[str, Any]:
+        """Tell the servers of what others have written.
+
+        Args:
+            force: Tell them of every file.
+            view: How paths are shown.
+            page: Which part of the lists.
+        """
+        if self._insight is None:
+            nothing: list[str] = []
+            updated, paging = page.of(nothing)
+            return _synced(updated, nothing, paging, (0, 0, 0), reloaded=False, reason=_OFF)
+        done = self._insight.sync(force=force)
+        updated, paging = page.of(self._visible(done.updated, view))
+        skipped, _ = page.of(self._visible(done.skipped, view))
+        counts = (done.total, done.revision_before, done.revision_after)
+        return _synced(
+            updated, skipped, paging, counts, reloaded=done.reloaded, reason=done.reason or None
+        )
+
+    def status(self, *, missing: bool, view: View, page: Page) -> dict[str, Any]:
+        """The servers, and what they are doing.
+
+        Args:
+            missing: Those that are not installed, too.
+            view: How paths are shown.
+            page: Which part of the list.
+        """
+        providers: Sequence[Provider] = () if self._insight is None else self._insight.status()
+        shown = [one for one in providers if missing or one.program is not None or one.running]
+        part, paging = page.of(shown)
+        return {
+            "root": view.path(self.root),
+            "solution": view.path(self._name),
+            "mode": "off" if self._insight is None else self._insight.mode,
+            "budgetMs": 0 if self._insight is None else round(self._insight.budget * 1000),
+            "servers": [_provided(one, view) for one in part],
+            "paging": paging,
+            "message": _OFF if self._insight is None else None,
+        }
+
+    # -- diagnostics ----------------------------------------------------------------------
 
     def diagnostics(
         self,
@@ -54,10 +172,10 @@ class Solution:
         prefix: str,
         seconds: float,
     ) -> dict[str, Any]:
-        """What servers find in a file now.
+        """What servers find now.
 
         Args:
-            path: The file.
+            path: The file; empty for the whole solution.
             view: How it is shown.
             page: Which part of the list.
             least: Nothing that is less bad.
@@ -67,32 +185,111 @@ class Solution:
         Raises:
             FilepactError: The path may not be used, or leads to no file.
         """
-        reports: Sequence[Report] = ()
-        message: str | None = _OFF
-        if self._insight is not None:
-            reports = self._insight.look(
-                [path],
-                session=self._call.session,
-                seconds=seconds,
-                cancelled=self._call.cancelled,
-            )
-            message = None if reports else _UNKNOWN
-        else:
-            self._workspace.guard.find_file(path, "read", agent=self._call.session.agent)
-        found = [one for report in reports if report.fresh for one in report.diagnostics]
-        wanted = sorted(_filtered(found, least, prefix), key=by_weight)
-        part, paging = page.of(wanted)
+        every, whole, messages = self._reports(path, seconds)
+        reports = [one for one in every if one.server not in self._only_new]
+        if len(reports) < len(every):
+            names = sorted({one.server for one in every} & self._only_new)
+            messages.append(f"of {', '.join(names)} only what a change adds means something")
+        fresh = bool(reports) and all(one.fresh for one in reports)
+        found = [each for one in reports if one.fresh for each in one.diagnostics]
+        part, paging = page.of(sorted(_filtered(found, least, prefix), key=by_weight))
         counts = Counter(one.severity for one in found)
         return {
-            "scope": "file",
-            "fresh": bool(reports) and all(one.fresh for one in reports),
-            "complete": bool(reports) and all(one.fresh and one.complete for one in reports),
+            "scope": "file" if path else "project",
+            "fresh": fresh,
+            "complete": whole and fresh and all(one.complete for one in reports),
             "counts": {severity: counts[severity] for severity in _SEVERITIES},
             "diagnostics": [view.found(one) for one in part],
             "paging": paging,
             "servers": _by_server(reports),
-            "message": message,
+            "message": "; ".join(messages) or None,
         }
+
+    def _reports(self, path: str, seconds: float) -> tuple[Sequence[Report], bool, list[str]]:
+        """What was said, whether that is all, and why not."""
+        guard, ask = self._workspace.guard, self._insight
+        if path:
+            try:
+                guard.find_file(path, "read", agent=self._agent)
+            except NotAFileError as error:
+                raise NotAFileError(
+                    error.message, hint="Leave filePath out for the whole solution."
+                ) from None
+        if ask is None:
+            return (), False, [_OFF]
+        session, cancelled = self._call.session, self._call.cancelled
+        if path:
+            reports = ask.look([path], session=session, seconds=seconds, cancelled=cancelled)
+            return reports, True, [] if reports else [_UNKNOWN]
+        surveyed = ask.survey(session=session, seconds=seconds, cancelled=cancelled)
+        return surveyed.reports, surveyed.complete, list(surveyed.messages)
+
+    # -- parts ----------------------------------------------------------------------------
+
+    @property
+    def _agent(self) -> str:
+        return self._call.session.agent
+
+    def _visible(self, paths: Iterable[str], view: View) -> list[str]:
+        """Names that the caller may see."""
+        shown: list[str] = []
+        for path in paths:
+            if len(shown) == _MOST_NAMES:
+                break
+            try:
+                self._workspace.guard.find(path, "list", agent=self._agent)
+            except FilepactError:
+                continue
+            shown.append(view.path(path))
+        return shown
+
+
+def _synced(
+    updated: list[str],
+    skipped: list[str],
+    paging: dict[str, int],
+    counts: tuple[int, int, int],
+    *,
+    reloaded: bool,
+    reason: str | None,
+) -> dict[str, Any]:
+    total, before, after = counts
+    return {
+        "updated": updated,
+        "skipped": skipped,
+        "paging": paging,
+        "totalSynced": total,
+        "revisionBefore": before,
+        "revisionAfter": after,
+        "fallbackToReload": reloaded,
+        "fallbackReason": reason,
+    }
+
+
+def _provided(one: Provider, view: View) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "role": one.role,
+        "files": list(one.files),
+        "installed": one.program is not None,
+        "install": one.install,
+        "running": [
+            {
+                "root": view.path(each.root),
+                "state": each.state,
+                "pid": each.pid,
+                "version": each.version,
+                "openDocuments": each.open_documents,
+                "starts": each.starts,
+                "startedInMs": milliseconds(each.started_in),
+                "firstReportInMs": None
+                if each.first_report_in is None
+                else milliseconds(each.first_report_in),
+                "message": each.message or None,
+            }
+            for each in one.running
+        ],
+    }
 
 
 def _filtered(found: Iterable[Diagnostic], least: Severity, prefix: str) -> Iterable[Diagnostic]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any, Final, get_args
 
 from filepact.lsp.diagnostics import Confirmation, Severity
+from filepact.lsp.outcome import State
+from filepact.lsp.servers import Role
+from filepact.semantic.project import LoadedKind
 from filepact.semantic.update import Kind, Scope
 
-__all__ = ["DIAGNOSED", "WRITTEN", "answer_of"]
+__all__ = ["DIAGNOSED", "LOADED", "STATUS", "SYNCED", "WRITTEN", "answer_of"]
 
 _TEXT: Final = {"type": "string"}
 _FLAG: Final = {"type": "boolean"}
@@ -94,6 +97,16 @@ _PAGING: Final = _object(skip=_WHOLE, take=_WHOLE, returned=_WHOLE, total=_WHOLE
 
 _COUNTS: Final = _object(error=_WHOLE, warning=_WHOLE, information=_WHOLE, hint=_WHOLE)
 
+_ANSWERED: Final = _object(
+    name=_TEXT,
+    files=_WHOLE,
+    fresh=_FLAG,
+    complete=_FLAG,
+    confirmedBy=_one_of(Confirmation),
+    ms=_NUMBER,
+    message=_MAYBE_TEXT,
+)
+
 DIAGNOSED: Final = answer_of(
     scope={"enum": ["file", "project"]},
     fresh=_FLAG,
@@ -101,20 +114,68 @@ DIAGNOSED: Final = answer_of(
     counts=_COUNTS,
     diagnostics=_list(_FOUND),
     paging=_PAGING,
-    servers=_list(
-        _object(
-            name=_TEXT,
-            files=_WHOLE,
-            fresh=_FLAG,
-            complete=_FLAG,
-            confirmedBy=_one_of(Confirmation),
-            ms=_NUMBER,
-            message=_MAYBE_TEXT,
-        )
-    ),
+    servers=_list(_ANSWERED),
     message=_MAYBE_TEXT,
 )
 """The answer of get_diagnostics."""
+
+LOADED: Final = answer_of(
+    loadedKind=_one_of(LoadedKind),
+    loadedPath=_TEXT,
+    root=_TEXT,
+    ready=_FLAG,
+    projects=_list(_TEXT),
+    paging=_PAGING,
+    files=_WHOLE,
+    approximate=_FLAG,
+    servers=_list(_ANSWERED),
+    messages=_list(_TEXT),
+)
+"""The answer of load and reload."""
+
+SYNCED: Final = answer_of(
+    updated=_list(_TEXT),
+    skipped=_list(_TEXT),
+    paging=_PAGING,
+    totalSynced=_WHOLE,
+    revisionBefore=_WHOLE,
+    revisionAfter=_WHOLE,
+    fallbackToReload=_FLAG,
+    fallbackReason=_MAYBE_TEXT,
+)
+"""The answer of sync."""
+
+STATUS: Final = answer_of(
+    root=_TEXT,
+    solution=_TEXT,
+    mode={"enum": ["auto", "off", "always"]},
+    budgetMs=_WHOLE,
+    servers=_list(
+        _object(
+            name=_TEXT,
+            role=_one_of(Role),
+            files=_list(_TEXT),
+            installed=_FLAG,
+            install=_TEXT,
+            running=_list(
+                _object(
+                    root=_TEXT,
+                    state=_one_of(State),
+                    pid=_WHOLE,
+                    version=_TEXT,
+                    openDocuments=_WHOLE,
+                    starts=_WHOLE,
+                    startedInMs=_NUMBER,
+                    firstReportInMs={"type": ["number", "null"]},
+                    message=_MAYBE_TEXT,
+                )
+            ),
+        )
+    ),
+    paging=_PAGING,
+    message=_MAYBE_TEXT,
+)
+"""The answer of server_status."""
 
 WRITTEN: Final = answer_of(
     filePath=_TEXT,
