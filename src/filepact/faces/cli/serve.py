@@ -45,6 +45,9 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     diagnosing = settings.diagnosing
     if only_looks and not of_solution:
         diagnosing = replace(diagnosing, mode="off")
+    elif of_solution and diagnosing.mode == "auto":
+        # Who asks for a solution asks for its servers.
+        diagnosing = replace(diagnosing, mode="always")
     servers = () if diagnosing.mode == "off" else settings.servers
     with ExitStack() as stack:
         programs = Programs(roots)
@@ -89,8 +92,9 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             "max_level": arguments.max_level,
             "read_only": arguments.read_only,
         }
+        only_new = {one.name for one in servers if one.only_new}
         toolbox = (
-            open_solution(workspace, name=solution, **shown)
+            open_solution(workspace, name=solution, only_new=only_new, **shown)
             if of_solution
             else open_toolbox(workspace, **shown)
         )
