@@ -40,7 +40,7 @@ def test_the_built_in_tables_are_fine_and_say_how_to_get_each() -> None:
         ("a.php", {"php"}),
         ("a.hpp", {"clangd"}),
         ("go.mod", {"gopls"}),
-        ("A.cs", {"roslyn", "csharp-ls"}),
+        ("A.cs", {"roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax"}),
         ("lib.rs", {"rust-analyzer"}),
         ("A.java", {"jdtls"}),
         ("notes.txt", set()),

@@ -218,6 +218,15 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "sync": {"unsaved_new": "change"},
         "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],
     },
+    "csharp-syntax": {
+        "command": ["filepact-python", "-P", "-m", "filepact.csharp.syntax", "--root", "{root}"],
+        "files": _CSHARP,
+        "needs": ["filepact-tree-sitter"],
+        "install": "pip install filepact[csharp]",
+        "first": 5,
+        "sync": _SINGLE,
+        "only_new": True,
+    },
     "rust-analyzer": {
         "command": ["rust-analyzer"],
         "files": {"*.rs": "rust"},

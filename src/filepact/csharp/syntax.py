@@ -1,0 +1,173 @@
+"""A language server that knows the form of C# and nothing else: the last resort, without a compiler.
+
+It reads each text by itself with a grammar that takes damaged texts too, and reports what the grammar could
+make nothing of.  It reports such places in right texts as well, where preprocessor directives cut an expression
+in two, which is why only what a change adds means anything.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.csharp.conversation import Conversation, RefusedError, standard_pipes
+from filepact.csharp.documents import Documents, document_path
+from filepact.csharp.findings import Finding, published
+from filepact.csharp.sources import Sources
+from filepact.errors import NotFoundError
+from filepact.wire.uris import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.csharp.conversation import Ticket
+
+__all__ = ["Grammar", "SyntaxServer", "main"]
+
+NAME: Final = "csharp-syntax"
+_MOST: Final = 500
+_LARGEST: Final = 8_000_000
+_SHOWN: Final = 40
+_ENCODING: Final = "utf-16-le"
+
+
+class Grammar:
+    """The grammar, ready to read texts.
+
+    Raises:
+        NotFoundError: Its packages are not installed.
+    """
+
+    def __init__(self) -> None:
+        try:
+            library: Any = importlib.import_module("tree_sitter")
+            language: Any = importlib.import_module("tree_sitter_c_sharp")
+        except ImportError as error:
+            raise NotFoundError(
+                "the packages tree-sitter and tree-sitter-c-sharp are not installed",
+                hint="Run: pip install 'filepact[csharp]'",
+            ) from error
+        self._parser = library.Parser(library.Language(language.language()))
+
+    def check(self, text: str) -> list[Finding]:
+        """What the grammar could make nothing of, and what it missed, in order; at most 500 places."""
+        # In this encoding a place in bytes is twice a place as findings count.
+        content = text.encode(_ENCODING, "surrogatepass")
+        tree = self._parser.parse(content, encoding="utf16le")
+        found: list[Finding] = []
+        for node in _damaged(tree.root_node):
+            found.append(_finding(node, content))
+            if len(found) >= _MOST:
+                break
+        return found
+
+
+def _damaged(root: Any) -> Iterator[Any]:
+    """The outermost nodes that are errors, and all that are missing, in order."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error:
+            waiting.extend(reversed(node.children))
+
+
+def _finding(node: Any, content: bytes) -> Finding:
+    start, end = node.start_byte, node.end_byte
+    if node.is_missing:
+        return Finding(start // 2, end // 2, 1, "missing", f"{_named(node.type)} is missing here")
+    # What follows on further lines is often right, and only has lost its beginning.
+    shown = content[start:end].decode(_ENCODING, "replace")
+    first = shown.lstrip().split("\n", maxsplit=1)[0].rstrip()
+    start += 2 * _units(shown[: len(shown) - len(shown.lstrip())])
+    end = start + 2 * _units(first)
+    short = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}..."
+    said = f"`{short}` is not understood here" if short else "something is not understood here"
+    return Finding(start // 2, end // 2, 1, "syntax", said)
+
+
+def _named(kind: str) -> str:
+    """A kind of node as a reader sees it: signs and words of the language quoted, others in words."""
+    if kind.isidentifier() and "_" in kind:
+        return f"a {kind.strip('_').replace('_', ' ')}"
+    return "a name" if kind == "identifier" else f"`{kind}`"
+
+
+def _units(text: str) -> int:
+    return len(text.encode(_ENCODING, "surrogatepass")) // 2
+
+
+class SyntaxServer:
+    """The server; `requests` and `notifications` are what a conversation is given.
+
+    Args:
+        grammar: Makes the grammar; called once.
+        root: The folder to serve; empty for the one that the client names.
+    """
+
+    def __init__(self, grammar: Callable[[], Grammar] = Grammar, root: str = "") -> None:
+        self._make = grammar
+        self._root = root
+        self._grammar: Grammar | None = None
+        self._documents = Documents()
+        self.requests: dict[str, Callable[[Any, Ticket], Any]] = {
+            "initialize": self._initialize,
+            "textDocument/diagnostic": self._diagnose,
+        }
+        self.notifications: dict[str, Callable[[Any], Any]] = {
+            "textDocument/didOpen": self._documents.open,
+            "textDocument/didChange": self._documents.change,
+            "textDocument/didClose": self._documents.close,
+        }
+
+    def _initialize(self, params: Any, _ticket: Ticket) -> Any:
+        root = params.get("rootUri")
+        self._root = self._root or (path_of(root) if isinstance(root, str) else None) or ""
+        general = (params.get("capabilities") or {}).get("general") or {}
+        offered = general.get("positionEncodings") or []
+        self._documents.unit = "utf-8" if "utf-8" in offered else "utf-16"
+        self._grammar = self._make()
+        return {
+            "capabilities": {
+                "positionEncoding": self._documents.unit,
+                "textDocumentSync": {"openClose": True, "change": 2, "save": False},
+                "diagnosticProvider": {
+                    "interFileDependencies": False,
+                    "workspaceDiagnostics": False,
+                },
+            },
+            "serverInfo": {"name": NAME},
+        }
+
+    def _diagnose(self, params: Any, _ticket: Ticket) -> Any:
+        path = document_path(params["textDocument"])
+        if self._documents.lost(path):
+            raise RefusedError("the document's text is not known any more; send it whole")
+        text = Sources(self._root or "/", self._documents.texts).source(path) or ""
+        if len(text) > _LARGEST:
+            raise RefusedError(f"a text of more than {_LARGEST:,} characters is not read")
+        if self._grammar is None:
+            raise RefusedError("the grammar was not loaded")
+        return {
+            "kind": "full",
+            "items": published(text, self._grammar.check(text), self._documents.unit),
+        }
+
+
+def main() -> int:
+    """Serve one client; the answer is the process's status."""
+    parser = argparse.ArgumentParser(prog="python -m filepact.csharp.syntax", description=__doc__)
+    parser.add_argument("--root", default="", help="folder to serve; else the client names it")
+    given = parser.parse_args()
+    root = given.root and os.path.abspath(given.root)  # noqa: PTH100 - names only
+    source, sink = standard_pipes()
+    server = SyntaxServer(root=root)
+    return Conversation(source, sink, server.requests, server.notifications).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
