@@ -155,12 +155,14 @@ class Conversation:
             _complain(method, error)
             reply["error"] = {"code": INVALID_PARAMS, "message": f"cannot take this {method[:100]}"}
         except Exception as error:  # noqa: BLE001 - every request gets an answer
-            _complain(method, error)
+            if ticket is None or not ticket.cancelled:
+                _complain(method, error)
             reply["error"] = {"code": INTERNAL_ERROR, "message": f"{type(error).__name__}"}
         if isinstance(number, int | str):
             self._tickets.pop(number, None)
-        if ticket is not None and ticket.cancelled and "error" not in reply:
-            del reply["result"]
+        if ticket is not None and ticket.cancelled:
+            # What ended the work may have ended it in any way.
+            reply.pop("result", None)
             reply["error"] = {"code": CANCELLED, "message": "the request was cancelled"}
         self._send(reply)
 

@@ -33,6 +33,25 @@ class Disk:
 
     def text(self, path: str, most: int) -> str | None:
         """The text of a file; see `filepact.csharp.projects.Files`."""
+        content = self.content(path, most)
+        if content is None:
+            return None
+        wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        try:
+            return content.decode("utf-16" if wide else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise BinaryFileError(f"{Path(path).name[:80]} is no UTF-8") from error
+
+    def content(self, path: str, most: int) -> bytes | None:
+        """The bytes of a file; None if it is not there.
+
+        Args:
+            path: The file.
+            most: Largest size, in bytes.
+
+        Raises:
+            FilepactError: It is there and is not read.
+        """
         if not self._inside(path) or not Path(path).is_file():
             return None
         real = Path(os.path.realpath(path))
@@ -46,11 +65,7 @@ class Disk:
             raise ReadFailedError(f"{name} cannot be read: {error.strerror}") from error
         if len(content) > most:
             raise TooLargeError(f"{name} has more than {most:,} bytes and is not read")
-        wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-        try:
-            return content.decode("utf-16" if wide else "utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise BinaryFileError(f"{name} is no UTF-8") from error
+        return content
 
     def below(self, folder: str, ending: str) -> Iterator[str]:
         """The files at any depth beneath a folder; see `filepact.csharp.projects.Files`."""

@@ -35,7 +35,6 @@ class Finding:
         code: Such as ``CS0029``.
         message: In English.
         link: A page about it; may be empty.
-        related: Other places that it is about: path, start and end.
     """
 
     start: int

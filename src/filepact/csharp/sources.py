@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.csharp.disk import Disk
 from filepact.errors import FilepactError
+from filepact.text.codec import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,8 +49,12 @@ class Sources:
         return path in self._open or self._disk.has(path)
 
     def source(self, path: str) -> str | None:
-        """The text of a source; None if it is not there or cannot be read."""
+        """The text of a source, in whatever encoding; None if it is not there or is no text."""
+        shown = self._open.get(path)
+        if shown is not None:
+            return shown
         try:
-            return self.text(path, _MAX_SOURCE)
+            content = self._disk.content(path, _MAX_SOURCE)
+            return None if content is None else decode(content, name=path).text
         except FilepactError:
             return None
