@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from filepact.domain.document import Document
+    from filepact.domain.document import Document, WorkspacePath
     from filepact.text.position import Unit
     from filepact.workspace.buffers import Buffer, Buffers, Delivery, Typed
     from filepact.workspace.documents import Documents
@@ -91,6 +91,10 @@ class Editors:
     def buffer(self, path: str) -> Buffer | None:
         """What an editor holds of a file."""
         return self._buffers.get(self._spot(path).path)
+
+    def shows(self, path: WorkspacePath) -> bool:
+        """Whether an editor has said what it holds of a file."""
+        return self._buffers.get(path) is not None
 
     def stored(self, path: str) -> Document | None:
         """What the disk has of a file; None for no file."""

@@ -36,12 +36,14 @@ class Wanted:
         count: Most lines; None for all the rest.
         most: What the part may come to.
         measure: What a piece of it comes to.
+        bound: No less than that, where it can be told more quickly.
     """
 
     first: int = 0
     count: int | None = None
     most: int = _BLOCK
     measure: Callable[[str], int] = len
+    bound: Callable[[str], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,11 @@ def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
         TooLargeError: It comes to more than is wanted.
     """
     part = cut(text, wanted.first, wanted.count)
-    spent = 0
-    for start in range(0, len(part), _BLOCK):
-        spent += wanted.measure(part[start : start + _BLOCK])
-        _check(spent, wanted, shown)
+    if wanted.bound is None or wanted.bound(part) > wanted.most:
+        spent = 0
+        for start in range(0, len(part), _BLOCK):
+            spent += wanted.measure(part[start : start + _BLOCK])
+            _check(spent, wanted, shown)
     return Excerpt(part, text.count("\n") + 1)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
-from filepact.workspace.excerpt import Wanted
+from filepact.workspace.excerpt import Wanted, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
 if TYPE_CHECKING:
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["ANSWER_LIMIT", "cut", "excerpt", "key", "read", "write"]
+__all__ = ["ANSWER_LIMIT", "agreed", "cut", "excerpt", "key", "read", "write"]
 
 ANSWER_LIMIT = 24 * 1_048_576
 """Bytes of the longest answer: other programs end the connection at a message over 32 MiB."""
+
+_SMALL = ANSWER_LIMIT // 12
+_ESCAPED = bytes([*range(32), *b'"\\', 127])
 
 
 def read(bound: Bound, session: Session, path: str, line: int | None, limit: int | None) -> str:
@@ -42,11 +45,29 @@ def excerpt(
         Refusal: There is nothing to be shown.
     """
     _check_path(path)
-    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded)
+    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
         return bound.workspace.reader(session).excerpt(path, wanted)
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
+
+
+def agreed(
+    bound: Bound, session: Session, path: str, line: int | None, limit: int | None, text: str
+) -> Excerpt | None:
+    """The same where an editor shows just this text; None unless the disk has it too.
+
+    None also where an editor has said before that it holds something else, and where there is
+    something to refuse: all that is for the long way.
+    """
+    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
+    try:
+        document = bound.workspace.reader(session).document(path)
+        if bound.workspace.editors.shows(document.path) or document.text != text:
+            return None
+        return excerpt_of(document.text, wanted, path)
+    except FilepactError:
+        return None
 
 
 def key(bound: Bound, session: Session, path: str) -> str:
@@ -73,6 +94,14 @@ def _count(limit: int | None) -> int | None:
 def _encoded(text: str) -> int:
     """How long a piece of text is in an answer, where all but ASCII is escaped."""
     return len(encode_basestring_ascii(text)) - 2
+
+
+def _at_most(text: str) -> int:
+    """No less than that, found more quickly: a character comes to 12 at most, one of ASCII to 6."""
+    if len(text) <= _SMALL or not text.isascii():
+        return 12 * len(text)
+    data = text.encode("ascii")
+    return len(data) + 5 * (len(data) - len(data.translate(None, _ESCAPED)))
 
 
 def write(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
@@ -21,21 +22,27 @@ from filepact.faces.acp.errors import (
 )
 from filepact.faces.acp.proxy.dialog import settle, waits
 from filepact.faces.acp.proxy.lanes import Lanes
+from filepact.faces.acp.proxy.texts import PATIENCE, text_in
+from filepact.faces.acp.proxy.traffic import READ
 from filepact.faces.acp.quirks import quirks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.steps import Request
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.faces.wire.lines import Message
+    from filepact.workspace.excerpt import Excerpt
+    from filepact.workspace.guard import Spot
 
 __all__ = ["FileRequests", "failure"]
 
 _log = logging.getLogger(__name__)
+
+_SMALL: Final = 262_144  # bytes, or characters of an editor's text
 
 
 @dataclass(slots=True, eq=False)
@@ -73,20 +80,47 @@ class FileRequests:
         self._jobs: dict[Hashable, _Job] = {}
 
     def take(self, request: Request, bound: Bound) -> None:
-        """Carry out a request after those before it that are about the same file."""
-        key = files.key(bound, self._session(bound), str(request.params.get("path")))
+        """Carry out a request after those before it that are about the same file.
+
+        A small file that nothing is done with is read at once, by whoever hears of it last: to
+        wake another thread takes longer than that.
+        """
+        session, path = self._session(bound), str(request.params.get("path"))
+        spot = self._readable(request, bound, session, path)
+        key = files.key(bound, session, path) if spot is None else spot.lock_key
+        asked = None if spot is None else self._texts.question(bound, spot, path)
         job = _Job(request, bound, bound.turn)
-        name = _name(request.id)
-        self._jobs[name] = job
+        self._jobs[_name(request.id)] = job
+        if spot is None or spot.place.size > _SMALL or not self._lanes.take(key):
+            self._lanes.put(key, lambda: self._finish(job, lambda: self._act(job)))
+            return
 
-        def work() -> None:
+        def done(work: Callable[[], Message]) -> None:
             try:
-                self._send(self._answer(job))
+                self._finish(job, work)
             finally:
-                if self._jobs.get(name) is job:
-                    del self._jobs[name]
+                self._lanes.free(key)
 
-        self._lanes.put(key, work)
+        def heard(reply: Reply) -> None:
+            work = partial(self._heard, job, session, spot, reply)
+            if _is_long(reply.value):
+                self._lanes.aside(lambda: done(work))
+            else:
+                done(work)
+
+        if asked is None:
+            done(lambda: self._found(job, session))
+        else:
+            self._questions.ask_then(READ, asked, heard, request=job, patience=PATIENCE)
+
+    def _readable(self, request: Request, bound: Bound, session: Session, path: str) -> Spot | None:
+        """The file of a request to read, where the rules let it be read."""
+        if request.method != READ or not path.startswith("/"):
+            return None
+        try:
+            return bound.workspace.guard.find(path, "read", agent=session.agent)
+        except (FilepactError, ValueError):
+            return None
 
     def cancel(self, wanted: Any) -> None:
         """The agent does not want a request any more; it is answered all the same."""
@@ -101,15 +135,19 @@ class FileRequests:
 
     # -- in the workers' threads ----------------------------------------------------------
 
-    def _answer(self, job: _Job) -> Message:
+    def _finish(self, job: _Job, work: Callable[[], Message]) -> None:
+        name = _name(job.request.id)
+        try:
+            self._send(self._answer(job, work))
+        finally:
+            if self._jobs.get(name) is job:
+                del self._jobs[name]
+
+    def _answer(self, job: _Job, work: Callable[[], Message]) -> Message:
         request = job.request
         try:
             with self._questions.asked_for(job):
-                if request.method == "fs/read_text_file":
-                    result = self._read(job)
-                else:
-                    self._write(job)
-                    result = {}
+                result = work()
         except Refusal as refusal:
             return failure(request.id, refusal)
         except FilepactError as error:
@@ -121,21 +159,38 @@ class FileRequests:
             return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
         return {"jsonrpc": "2.0", "id": request.id, "result": result}
 
-    def _read(self, job: _Job) -> Message:
-        params, bound = job.request.params, job.bound
-        path, session = _text(params, "path"), self._session(bound)
-        quirks = quirks_of(self._facts.agent)
+    def _act(self, job: _Job) -> Message:
+        if job.request.method != READ:
+            self._write(job)
+            return {}
+        path, session = _text(job.request.params, "path"), self._session(job.bound)
         if not path.startswith("/") or "\0" in path:
             raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
+        self._texts.fetch(job.bound, session, path)
+        return self._found(job, session)
+
+    def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
+        """The answer once the editor has said what it shows."""
+        text = text_in(reply)
+        if text is not None:
+            agreed = files.agreed(job.bound, session, *_window(job.request.params), text)
+            if agreed is not None:
+                self._texts.agreed(spot)
+                return self._result(agreed)
+        self._texts.heard(job.bound, spot, reply)
+        return self._found(job, session)
+
+    def _found(self, job: _Job, session: Session) -> Message:
+        """The answer from what is known of a file here."""
         try:
-            self._texts.fetch(bound, session, path)
-            line, limit = _number(params.get("line")), _number(params.get("limit"))
-            part = files.excerpt(bound, session, path, line, limit)
+            return self._result(files.excerpt(job.bound, session, *_window(job.request.params)))
         except Refusal as refusal:
-            if refusal.code == MISSING and quirks.missing_is_empty:
+            if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
                 return {"content": ""}
             raise
-        if quirks.counts_lines and part.total is not None:
+
+    def _result(self, part: Excerpt) -> Message:
+        if quirks_of(self._facts.agent).counts_lines and part.total is not None:
             return {"content": part.text, "_meta": {"originalLineCount": part.total}}
         return {"content": part.text}
 
@@ -172,11 +227,22 @@ def failure(wanted: Any, refusal: Refusal) -> Message:
     return {"jsonrpc": "2.0", "id": wanted, "error": error}
 
 
+def _window(params: Message) -> tuple[str, int | None, int | None]:
+    """Which lines of which file are to be read."""
+    return _text(params, "path"), _number(params.get("line")), _number(params.get("limit"))
+
+
 def _text(params: Message, name: str) -> str:
     found = params.get(name)
     if not isinstance(found, str):
         raise refuse(INVALID, "invalid_params", f"{name} has to be a text.")
     return found
+
+
+def _is_long(value: Any) -> bool:
+    """Whether an editor's answer is one that takes a while to look at."""
+    text = value.get("content") if isinstance(value, dict) else None
+    return isinstance(text, str) and len(text) > _SMALL
 
 
 def _number(found: object) -> int | None:

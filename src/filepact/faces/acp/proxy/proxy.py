@@ -72,6 +72,7 @@ class Proxy:
         self._questions = Questions(editor.send)
         self._traffic = Traffic(server=self._entry if tools else None, check=self._check)
         self._making: Future[Service] = Future()
+        self._made: Service | None = None
 
         def prepare() -> None:
             try:
@@ -111,11 +112,16 @@ class Proxy:
 
     @property
     def _service(self) -> Service:
-        self._prepare()
-        return self._making.result()
+        made = self._made
+        if made is None:
+            self._prepare()
+            made = self._made = self._making.result()
+        return made
 
     def _prepare(self) -> None:
         """Begin to make the service, unless that was done."""
+        if self._preparing is None:
+            return
         with self._lock:
             preparing, self._preparing = self._preparing, None
         if preparing is not None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.traffic import OURS
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
 
 __all__ = ["Questions", "Reply"]
+
+_MOMENT: Final = 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +37,17 @@ class Reply:
 
 @dataclass(slots=True, eq=False)
 class _Question:
+    """One that waits for its answer.
+
+    Attributes:
+        then: Takes the reply.
+        until: When it is given up, on the clock that only goes forward; None for never.
+    """
+
     session: str
     request: object
-    answered: threading.Event = field(default_factory=threading.Event)
-    reply: Reply = Reply("silent")
+    then: Callable[[Reply], None]
+    until: float | None = None
 
 
 class Questions:
@@ -54,6 +64,9 @@ class Questions:
         self._count = 0
         self._over = False
         self._mine = threading.local()
+        self._impatient: threading.Thread | None = None
+        self._timed = threading.Event()
+        self._ended = threading.Event()
 
     def ask(
         self,
@@ -69,22 +82,71 @@ class Questions:
             params: With the session's id.
             patience: Seconds to wait; None for as long as it takes a person.
         """
+        heard = threading.Event()
+        reply = Reply("silent")
+
+        def take(found: Reply) -> None:
+            nonlocal reply
+            reply = found
+            heard.set()
+
         request = getattr(self._mine, "request", None)
-        question = _Question(str(params.get("sessionId")), request)
+        name = self._put(method, params, _Question(str(params.get("sessionId")), request, take))
+        if name and not heard.wait(patience):
+            with self._lock:
+                given_up = self._open.pop(name, None)
+            if given_up is None:
+                heard.wait()  # it is being told at this moment
+            else:
+                self._not_wanted(name)
+        return reply
+
+    def ask_then(
+        self,
+        method: str,
+        params: Message,
+        then: Callable[[Reply], None],
+        *,
+        request: object,
+        patience: float,
+    ) -> None:
+        """Ask, and have the reply taken by the thread that learns it, whichever that is.
+
+        Args:
+            method: Of the protocol.
+            params: With the session's id.
+            then: Takes the reply; it must not ask in its turn.
+            request: The request of the agent because of which is asked.
+            patience: Seconds until the editor counts as silent, or a little more.
+        """
+        until = time.monotonic() + patience
+        session = str(params.get("sessionId"))
+        if not self._put(method, params, _Question(session, request, then, until)):
+            then(Reply("silent"))
+            return
+        with self._lock:
+            if self._impatient is None:
+                self._impatient = threading.Thread(
+                    target=self._give_up, name="acp-patience", daemon=True
+                )
+                self._impatient.start()
+        if not self._timed.is_set():
+            self._timed.set()
+
+    def _put(self, method: str, params: Message, question: _Question) -> str:
+        """Send a question; its name, which is empty where the editor has gone."""
         with self._lock:
             if self._over:
-                return Reply("silent")
+                return ""
             self._count += 1
             name = f"{OURS}{self._count}"
             self._open[name] = question
         self._send(encode({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
-        heard = question.answered.wait(patience)
-        with self._lock:
-            self._open.pop(name, None)
-        if not heard or question.reply.kind == "cancelled":
-            told = {"method": "$/cancel_request", "params": {"requestId": name}}
-            self._send(encode({"jsonrpc": "2.0", **told}))
-        return question.reply
+        return name
+
+    def _not_wanted(self, name: str) -> None:
+        told = {"method": "$/cancel_request", "params": {"requestId": name}}
+        self._send(encode({"jsonrpc": "2.0", **told}))
 
     def answered(self, name: str, message: Message) -> None:
         """The editor has answered; what nobody waits for any more is ignored."""
@@ -96,10 +158,9 @@ class Questions:
         if error is not None:
             said = error.get("message") if isinstance(error, dict) else None
             refused = said if isinstance(said, str) and said else "the editor refused"
-            question.reply = Reply("error", refused)
+            question.then(Reply("error", refused))
         else:
-            question.reply = Reply("result", message.get("result"))
-        question.answered.set()
+            question.then(Reply("result", message.get("result")))
 
     @contextmanager
     def asked_for(self, request: object) -> Iterator[None]:
@@ -122,6 +183,8 @@ class Questions:
         """The editor has gone."""
         with self._lock:
             self._over = True
+        self._ended.set()
+        self._timed.set()
         self._drop(lambda _question: True, "silent")
 
     def _drop(
@@ -129,7 +192,32 @@ class Questions:
     ) -> None:
         with self._lock:
             dropped = [name for name, question in self._open.items() if which(question)]
-            questions = [self._open.pop(name) for name in dropped]
-        for question in questions:
-            question.reply = Reply(kind)
-            question.answered.set()
+            questions = {name: self._open.pop(name) for name in dropped}
+        for name, question in questions.items():
+            question.then(Reply(kind))
+            if kind == "cancelled":
+                self._not_wanted(name)
+
+    def _give_up(self) -> None:
+        """End the waiting for those that nobody waits for in a thread of its own."""
+        while not self._ended.is_set():
+            self._timed.wait()
+            self._timed.clear()
+            with self._lock:
+                ends = [one.until for one in self._open.values() if one.until is not None]
+            # What is asked meanwhile ends later.  A moment is slept in any case: to wake up for
+            # every question would take time from its answer.
+            self._ended.wait(max(_MOMENT, min(ends, default=0.0) - time.monotonic()))
+            now = time.monotonic()
+            with self._lock:
+                late = [
+                    name
+                    for name, one in self._open.items()
+                    if one.until is not None and one.until <= now
+                ]
+                questions = {name: self._open.pop(name) for name in late}
+            for name, question in questions.items():
+                question.then(Reply("silent"))
+                self._not_wanted(name)
+            if ends:
+                self._timed.set()

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
+from filepact.faces.acp.proxy.traffic import READ
 from filepact.text.position import Position
 from filepact.workspace.buffers import Typed
 from filepact.workspace.documents import EDIT_LIMIT
@@ -15,19 +16,20 @@ from filepact.workspace.documents import EDIT_LIMIT
 if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Session
-    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.faces.wire.lines import Message
+    from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["Texts"]
+__all__ = ["PATIENCE", "Texts", "text_in"]
 
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
 _HERE: Final = ("", "localhost")
-_PATIENCE: Final = 30.0  # seconds for an editor to say what it shows, or to take what was written
+PATIENCE: Final = 30.0  # seconds for an editor to say what it shows, or to take what was written
 
 
 class Texts:
@@ -59,24 +61,47 @@ class Texts:
         if not self._facts.reads:
             return
         spot = bound.workspace.guard.find(path, "read", agent=session.agent)
+        asked = self.question(bound, spot, path)
+        if asked is not None:
+            reply = self._questions.ask(READ, asked, patience=PATIENCE)
+            self.heard(bound, spot, reply)
+
+    def question(self, bound: Bound, spot: Spot, path: str) -> Message | None:
+        """What the editor is to be asked of a file; None when there is nothing to ask.
+
+        Args:
+            bound: The session's folders.
+            spot: The file, for the reading of which the rules were asked.
+            path: As the agent sent it.
+        """
+        if not self._facts.reads:
+            return None
         if spot.place.kind not in ("file", "missing") or spot.place.size > EDIT_LIMIT:
             # Too large to be changed here: it is read where it is.
-            return
+            return None
         name = spot.path.absolute
         if name in self._told:
             # The editor says by itself what happens to files that it has announced.
-            return
-        asked = {"sessionId": bound.id, "path": path if path.startswith("/") else name}
-        reply = self._questions.ask("fs/read_text_file", asked, patience=_PATIENCE)
-        if reply.kind == "cancelled":
-            raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
-        text = reply.value.get("content") if isinstance(reply.value, dict) else None
+            return None
+        return {"sessionId": bound.id, "path": path if path.startswith("/") else name}
+
+    def heard(self, bound: Bound, spot: Spot, reply: Reply) -> None:
+        """Take what the editor said when it was asked.
+
+        Raises:
+            Refusal: The turn ended meanwhile.
+        """
+        text, name = text_in(reply), spot.path.absolute
         editors = bound.workspace.editors
-        if reply.kind != "result" or not isinstance(text, str) or self._saved(bound, name, text):
+        if text is None or self._saved(bound, name, text):
             editors.close(name, client=EDITOR)
             return
         self._versions += 1
         editors.open(name, text, client=EDITOR, version=self._versions)
+
+    def agreed(self, spot: Spot) -> None:
+        """The editor shows of a file just what the disk has, and has shown nothing else."""
+        self._feeds.discard(spot.path.absolute)
 
     def _saved(self, bound: Bound, name: str, text: str) -> bool:
         """Whether the editor shows what the disk has, in its own way of showing it."""
@@ -87,12 +112,15 @@ class Texts:
             known = stored.text
         except FilepactError:
             return True
+        if known == text:
+            self._feeds.discard(name)
+            return True
         if "\r\n" in known and "\r\n" not in text:
             self._feeds.add(name)
         else:
             self._feeds.discard(name)
         # An editor that shows bytes of which nobody knows what they mean has made something up.
-        return known == text or not stored.source.encoding.known or _plain(known) == _plain(text)
+        return not stored.source.encoding.known or _plain(known) == _plain(text)
 
     def said(self, bound: Bound, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
@@ -137,7 +165,7 @@ class Texts:
             if text is None:
                 continue
             told = {"sessionId": bound.id, "path": change.path.absolute, "content": text}
-            reply = self._questions.ask("fs/write_text_file", told, patience=_PATIENCE)
+            reply = self._questions.ask("fs/write_text_file", told, patience=PATIENCE)
             if reply.kind in {"error", "cancelled"}:
                 self._take_back(bound, session, operation.id, reply.kind, str(reply.value))
             with suppress(FilepactError):
@@ -177,6 +205,20 @@ class Texts:
         if kind == "cancelled":
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
         raise refuse(REFUSED, "editor_refused", f"The editor refused this change: {said}")
+
+
+def text_in(reply: Reply) -> str | None:
+    """The text that an editor answered with; None for no text.
+
+    Raises:
+        Refusal: The turn ended meanwhile.
+    """
+    if reply.kind == "cancelled":
+        raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
+    if reply.kind != "result" or not isinstance(reply.value, dict):
+        return None
+    text = reply.value.get("content")
+    return text if isinstance(text, str) else None
 
 
 def _plain(text: str) -> str:
