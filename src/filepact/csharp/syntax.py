@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -161,11 +160,12 @@ class SyntaxServer:
 def main() -> int:
     """Serve one client; the answer is the process's status."""
     parser = argparse.ArgumentParser(prog="python -m filepact.csharp.syntax", description=__doc__)
-    parser.add_argument("--root", default="", help="folder to serve; else the client names it")
+    parser.add_argument(
+        "--root", default="", help="absolute path of the folder to serve; else the client names it"
+    )
     given = parser.parse_args()
-    root = given.root and os.path.abspath(given.root)  # noqa: PTH100 - names only
     source, sink = standard_pipes()
-    server = SyntaxServer(root=root)
+    server = SyntaxServer(root=given.root)
     return Conversation(source, sink, server.requests, server.notifications).run()
 
 
