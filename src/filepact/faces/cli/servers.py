@@ -70,8 +70,11 @@ def check_servers(
             continue
         rival = _rival(server, present)
         globs = ", ".join(glob for glob, _ in server.files)
-        said = f"{place}; " + (f"not used, {rival} goes before it" if rival else f"for {globs}")
-        facts = {"program": place, "used": not rival}
+        shown, facts = place, {"program": place, "used": not rival}
+        if programs.csharp is not None and "filepact-roslyn" in server.needs:
+            shown = f"{programs.csharp.source}, in {programs.csharp.roslyn}"
+            facts["compiler"] = programs.csharp.version
+        said = f"{shown}; " + (f"not used, {rival} goes before it" if rival else f"for {globs}")
         sample = _sample(workspace, server, names)
         if start and sample is not None:
             tell(f"starting {server.name} ...")

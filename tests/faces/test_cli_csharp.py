@@ -1,0 +1,114 @@
+"""What the doctor says of C#: by which of the four ways it is looked at."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.csharp import toolchain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.faces.command_line import CommandLine
+
+NAMES = ("roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax")
+
+
+@pytest.fixture
+def machine(cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine on which nothing is installed but what comes with this program's packages."""
+    pytest.importorskip("tree_sitter_c_sharp")
+    pytest.importorskip("pythonnet")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("DOTNET_ROOT", raising=False)
+    monkeypatch.setattr("filepact.csharp.found.USUAL", ())
+    for name in ("bin", "home", "data"):
+        (tmp_path / name).mkdir()
+    (cli.root / "A.cs").write_text("class A { }\n")
+    return tmp_path
+
+
+def checks(cli: CommandLine, *words: str) -> dict[str, dict[str, Any]]:
+    found = {one["name"]: one for one in cli.json("doctor", *words)["checks"]}
+    return {name: found[name] for name in NAMES}
+
+
+def _fetch(machine: Path) -> None:
+    """Put what was fetched where it is looked for."""
+    try:
+        toolchain.fetched()
+    except toolchain.ToolchainError as error:
+        pytest.skip(str(error))
+    place = machine / "data" / "filepact"
+    place.mkdir()
+    (place / "csharp").symlink_to(toolchain.FOLDER)
+
+
+def test_without_a_compiler_the_form_alone_is_looked_at(cli: CommandLine, machine: Path) -> None:
+    found = checks(cli)
+    assert {name: one["level"] for name, one in found.items()} == {
+        "roslyn": "none",
+        "csharp-ls": "none",
+        "filepact-csharp": "none",
+        "csharp-syntax": "ok",
+    }
+    assert found["csharp-syntax"]["used"] is True
+    assert "filepact setup csharp" in found["filepact-csharp"]["next"]
+
+
+def test_what_was_fetched_goes_before_the_form_alone(cli: CommandLine, machine: Path) -> None:
+    _fetch(machine)
+    found = checks(cli)
+    assert found["filepact-csharp"]["used"] is True
+    assert found["filepact-csharp"]["compiler"] == "4.8.0"
+    assert "filepact setup csharp" in found["filepact-csharp"]["said"]
+    assert found["csharp-syntax"]["used"] is False
+
+
+def test_an_installed_server_goes_before_both(cli: CommandLine, machine: Path) -> None:
+    _fetch(machine)
+    program = machine / "bin" / "csharp-ls"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    used = {name: one.get("used") for name, one in checks(cli).items()}
+    assert used == {
+        "roslyn": None,
+        "csharp-ls": True,
+        "filepact-csharp": False,
+        "csharp-syntax": False,
+    }
+
+
+def test_an_installed_sdk_goes_before_what_was_fetched(cli: CommandLine, machine: Path) -> None:
+    _fetch(machine)
+    root = machine / "home" / ".dotnet"
+    compiler = root / "sdk" / "9.0.100" / "Roslyn" / "bincore"
+    for folder in (compiler, root / "host" / "fxr", root / "shared" / "Microsoft.NETCore.App"):
+        folder.mkdir(parents=True)
+    for name in ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"):
+        (compiler / name).write_bytes(b"")
+    found = checks(cli)["filepact-csharp"]
+    assert found["compiler"] == "SDK 9.0.100"
+    assert str(compiler) in found["said"]
+
+
+def test_a_compiler_that_agents_may_change_is_not_used(
+    cli: CommandLine, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fetch(machine)
+    found = cli.json("doctor", "--root", str(toolchain.FOLDER), "--root", str(cli.root))["checks"]
+    assert next(one for one in found if one["name"] == "filepact-csharp")["level"] == "none"
+
+
+def test_each_way_is_started_when_asked(cli: CommandLine, machine: Path) -> None:
+    _fetch(machine)
+    found = checks(cli, "--servers")
+    assert found["filepact-csharp"]["version"].startswith("4.8.0")
+    for name in ("filepact-csharp", "csharp-syntax"):
+        assert found[name]["program"] == sys.executable
+        assert found[name]["first_report_in"] > 0
