@@ -55,7 +55,7 @@ class Case:
     @property
     def stands(self) -> bool:
         """Whether the files hold what the change has made of them."""
-        texts = self.ground.texts(one.path for one in self.steps)
+        texts = self.ground.disk.texts(one.path for one in self.steps)
         return all(texts.get(one.absolute) == one.after for one in self.steps)
 
     # -- before ---------------------------------------------------------------------------
@@ -90,7 +90,7 @@ class Case:
                 known = before.get(report.path)
                 was = known.diagnostics if known else () if report.path in new else None
                 tally.add(report, was, only_new=self.ground.only_new(answer.server))
-        return [took_preview(one, self.ground.turn) for one in asked.answers]
+        return [took_preview(one, self.ground.disk.turn) for one in asked.answers]
 
     # -- afterwards -----------------------------------------------------------------------
 
@@ -194,5 +194,5 @@ class Case:
         names = dict.fromkeys(
             server for one in self.steps for server in self.ground.servers(one.absolute)
         )
-        turn = self.ground.turn
+        turn = self.ground.disk.turn
         return [Took(name, kind, "", "none", turn, turn, 0.0, reason) for name in names]

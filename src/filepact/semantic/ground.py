@@ -1,4 +1,4 @@
-"""One root and its servers: kept in step with the disk, and asked.
+"""One root and its servers: kept abreast of the disk, and asked.
 
 A server is asked first, and the disk is looked at while it works.  If somebody has written by then
 what the server did not know, it is told and asked again: so an answer counts only if all files
@@ -7,20 +7,19 @@ were, at some moment since the question, as the server knew them.
 
 from __future__ import annotations
 
-import threading
+import time
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.lsp.changes import Change
 from filepact.lsp.diagnostics import Report
+from filepact.semantic.abreast import Abreast
 from filepact.semantic.asked import Asked
 from filepact.semantic.dependents import Dependents
-from filepact.semantic.told import Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Future
 
     from filepact.domain.document import RootId
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from filepact.lsp.outcome import Preview, Update
     from filepact.lsp.pool import Pool
     from filepact.semantic.asked import Limit
-    from filepact.semantic.texts import Step
-    from filepact.semantic.told import Difference
     from filepact.workspace.surroundings import Surroundings
 
 __all__ = ["Ground"]
@@ -39,9 +36,7 @@ _T = TypeVar("_T", "Preview", "Update")
 
 _ROUNDS: Final = 4
 _INDEXING: Final = 0.05
-_MOST_TEXTS: Final = 500
 _MOST_KNOWN: Final = 5_000
-_MOST_SHOWN: Final = 200
 _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
 _CLOSED: Final = "all servers were ended"
@@ -49,7 +44,11 @@ _CANCELLED: Final = "cancelled"
 
 
 class Ground:
-    """A root, what its servers know of it, and what they last found.
+    """A root, its servers, and what they last found.
+
+    Attributes:
+        root: The root.
+        disk: What the servers know of it.
 
     Args:
         root: The root.
@@ -62,81 +61,25 @@ class Ground:
         self, root: RootId, surroundings: Surroundings, pool: Pool, inquiry: Inquiry
     ) -> None:
         self.root = root
+        self.disk = Abreast(root, surroundings, pool, self.claimed)
         self._surroundings = surroundings
         self._pool = pool
         self._inquiry = inquiry
-        self._lock = threading.RLock()
-        self._told = Told(root, surroundings)
         self._dependents = Dependents(root, surroundings, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
-        self._shown: dict[str, None] = {}
         self._known: dict[tuple[str, str], tuple[Diagnostic, ...]] = {}
-        self._asking: list[tuple[Future[Any], tuple[WorkspacePath, ...], int]] = []
+        self._asking: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
         """Look at nothing aside any more."""
         self._dependents.close()
 
-    # -- what the servers know ------------------------------------------------------------
-
-    @property
-    def begun(self) -> bool:
-        """Whether servers may have read something of it."""
-        return self._told.begun
-
-    @property
-    def turn(self) -> int:
-        """How many changes of files the servers were told of."""
-        return self._told.turn
-
-    @property
-    def whole(self) -> bool:
-        """Whether no change of a file can be missed for there being too many files."""
-        return self._told.whole
-
-    @property
-    def names(self) -> list[str]:
-        """The files that there are, beneath the root, as far as they are not ignored."""
-        with self._lock:
-            return [name for name, _ in self._told]
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """Files that servers were asked about, absolute, the last ones at the end."""
-        with self._lock:
-            return tuple(self._shown)
-
-    def members(self) -> list[WorkspacePath]:
-        """The files that a server knows, as far as they are not ignored."""
-        self.begin()
-        paths = (WorkspacePath(self.root, name) for name in self.names)
-        return [path for path in paths if self._dependents.fits(path)]
-
-    def affected(self, members: Sequence[WorkspacePath], limit: Limit) -> list[WorkspacePath]:
-        """The files that servers find something wrong with in everything, and those shown before.
-
-        Args:
-            members: The files that a server knows.
-            limit: How long to wait; the half of it is used.
-        """
-        # Only servers that run can say it.
-        kinds = {splitext(path.path)[1]: path for path in members}
-        self.report(list(kinds.values()), limit)
-        found = self._pool.survey(self.root, limit.rest / 2)
-        wanted = {one.path for each in found for one in each.files} | set(self.shown)
-        return [path for path in members if path.absolute in wanted]
-
-    def begin(self) -> None:
-        """Take the disk as it is for known; call it before a server is started."""
-        with self._lock:
-            if not self._told.begun:
-                self._told.begin(self._surroundings.scan(self.root))
-
     def forget(self) -> None:
-        """All servers were ended; the next ones read the disk as it is then."""
-        with self._lock:
-            self._told.begin(self._surroundings.scan(self.root))
-            self._known.clear()
+        """All servers are going to be ended; the next ones read the disk as it is then."""
+        self.disk.begin_anew()
+        self._known.clear()
+
+    # -- files and servers ----------------------------------------------------------------
 
     def servers(self, path: str) -> tuple[str, ...]:
         """The names of the installed servers that know a file, which need not exist."""
@@ -156,10 +99,8 @@ class Ground:
         Args:
             names: The others, beneath the root.
         """
-        self.begin()
-        with self._lock:
-            files = list(self._told)
-        whole = self._dependents.learn(files, _INDEXING)
+        self.disk.begin()
+        whole = self._dependents.learn(self.disk.files, _INDEXING)
         found = [WorkspacePath(self.root, name) for name in self._dependents.of(names)]
         across = {
             server
@@ -181,78 +122,30 @@ class Ground:
         """
         ending = splitext(gone)[1]
         start = len(self.root.rstrip("/")) + 1
-        names = [path[start:] for path in reversed(self.shown)] + self.names
+        names = [path[start:] for path in reversed(self.disk.shown)]
+        names += [name for name, _ in self.disk.files]
         paths = (WorkspacePath(self.root, one) for one in names if splitext(one)[1] == ending)
         return [path for path in paths if self._surroundings.stamp(path) is not None][:1]
 
-    def tell(self, steps: Iterable[Step]) -> int:
-        """Tell the servers of what was done, with what the files hold by now.
+    def members(self) -> list[WorkspacePath]:
+        """The files that a server knows, as far as they are not ignored."""
+        self.disk.begin()
+        paths = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
+        return [path for path in paths if self._dependents.fits(path)]
 
-        Returns:
-            How many files they were told of.
+    def affected(self, members: Sequence[WorkspacePath], limit: Limit) -> list[WorkspacePath]:
+        """The files that servers find something wrong with in everything, and those shown before.
+
+        Args:
+            members: The files that a server knows.
+            limit: How long to wait; the half of it is used.
         """
-        with self._lock:
-            changes: list[Change] = []
-            for step in steps:
-                old = "" if step.old is None else step.old.absolute
-                if step.old is not None:
-                    self._told.note(step.old, None)
-                taken = self._surroundings.take(step.path)
-                self._told.note(step.path, taken)
-                if taken is None:
-                    # Gone again; what it was renamed from has gone as well.
-                    changes += [Change(one, "deleted") for one in (old, step.absolute) if one]
-                elif step.kind == "deleted":
-                    changes.append(Change(step.absolute, "created", taken.text))
-                else:
-                    changes.append(Change(step.absolute, step.kind, taken.text, old))
-            self._pool.tell(self.root, changes)
-            return len(changes)
-
-    def catch_up(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[Change, ...]:
-        """Tell the servers of what others have written since they were last told.
-
-        Raises:
-            PathBlockedError: The root is no longer there.
-        """
-        with self._lock:
-            begun = self._told.begun
-        if not begun:
-            self.begin()
-            return ()
-        found = self._surroundings.scan(self.root, cancelled)
-        if found.cancelled:
-            return ()
-        with self._lock:
-            differences = self._told.differences(found)
-            texts = len(differences) <= _MOST_TEXTS
-            changes = tuple(self._change(one, texts) for one in differences)
-            if changes:
-                self._pool.tell(self.root, changes)
-            return changes
-
-    def touch(self, paths: Iterable[WorkspacePath]) -> int:
-        """Tell the servers of files anew, whatever they know of them."""
-        with self._lock:
-            changes = []
-            for path in paths:
-                taken = self._surroundings.take(path)
-                self._told.note(path, taken)
-                text = None if taken is None else taken.text
-                changes.append(
-                    Change(path.absolute, "deleted" if taken is None else "changed", text)
-                )
-            self._pool.tell(self.root, changes)
-            return len(changes)
-
-    def _change(self, one: Difference, texts: bool) -> Change:
-        path = one.path.absolute
-        taken = None if one.stamp is None else self._surroundings.take(one.path)
-        self._told.note(one.path, taken)
-        if taken is None:
-            return Change(path, "deleted")
-        wanted = path in self._shown or (texts and self.claimed(path))
-        return Change(path, "changed" if one.known else "created", taken.text if wanted else None)
+        # Only servers that run can say it.
+        kinds = {splitext(path.path)[1]: path for path in members}
+        self.report(list(kinds.values()), limit)
+        found = self._pool.survey(self.root, limit.rest / 2)
+        wanted = {one.path for each in found for one in each.files} | set(self.disk.shown)
+        return [path for path in members if path.absolute in wanted]
 
     # -- what the servers find ------------------------------------------------------------
 
@@ -262,17 +155,12 @@ class Ground:
 
     def learn(self, server: str, path: str, found: tuple[Diagnostic, ...] | None) -> None:
         """Keep what a server found in a file; None to forget it."""
-        with self._lock:
+        with self.disk.lock:
             self._known.pop((server, path), None)
             if found is not None:
                 self._known[server, path] = found
             while len(self._known) > _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
-
-    def texts(self, paths: Iterable[WorkspacePath]) -> dict[str, str]:
-        """What files hold, by absolute path, as far as they are there and are text."""
-        taken = {path.absolute: self._surroundings.take(path) for path in paths}
-        return {path: one.text for path, one in taken.items() if one and one.text is not None}
 
     def ask(
         self, paths: Sequence[WorkspacePath], also: Sequence[WorkspacePath], limit: Limit
@@ -285,14 +173,14 @@ class Ground:
             limit: How long to wait.
         """
 
-        def question() -> Future[tuple[Update, ...]]:
-            files, others = self.texts(paths), self.texts(also)
-            self._show([*files, *others])
-            return self._inquiry.ask(
+        def question() -> tuple[Future[tuple[Update, ...]], dict[str, str]]:
+            files, others = self.disk.texts(paths), self.disk.texts(also)
+            future = self._inquiry.ask(
                 self.root, files, others, limit.for_servers, patient=limit.patient
             )
+            return future, {**others, **files}
 
-        return self._until_steady(question, [*paths, *also], limit)
+        return self._until_steady(question, limit)
 
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], limit: Limit
@@ -305,14 +193,14 @@ class Ground:
             limit: How long to wait.
         """
 
-        def question() -> Future[tuple[Preview, ...]]:
-            files = self.texts(paths)
-            self._show(files)
-            return self._inquiry.propose(
+        def question() -> tuple[Future[tuple[Preview, ...]], dict[str, str]]:
+            files = self.disk.texts(paths)
+            future = self._inquiry.propose(
                 self.root, proposed, files, limit.for_servers, patient=limit.patient
             )
+            return future, files
 
-        return self._until_steady(question, paths, limit)
+        return self._until_steady(question, limit)
 
     def report(self, paths: Sequence[WorkspacePath], limit: Limit) -> tuple[Report, ...]:
         """What the servers find in files, one report of each server and file."""
@@ -331,59 +219,49 @@ class Ground:
 
     def _until_steady(
         self,
-        question: Callable[[], Future[tuple[_T, ...]]],
-        paths: Sequence[WorkspacePath],
+        question: Callable[[], tuple[Future[tuple[_T, ...]], dict[str, str]]],
         limit: Limit,
     ) -> Asked[_T]:
-        """Ask until nobody has written anything meanwhile."""
+        """Ask until the answer is about the files as they were at some moment since the start."""
+        start, disk = time.time_ns(), self.disk
         for _ in range(_ROUNDS):
-            self.begin()
+            disk.begin()
             try:
-                with self._lock:
-                    turn = self._told.turn
-                    future = question()
+                with disk.lock:
+                    turn = disk.turn
+                    future, texts = question()
+                    self._asking.append((future, texts))
             except RuntimeError:
                 return Asked(reason=_CLOSED)
-            moved = self._moved(limit)
+            found = self._found_others(limit)
             answers = limit.wait(future)
-            with self._lock:
-                self._asking.append((future, tuple(paths), turn))
-                again = self._told_again()
+            with disk.lock:
+                overtaken = bool(disk.overtaken(texts))
+                self._mend()
+                moved = found or overtaken or disk.moved(turn, start)
             if answers is None:
                 return Asked(reason=_CANCELLED if limit.cancelled() else _LATE)
-            if not moved and not again:
+            if not moved:
                 return Asked(answers)
             if not limit.rest:
                 break
         return Asked((), _RESTLESS)
 
-    def _moved(self, limit: Limit) -> bool:
+    def _found_others(self, limit: Limit) -> bool:
         """Whether others have written something; the servers are told then."""
         try:
-            return bool(self.catch_up(limit.cancelled))
+            return bool(self.disk.catch_up(limit.cancelled))
         except FilepactError:
             # The root itself is gone, and nothing of it is certain any more.
             return True
 
-    def _told_again(self) -> bool:
-        """Whether a question may have shown servers older texts than they had been told of.
+    def _mend(self) -> None:
+        """Tell servers of present texts once more where a question may have shown them older ones.
 
-        They are told of the present ones again; questions that are not over can still do it.
+        A question that is not over can still do it.
         """
-        stale = {
-            path
-            for _, paths, turn in self._asking
-            for path in paths
-            if self._told.later(path, turn)
-        }
+        paths = {path for _, texts in self._asking for path in self.disk.overtaken(texts)}
         self._asking = [one for one in self._asking if not one[0].done()]
-        if stale:
-            self.touch(stale)
-        return bool(stale)
-
-    def _show(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            self._shown.pop(path, None)
-            self._shown[path] = None
-        while len(self._shown) > _MOST_SHOWN:
-            del self._shown[next(iter(self._shown))]
+        start = len(self.root.rstrip("/")) + 1
+        if paths:
+            self.disk.tell_anew(WorkspacePath(self.root, path[start:]) for path in paths)

@@ -152,7 +152,7 @@ class Insight:
         tally, servers = Tally("dependents"), list[Took]()
         try:
             for case in self._cases(changes, contents, session):
-                told = case.ground.tell(case.steps) if case.ground.begun else 0
+                told = case.ground.disk.tell(case.steps) if case.ground.disk.begun else 0
                 if not case.concerns_servers:
                     continue
                 took = case.follow(tally, limit, told)
@@ -246,15 +246,15 @@ class Insight:
         """
         before, paths, reason = self._turns(), list[str](), ""
         for ground in self._grounds.values() if self.mode != "off" else ():
-            if force and ground.begun:
+            if force and ground.disk.begun:
                 members = ground.members()
                 if len(members) > _EVERY_FILE:
                     reason = "there are too many files to tell of each"
                     self._restart(ground)
                     continue
-                ground.touch(members)
+                ground.disk.tell_anew(members)
                 paths += [path.absolute for path in members]
-            paths += [one.path for one in ground.catch_up()]
+            paths += [one.path for one in ground.disk.catch_up()]
         paths = list(dict.fromkeys(paths))
         known = {path for path in paths if self.claims(path)}
         return Synced(
@@ -292,7 +292,7 @@ class Insight:
         ground = self._grounds[root]
         if spot.place.path.lower().endswith(_SOLUTIONS):
             self._pool.know(root, solution_uri=uri_of(absolute))
-        if ground.begun:
+        if ground.disk.begun:
             self._restart(ground)
         return self._describe(absolute, ground)
 
@@ -330,7 +330,7 @@ class Insight:
         return Loaded(kind, path, (), len(ground.members()))
 
     def _turns(self) -> int:
-        return sum(one.turn for one in self._grounds.values())
+        return sum(one.disk.turn for one in self._grounds.values())
 
     # -- parts ----------------------------------------------------------------------------
 

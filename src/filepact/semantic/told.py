@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ _JUST_NOW: Final = 2 * 10**9
 
 
 _NEVER_READ: Final = ""
+_MOST_RECENT: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Told:
         self._surroundings = surroundings
         self._stamps: dict[str, Stamp] = {}
         self._young: dict[str, str | None] = {}
-        self._turns: dict[str, int] = {}
+        self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
         self.begun = False
         self.whole = True
         """Whether all files of the root are known."""
@@ -93,11 +95,18 @@ class Told:
                 differences.append(Difference(path, was is not None, stamp))
         return differences
 
-    def note(self, path: WorkspacePath, taken: Taken | None) -> None:
-        """The servers are told of a file as it is now; None for no file."""
+    def note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:
+        """The servers are told of a file.
+
+        Args:
+            path: The file.
+            taken: As it is now; None for no file.
+            again: Whether they were told of that before.
+        """
         name = path.path
         self.turn += 1
-        self._turns[name] = self.turn
+        if not again:
+            self._recent.append((self.turn, 0 if taken is None else taken.stamp.changed))
         self._young.pop(name, None)
         if taken is None:
             self._stamps.pop(name, None)
@@ -106,9 +115,18 @@ class Told:
         if _is_young(taken.stamp, time.time_ns()):
             self._young[name] = taken.content
 
-    def later(self, path: WorkspacePath, turn: int) -> bool:
-        """Whether the servers were told of a file after a turn."""
-        return self._turns.get(path.path, 0) > turn
+    def moved(self, turn: int, start: int) -> bool:
+        """Whether the servers were told after a turn of what had happened before a moment.
+
+        When a file has gone is not known, so that counts as before.
+
+        Args:
+            turn: A turn.
+            start: The moment, in nanoseconds since the epoch.
+        """
+        oldest = self._recent[0][0] if self._recent else 0
+        forgotten = len(self._recent) == _MOST_RECENT and oldest > turn
+        return forgotten or any(at > turn and when < start for at, when in self._recent)
 
     def _suspects(self, found: Scan) -> Iterator[str]:
         """Files that may have changed."""

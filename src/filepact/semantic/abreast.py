@@ -1,0 +1,207 @@
+"""Servers of one root kept abreast of the disk: told of what is done, and of what others do."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final
+
+from filepact.lsp.changes import Change
+from filepact.semantic.told import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.lsp.pool import Pool
+    from filepact.semantic.texts import Step
+    from filepact.semantic.told import Difference
+    from filepact.workspace.surroundings import Stamp, Surroundings, Taken
+
+__all__ = ["Abreast"]
+
+_MOST_TEXTS: Final = 500
+_MOST_SHOWN: Final = 200
+_MOST_LATEST: Final = 2_000
+
+
+class Abreast:
+    """What the servers of a root know of its files; for all threads.
+
+    Attributes:
+        lock: Whoever holds it sees the servers told of nothing meanwhile.
+
+    Args:
+        root: The root.
+        surroundings: Looks at the disk.
+        pool: The servers.
+        claimed: Whether one of them knows a file, by its absolute path.
+    """
+
+    def __init__(
+        self,
+        root: RootId,
+        surroundings: Surroundings,
+        pool: Pool,
+        claimed: Callable[[str], bool],
+    ) -> None:
+        self.lock = threading.RLock()
+        self._root = root
+        self._surroundings = surroundings
+        self._pool = pool
+        self._claimed = claimed
+        self._told = Told(root, surroundings)
+        self._shown: dict[str, None] = {}
+        self._latest: dict[str, int] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether servers may have read something of the root."""
+        return self._told.begun
+
+    @property
+    def turn(self) -> int:
+        """How many changes of files they were told of."""
+        return self._told.turn
+
+    @property
+    def whole(self) -> bool:
+        """Whether no change of a file can be missed for there being too many files."""
+        return self._told.whole
+
+    @property
+    def files(self) -> list[tuple[str, Stamp]]:
+        """The files that there are, beneath the root, as far as they are not ignored."""
+        with self.lock:
+            return list(self._told)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Files that servers were asked about, absolute, the last ones at the end."""
+        with self.lock:
+            return tuple(self._shown)
+
+    def begin(self) -> None:
+        """Take the disk as it is for known; call it before a server is started."""
+        with self.lock:
+            if not self._told.begun:
+                self._told.begin(self._surroundings.scan(self._root))
+
+    def begin_anew(self) -> None:
+        """All servers are going to be ended; the next ones read the disk as it is then."""
+        with self.lock:
+            self._told.begin(self._surroundings.scan(self._root))
+
+    # -- telling --------------------------------------------------------------------------
+
+    def tell(self, steps: Iterable[Step]) -> int:
+        """Tell the servers of what was done, with what the files hold by now.
+
+        Returns:
+            How many files they were told of.
+        """
+        with self.lock:
+            changes: list[Change] = []
+            for step in steps:
+                old = "" if step.old is None else step.old.absolute
+                if step.old is not None:
+                    self._note(step.old, None)
+                taken = self._surroundings.take(step.path)
+                self._note(step.path, taken)
+                if taken is None:
+                    # Gone again; what it was renamed from has gone as well.
+                    changes += [Change(one, "deleted") for one in (old, step.absolute) if one]
+                elif step.kind == "deleted":
+                    changes.append(Change(step.absolute, "created", taken.text))
+                else:
+                    changes.append(Change(step.absolute, step.kind, taken.text, old))
+            self._pool.tell(self._root, changes)
+            return len(changes)
+
+    def catch_up(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[Change, ...]:
+        """Tell the servers of what others have written since they were last told.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        if not self.begun:
+            self.begin()
+            return ()
+        found = self._surroundings.scan(self._root, cancelled)
+        if found.cancelled:
+            return ()
+        with self.lock:
+            differences = self._told.differences(found)
+            few = len(differences) <= _MOST_TEXTS
+            changes = tuple(self._change(one, with_text=few) for one in differences)
+            if changes:
+                self._pool.tell(self._root, changes)
+            return changes
+
+    def tell_anew(self, paths: Iterable[WorkspacePath]) -> int:
+        """Tell the servers of files once more, whatever they know of them."""
+        with self.lock:
+            changes: list[Change] = []
+            for path in paths:
+                taken = self._surroundings.take(path)
+                self._note(path, taken, again=True)
+                changes.append(
+                    Change(path.absolute, "deleted")
+                    if taken is None
+                    else Change(path.absolute, "changed", taken.text)
+                )
+            self._pool.tell(self._root, changes)
+            return len(changes)
+
+    def _change(self, one: Difference, *, with_text: bool) -> Change:
+        path = one.path.absolute
+        taken = None if one.stamp is None else self._surroundings.take(one.path)
+        self._note(one.path, taken)
+        if taken is None:
+            return Change(path, "deleted")
+        wanted = path in self._shown or (with_text and self._claimed(path))
+        return Change(path, "changed" if one.known else "created", taken.text if wanted else None)
+
+    def _note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:
+        self._told.note(path, taken, again=again)
+        self._keep(path.absolute, None if taken is None else taken.text)
+
+    # -- asking ---------------------------------------------------------------------------
+
+    def texts(self, paths: Iterable[WorkspacePath]) -> dict[str, str]:
+        """What files hold, by absolute path, as far as they are there and are text.
+
+        Whoever shows them to servers does so before the lock is given back.
+        """
+        found: dict[str, str] = {}
+        with self.lock:
+            for path in paths:
+                taken = self._surroundings.take(path)
+                text = None if taken is None else taken.text
+                self._keep(path.absolute, text)
+                if text is not None:
+                    found[path.absolute] = text
+                    self._shown.pop(path.absolute, None)
+                    self._shown[path.absolute] = None
+            while len(self._shown) > _MOST_SHOWN:
+                del self._shown[next(iter(self._shown))]
+        return found
+
+    def overtaken(self, texts: Mapping[str, str]) -> set[str]:
+        """The files of which the servers were told another text than one that they were shown."""
+        return {path for path, text in texts.items() if self._latest.get(path) != hash(text)}
+
+    def moved(self, turn: int, start: int) -> bool:
+        """Whether the servers were told after a turn of what had happened before a moment.
+
+        Args:
+            turn: A turn.
+            start: The moment, in nanoseconds since the epoch.
+        """
+        return self._told.moved(turn, start)
+
+    def _keep(self, path: str, text: str | None) -> None:
+        self._latest.pop(path, None)
+        if text is not None:
+            self._latest[path] = hash(text)
+        while len(self._latest) > _MOST_LATEST:
+            del self._latest[next(iter(self._latest))]
