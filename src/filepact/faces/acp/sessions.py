@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ from filepact.errors import InvalidParamsError
 from filepact.workspace.buffers import Buffers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.config.layers import Rules
+    from filepact.semantic.insight import Insight
     from filepact.text.glob import Glob
     from filepact.workspace.workspace import Mode, Workspace
 
@@ -49,6 +51,7 @@ class Sessions:
         encodings: Globs with the encoding of the files that match.
         mounts: Whether other file systems that are mounted below a folder may be used.
         content: Whether files are looked through for private keys, and hits for tokens.
+        look: Makes what language servers make of a workspace; None for none.
 
     Attributes:
         buffers: What editors have open, for all sessions.
@@ -64,6 +67,7 @@ class Sessions:
         encodings: Sequence[tuple[Glob, str]] = (),
         mounts: bool = False,
         content: bool = True,
+        look: Callable[[Workspace], Insight | None] | None = None,
     ) -> None:
         self.buffers = Buffers()
         self._open = partial(
@@ -79,6 +83,9 @@ class Sessions:
         )
         self._bound: dict[str, Bound] = {}
         self._shared: dict[tuple[str, ...], tuple[Workspace, int]] = {}
+        self._look = look
+        self._insights: dict[Workspace, Insight | None] = {}
+        self._looking = threading.Lock()
 
     def start(self, session_id: str, cwd: str, additional: Sequence[str] = ()) -> Bound:
         """Bind a session to its folders; one that is bound already gets these instead."""
@@ -96,6 +103,15 @@ class Sessions:
     def get(self, session_id: str) -> Bound | None:
         """A session that was started and has not ended."""
         return self._bound.get(session_id)
+
+    def insight(self, bound: Bound) -> Insight | None:
+        """What language servers make of a session's files; made when it is first wanted."""
+        if self._look is None:
+            return None
+        with self._looking:
+            if bound.workspace not in self._insights:
+                self._insights[bound.workspace] = self._look(bound.workspace)
+            return self._insights[bound.workspace]
 
     @property
     def workspaces(self) -> tuple[Workspace, ...]:
@@ -122,9 +138,20 @@ class Sessions:
             self._shared[bound.roots] = (workspace, users - 1)
         else:
             del self._shared[bound.roots]
-            workspace.close()
+            with self._looking:
+                insight = self._insights.pop(workspace, None)
+            if insight is None:
+                workspace.close()
+            else:
+                # Servers take their time to end, and whoever ends a session may hold a lock.
+                threading.Thread(target=_close, args=(insight, workspace)).start()
 
     def end_all(self) -> None:
         """Forget every session."""
         for session_id in tuple(self._bound):
             self.end(session_id)
+
+
+def _close(insight: Insight, workspace: Workspace) -> None:
+    insight.close()
+    workspace.close()

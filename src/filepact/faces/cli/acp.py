@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.cli.screen import Screen
+    from filepact.semantic.insight import Insight
     from filepact.tools.registry import Toolbox
+    from filepact.workspace.workspace import Workspace
 
 __all__ = ["acp"]
 
@@ -62,6 +64,20 @@ def _sessions(arguments: Namespace) -> Sessions:
     from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
 
     settings = read_settings(named_settings(arguments))
+
+    def look(workspace: Workspace) -> Insight | None:
+        from filepact.app import open_insight  # noqa: PLC0415 - not before it is needed
+        from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
+
+        programs = Programs([root.path for root in workspace.guard.roots])
+        return open_insight(
+            workspace,
+            diagnosing=settings.diagnosing,
+            servers=settings.servers,
+            environment=programs.environment,
+            locate=programs,
+        )
+
     return Sessions(
         state_folder(arguments),
         mode=arguments.mode,
@@ -70,6 +86,7 @@ def _sessions(arguments: Namespace) -> Sessions:
         encodings=settings.encodings,
         mounts=settings.guard.mounts,
         content=settings.guard.content,
+        look=None if settings.diagnosing.mode == "off" else look,
     )
 
 

@@ -335,7 +335,8 @@ class Service:
             bound.id = session or token
             self._served[token] = bound
         try:
-            toolbox = EditorTools(bound, self._texts, self._links)
+            insight = self._sessions.insight(bound)
+            toolbox = EditorTools(bound, self._texts, self._links, insight)
             self._serve(toolbox, bound, self._links.facts, descriptor)
         finally:
             with self._lock:

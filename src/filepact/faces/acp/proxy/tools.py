@@ -11,6 +11,7 @@ from filepact.faces.acp.proxy.dialog import settle
 from filepact.text.patch import parse
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
+from filepact.tools.checked import follow, foresee
 from filepact.tools.engine import WorkspaceEngine
 from filepact.tools.registry import Toolbox, Written
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.links import Links
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.sessions import Bound
+    from filepact.semantic.insight import Insight
     from filepact.tools.registry import Call, Outcome
     from filepact.workspace.draft import Draft
 
@@ -37,10 +39,13 @@ class EditorTools(Toolbox):
         bound: The session.
         texts: What the editor shows.
         links: The ways to both sides.
+        insight: What language servers make of changes; None for none.
     """
 
-    def __init__(self, bound: Bound, texts: Texts, links: Links) -> None:
-        super().__init__(TOOLS, _Engine(bound, texts, links))
+    def __init__(
+        self, bound: Bound, texts: Texts, links: Links, insight: Insight | None = None
+    ) -> None:
+        super().__init__(TOOLS, _Engine(bound, texts, links, insight))
         self._bound = bound
         self._texts = texts
         self._doors = links.doors
@@ -56,15 +61,18 @@ class EditorTools(Toolbox):
 
 
 class _Engine(WorkspaceEngine):
-    def __init__(self, bound: Bound, texts: Texts, links: Links) -> None:
-        super().__init__(bound.workspace)
+    def __init__(self, bound: Bound, texts: Texts, links: Links, insight: Insight | None) -> None:
+        super().__init__(bound.workspace, insight)
         self._bound = bound
         self._texts = texts
         self._links = links
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
+        insight = self._insight
         with self._bound.workspace.draft(call.session, tool) as draft:
-            receipt = self._bound.workspace.submit(draft, action(draft))
+            summary = action(draft)
+            foreseen = None if insight is None else foresee(insight, draft, call)
+            receipt = self._bound.workspace.submit(draft, summary)
         try:
             if receipt.status == "pending":
                 questions, facts = self._links.questions, self._links.facts
@@ -72,7 +80,8 @@ class _Engine(WorkspaceEngine):
             self._texts.deliver(self._bound, call.session, receipt)
         except Refusal as refusal:
             raise UserDeniedError(refusal.message) from None
-        return Written(render_receipt(receipt), receipt_facts(receipt))
+        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
+        return Written(render_receipt(receipt, diagnostics=said), receipt_facts(receipt))
 
 
 def _named(arguments: Mapping[str, object]) -> Iterator[str]:

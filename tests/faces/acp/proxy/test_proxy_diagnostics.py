@@ -1,0 +1,63 @@
+"""The injected tools tell what language servers find, over what the editor shows."""
+
+import json
+import sys
+
+import pytest
+
+from tests.faces.acp.proxy.rig import BOTH, Rig
+from tests.lsp.fakes import PROGRAM, wait_for_end
+
+
+@pytest.fixture
+def rig(tmp_path):
+    note = tmp_path / "child"
+    command = [sys.executable, "-I", "-S", PROGRAM, json.dumps({"child": str(note)})]
+    folder = tmp_path / "home" / ".config" / "filepact"
+    folder.mkdir(parents=True)
+    (folder / "filepact.toml").write_text(
+        '[diagnostics]\nmode = "always"\nbudget = 20\n'
+        f'[servers.fake]\nfiles = {{"*.x" = "x"}}\ncommand = {json.dumps(command)}\n'
+    )
+    with Rig(tmp_path, fs=BOTH) as made:
+        yield made
+    if note.exists():
+        assert wait_for_end(int(note.read_text()))
+
+
+def test_errors_that_a_change_adds_are_told_and_the_server_ends_with_the_proxy(rig):
+    (rig.work / "a.x").write_text("one\n")
+    tools = rig.tools(rig.start())
+    tools.begin("edit_file", path="a.x", old_string="one", new_string="wrong")
+    rig.shows("one\n")
+    rig.takes()
+    done, said = tools.end()
+    assert done
+    assert "Diagnostics (fake): 1 new error; 1 in all." in said
+    assert "a.x:1:1 error wrong" in said
+    assert tools.close() == 0
+
+
+def test_a_change_of_unsaved_text_is_judged_as_it_stands_afterwards(rig):
+    (rig.work / "a.x").write_text("one\n")
+    tools = rig.tools(rig.start())
+    tools.begin("edit_file", path="a.x", old_string="two", new_string="2")
+    rig.shows("one\nwrong\ntwo\n")
+    rig.takes()
+    done, said = tools.end()
+    assert done
+    # The error stood in the editor's text before the change.
+    assert "Diagnostics (fake): nothing new; 1 in all." in said
+    tools.close()
+
+
+def test_what_no_server_knows_is_changed_without_a_word_about_them(rig):
+    (rig.work / "a.txt").write_text("one\n")
+    tools = rig.tools(rig.start())
+    tools.begin("edit_file", path="a.txt", old_string="one", new_string="wrong")
+    rig.shows("one\n")
+    rig.takes()
+    done, said = tools.end()
+    assert done
+    assert "Diagnostics" not in said
+    tools.close()
