@@ -50,18 +50,23 @@ def command(root: Path, *options: str, path: str = "") -> list[str]:
     ]
 
 
-def environment() -> dict[str, str]:
+def environment(root: Path) -> dict[str, str]:
+    """That of a person who has no settings of their own but that no server is started."""
+    settings = root.parent / "settings.toml"
+    settings.write_text('diagnostics = "off"\n')
     return {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PATH": os.environ["PATH"],
         "HOME": os.environ["HOME"],
+        "FILEPACT_CONFIG": str(settings),
+        "XDG_CONFIG_DIRS": str(root.parent),
     }
 
 
 @asynccontextmanager
 async def connected(root: Path, era: str, *options: str, path: str = "") -> AsyncIterator[Client]:
     server = StdioServerParameters(
-        command=sys.executable, args=command(root, *options, path=path), env=environment()
+        command=sys.executable, args=command(root, *options, path=path), env=environment(root)
     )
     async with Client(
         server, mode=era, client_info=Implementation(name="acceptance", version="7")
@@ -202,7 +207,7 @@ class LineServer:
             [sys.executable, *command(root, *options, path=path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment(),
+            env=environment(root),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -235,7 +240,7 @@ def test_a_solution_that_is_not_there_is_said_before_anything_is_served(
     first, *others = (str(root / path) for path in paths)
     done = subprocess.run(
         [sys.executable, *command(root, *others, path=first)],
-        env=environment(),
+        env=environment(root),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
