@@ -15,6 +15,7 @@ from tests.node_programs import NodeError, install
 PARTS = {
     "programs from npm": install,
     "schemas from npm": lambda: install("acp"),
+    "language servers from npm": lambda: install("servers"),
     "the compiler for C#": toolchain,
 }
 

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 SECONDS = 60.0
 """Far more than any answer takes; what is slower fails."""
 
+FROM_NPM = frozenset(
+    {
+        *("bash-language-server", "pyright-langserver", "typescript-language-server"),
+        *("vscode-css-language-server", "vscode-html-language-server"),
+        *("vscode-json-language-server", "yaml-language-server"),
+    }
+)
+"""Programs that `tests/node/servers` pins."""
+
 
 @cache
 def node_folders() -> tuple[str, ...]:
@@ -35,6 +44,15 @@ def node_folders() -> tuple[str, ...]:
     except NodeError:
         return ()
     return str(programs.modules / ".bin"), str(programs.node.parent)
+
+
+@cache
+def server_folder() -> str:
+    """The folder of the commands of language servers from npm; empty where they cannot be had."""
+    try:
+        return str(install("servers").modules / ".bin")
+    except NodeError:
+        return ""
 
 
 @cache
@@ -55,6 +73,8 @@ def locate(name: str) -> str | None:
         return found and (found.roslyn if name == "filepact-roslyn" else found.dotnet)
     beside = str(Path(sys.executable).parent)
     folders = [beside, *(node_folders() if name == "tsc" else ())]
+    if name in FROM_NPM:
+        folders.append(server_folder())
     return shutil.which(name, path=os.pathsep.join(folders))
 
 

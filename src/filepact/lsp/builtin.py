@@ -127,7 +127,12 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.{html,htm}": "html"},
         "install": _NPM_EXTRACTED,
         "first": 5,
-        "settings": {"html": {"validate": {"scripts": True, "styles": True}}},
+        # It reads the other two languages' settings without looking whether there are any.
+        "settings": {
+            "html": {"validate": {"scripts": True, "styles": True}},
+            "css": {"validate": True},
+            "javascript": {"validate": {"enable": True}},
+        },
         "sync": _SINGLE,
     },
     "yaml": {
