@@ -155,13 +155,26 @@ def test_what_cannot_be_found_out_is_told_where_it_matters(
 
 
 @pytest.mark.parametrize(
-    "name", ["MSTest.Sdk/3.6.4", "Microsoft.NET.Sdk.Razor", "Microsoft.NET.Sdk.BlazorWebAssembly"]
+    ("name", "body", "file"),
+    [
+        ("MSTest.Sdk/3.6.4", "", "x.txt"),
+        ("Microsoft.NET.Sdk.Razor", "", "x/Page.razor"),
+        ("Microsoft.NET.Sdk.Web", "", "x/Page.razor"),
+        ("Microsoft.NET.Sdk", "<PropertyGroup><UseWPF>true</UseWPF></PropertyGroup>", "A.xaml"),
+        (
+            "Microsoft.NET.Sdk.Web",
+            '<ItemGroup><Protobuf Include="a.proto" /></ItemGroup>',
+            "a.proto",
+        ),
+    ],
 )
-def test_sdks_that_make_code_are_told(name: str, tree: ProjectTree) -> None:
-    tree.put("App.csproj", sdk(name=name))
+def test_what_makes_code_is_told(name: str, body: str, file: str, tree: ProjectTree) -> None:
+    tree.put("App.csproj", sdk(body, name=name))
     tree.put("A.cs")
+    tree.put(file)
     project = tree.project()
     assert project.approximate
+    assert len(project.messages) == 1
     assert tree.sources(project) == ["A.cs"]
 
 

@@ -143,6 +143,16 @@ def test_of_several_target_frameworks_one_is_looked_at_and_that_is_said(
     assert len(project.messages) == 1
 
 
+@pytest.mark.parametrize(
+    ("newest", "chosen"),
+    [(0, "net10.0"), (10, "net10.0"), (9, "net8.0"), (8, "net8.0"), (7, "net8.0")],
+)
+def test_of_several_target_frameworks_one_is_taken_whose_libraries_are_there(
+    newest: int, chosen: str
+) -> None:
+    assert preferred(["net472", "net10.0", "net8.0"], newest) == chosen
+
+
 def test_one_of_several_alone_is_nothing_to_mention(tree: ProjectTree) -> None:
     tree.put("App.csproj", sdk(group("<TargetFrameworks>net8.0</TargetFrameworks>"), framework=""))
     assert tree.project(quiet=True).target_framework == "net8.0"
@@ -169,6 +179,13 @@ def test_what_lies_above_comes_before_and_after_the_project(tree: ProjectTree) -
     project = tree.project("a/b/App.csproj", quiet=True)
     assert project.lang_version == "11"
     assert project.nullable == "warnings"
+
+
+def test_the_file_of_package_versions_has_a_say_too(tree: ProjectTree) -> None:
+    target = "<TargetFramework>net8.0</TargetFramework>"
+    tree.put("Directory.Packages.props", f"<Project>{group(target)}</Project>")
+    tree.put("a/App.csproj", sdk(framework=""))
+    assert tree.project("a/App.csproj", quiet=True).target_framework == "net8.0"
 
 
 def test_only_the_nearest_file_above_counts_unless_it_imports_the_next(tree: ProjectTree) -> None:

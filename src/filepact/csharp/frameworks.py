@@ -137,15 +137,25 @@ def _dotted(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def preferred(monikers: list[str]) -> str:
-    """Of several target frameworks, the one that is looked at: the newest modern one, else the first."""
-    known = [parse_framework(one) for one in monikers]
-    modern = [one for one in known if one.modern]
-    if not modern:
+def preferred(monikers: list[str], newest: int = 0) -> str:
+    """Of several target frameworks, the one that is looked at.
+
+    The newest of .NET 5 and later for which there are libraries, else the oldest of these, else the first.
+
+    Args:
+        monikers: At least one.
+        newest: The latest version of .NET whose libraries are there; 0 if that does not matter.
+    """
+    known = [one for one in map(parse_framework, monikers) if one.modern]
+    if not known:
         return monikers[0]
-    return max(
-        modern, key=lambda one: ([int(part) for part in one.version.split(".")], not one.platform)
-    ).moniker
+
+    def rank(one: Framework) -> tuple[bool, tuple[int, ...], bool]:
+        numbers = tuple(int(part) for part in one.version.split("."))
+        fits = not newest or numbers[0] <= newest
+        return fits, numbers if fits else tuple(-part for part in numbers), not one.platform
+
+    return max(known, key=rank).moniker
 
 
 def usual_usings(sdk: str, framework: Framework) -> tuple[GlobalUsing, ...]:

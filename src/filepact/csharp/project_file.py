@@ -33,16 +33,20 @@ _KINDS: Final = frozenset(
         "reference",
         "frameworkreference",
         "internalsvisibleto",
+        "protobuf",
     }
 )
 _MAX_SOURCES: Final = 50_000
 _NULLABLE: Final = ("disable", "enable", "warnings", "annotations")
+_COMPONENTS: Final = frozenset(
+    {"microsoft.net.sdk.web", "microsoft.net.sdk.razor", "microsoft.net.sdk.blazorwebassembly"}
+)
 # Packages that write the program's entry point when it is built.
 _ENTRY_POINTS: Final = frozenset({"microsoft.net.test.sdk", "xunit.v3", "mstest", "tunit"})
 
 
 def read_project(
-    path: str, root: str, files: Files, fixed: Mapping[str, str]
+    path: str, root: str, files: Files, fixed: Mapping[str, str], newest: int = 0
 ) -> tuple[Project, tuple[str, ...]]:
     """One project, and the files that have a say in it.
 
@@ -53,9 +57,10 @@ def read_project(
         root: The folder that is not left.
         files: Where files are.
         fixed: Properties that the project cannot change, such as ``SolutionDir``.
+        newest: The latest version of .NET whose libraries are there; 0 if that does not matter.
     """
     reader = _ProjectReader(
-        path, root, files, {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}
+        path, root, files, {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}, newest
     )
     project = reader.read()
     return project, tuple(dict.fromkeys(reader.inputs))
@@ -77,8 +82,10 @@ class _Found:
 class _ProjectReader:
     """Reads one project, if it has several target frameworks for one of them."""
 
-    def __init__(self, path: str, root: str, files: Files, fixed: Mapping[str, str]) -> None:
-        self.path, self.root, self.files = path, root, files
+    def __init__(
+        self, path: str, root: str, files: Files, fixed: Mapping[str, str], newest: int
+    ) -> None:
+        self.path, self.root, self.files, self.newest = path, root, files, newest
         self.fixed = dict(fixed)
         self.inputs: list[str] = []
         self.sdk = ""
@@ -87,7 +94,7 @@ class _ProjectReader:
         evaluation, framework = self._evaluate()
         frameworks = split_list(evaluation.properties.get("TargetFrameworks"))
         if frameworks and not evaluation.properties.get("TargetFramework"):
-            chosen = preferred(frameworks)
+            chosen = preferred(frameworks, self.newest)
             self.fixed["TargetFramework"] = chosen
             self.inputs += evaluation.inputs
             evaluation, framework = self._evaluate()
@@ -196,6 +203,8 @@ class _ProjectReader:
                     found.frameworks |= dict.fromkeys(item.includes)
                 case "internalsvisibleto":
                     found.friends |= dict.fromkeys(item.includes)
+                case "protobuf":
+                    evaluation.say("code from .proto files is not seen", item.path, item.line)
                 case _:
                     pass
         return found
@@ -303,8 +312,8 @@ class _ProjectReader:
     def _say_what_is_generated(self, evaluation: Evaluation, framework: Framework) -> None:
         """Say which code would be made from other files when it is built."""
         value = evaluation.value
-        if self.sdk.lower() in ("microsoft.net.sdk.razor", "microsoft.net.sdk.blazorwebassembly"):
-            evaluation.say("code from .razor and .cshtml files is not seen")
+        if self.sdk.lower() in _COMPONENTS and any(self.files.below(evaluation.folder, ".razor")):
+            evaluation.say("code from .razor files is not seen")
         if value("UseWPF").lower() == "true" or value("UseMaui").lower() == "true":
             evaluation.say("code from XAML files is not seen")
         if self.sdk and not framework.identifier:

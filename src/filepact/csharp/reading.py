@@ -25,7 +25,7 @@ MAX_PROJECTS: Final = 500
 _SKIPPED: Final = frozenset({"bin", "obj", "node_modules", "packages"})
 
 
-def read_solution(path: str, root: str, files: Files) -> Solution:
+def read_solution(path: str, root: str, files: Files, newest: int = 0) -> Solution:
     """All projects of a solution file, of one project and what it refers to, or below a folder.
 
     Of a folder: of the solution file that lies in it, or of several; else all projects at any depth; where
@@ -35,8 +35,10 @@ def read_solution(path: str, root: str, files: Files) -> Solution:
         path: The file or folder, absolute, at or below the root.
         root: The folder that is not left.
         files: Where files are.
+        newest: The latest version of .NET whose libraries are there, for projects with several target
+            frameworks; 0 if that does not matter.
     """
-    reader = _SolutionReader(root.rstrip("/") or "/", files)
+    reader = _SolutionReader(root.rstrip("/") or "/", files, newest)
     path = path.rstrip("/") or "/"
     if is_solution(path):
         return reader.solutions("solution", path, [path])
@@ -48,8 +50,8 @@ def read_solution(path: str, root: str, files: Files) -> Solution:
 class _SolutionReader:
     """Collects projects, each once."""
 
-    def __init__(self, root: str, files: Files) -> None:
-        self.root, self.files = root, files
+    def __init__(self, root: str, files: Files, newest: int) -> None:
+        self.root, self.files, self.newest = root, files, newest
         self.inputs: list[str] = []
         self.messages: list[Message] = []
 
@@ -130,7 +132,7 @@ class _SolutionReader:
                     Message(path, 0, f"only the first {MAX_PROJECTS} projects are read")
                 )
                 break
-            project, inputs = read_project(project_path, self.root, self.files, fixed)
+            project, inputs = read_project(project_path, self.root, self.files, fixed, self.newest)
             found[project_path] = project
             self.inputs += inputs
             # What is only referred to comes after all that is named.

@@ -64,6 +64,7 @@ _AFTER: Final[Element] = parse(
 def take_before(evaluation: Evaluation) -> None:
     """Work through what comes before a project's own lines."""
     evaluation.take_above("Directory.Build.props")
+    evaluation.take_above("Directory.Packages.props")
     evaluation.take(_BEFORE, evaluation.path)
 
 
