@@ -6,8 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+import threading
+from contextlib import asynccontextmanager, closing
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import jsonschema
@@ -17,9 +18,11 @@ from mcp.types import Implementation
 
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Session
+from filepact.faces.cli.solution import solution_instructions
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from tests.faces.envelopes import modern
 from tests.faces.line_client import PATIENCE, LineClient
+from tests.lsp.fakes import PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -50,10 +53,10 @@ def command(root: Path, *options: str, path: str = "") -> list[str]:
     ]
 
 
-def environment(root: Path) -> dict[str, str]:
-    """That of a person who has no settings of their own but that no server is started."""
+def environment(root: Path, table: str = 'diagnostics = "off"') -> dict[str, str]:
+    """That of a person who has no settings of their own but these."""
     settings = root.parent / "settings.toml"
-    settings.write_text('diagnostics = "off"\n')
+    settings.write_text(f"{table}\n")
     return {
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         "PATH": os.environ["PATH"],
@@ -199,15 +202,40 @@ def test_the_instructions_say_where_paths_start_and_how_to_write(root: Path, pat
     assert "wait for the person" in first("--mode", "preview")
 
 
+@pytest.mark.parametrize("mode", ["auto", "preview"])
+@pytest.mark.parametrize("changes", [True, False])
+@pytest.mark.parametrize("name", ["", "Name" * 50 + ".sln"])
+def test_instructions_stay_short_however_long_the_names_are(
+    tmp_path: Path, name: str, changes: bool, mode: Literal["auto", "preview"]
+) -> None:
+    folders = [tmp_path / f"{'deep' * 40}-{number}" for number in range(6)]
+    for folder in folders:
+        folder.mkdir()
+    workspace = open_workspace(
+        [str(folder) for folder in folders], state_dir=str(tmp_path / "state"), mode=mode
+    )
+    with closing(workspace):
+        said = solution_instructions(workspace, name, changes=changes)
+    assert len(said) <= INSTRUCTIONS_LIMIT
+    assert f"{'deep' * 10}-0;" in said
+    assert ("applyChanges" in said) == changes
+
+
 class LineServer:
     """A server process and a client of it."""
 
-    def __init__(self, root: Path, *options: str, path: str = "") -> None:
+    def __init__(
+        self,
+        root: Path,
+        *options: str,
+        path: str = "",
+        settings: str = 'diagnostics = "off"',
+    ) -> None:
         self.process = subprocess.Popen(
             [sys.executable, *command(root, *options, path=path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=environment(root),
+            env=environment(root, settings),
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -249,6 +277,74 @@ def test_a_solution_that_is_not_there_is_said_before_anything_is_served(
     assert done.returncode == 1
     assert f"{code}:" in done.stderr
     assert done.stdout == ""
+
+
+# -- calls that nobody waits for ------------------------------------------------------------
+
+SLOW = """\
+[servers.slow]
+command = [{program}]
+files = {{"*.x" = "x"}}
+"""
+
+
+@pytest.fixture
+def slow(root: Path) -> Iterator[LineClient]:
+    """A client of a server process whose language server never answers."""
+    (root / "a.x").write_text("one\n")
+    words = [sys.executable, "-I", "-S", PROGRAM, '{"hang": true}']
+    table = f"[diagnostics]\nbudget = 60.0\n{SLOW}".format(program=", ".join(map(repr, words)))
+    with LineServer(root, settings=table) as client:
+        client.shake_hands()
+        yield client
+
+
+def begin_writing(client: LineClient, root: Path) -> int:
+    """Begin a call that has written its file, and waits for the language server."""
+    arguments = {"filePath": "a.x", "content": "two\n", "applyChanges": True}
+    begun = client.begin("tools/call", {"name": "write_file", "arguments": arguments})
+    wait_until(lambda: (root / "a.x").read_text() == "two\n")
+    return begun
+
+
+def test_what_a_cancelled_call_had_written_is_said_later(slow: LineClient, root: Path) -> None:
+    begun = begin_writing(slow, root)
+    slow.notify("notifications/cancelled", requestId=begun)
+    told: list[str] = []
+
+    def heard() -> bool:
+        answer = slow.call("write_file", filePath="gone.x", content="")["structuredContent"]
+        assert answer["error"]["code"] == "NOT_FOUND"
+        told.extend(answer["meta"].get("news", []))
+        return bool(told)
+
+    wait_until(heard)
+    (news,) = told
+    assert "a.x" in news
+    assert (root / "a.x").read_text() == "two\n"
+
+
+def test_a_client_that_hangs_up_is_told_that_its_call_was_given_up(
+    slow: LineClient, root: Path
+) -> None:
+    begun = begin_writing(slow, root)
+    slow.hang_up()
+    rest = {message["id"]: message["result"] for message in slow.wait_for_the_end()}
+    answer = rest[begun]["structuredContent"]
+    assert (answer["success"], answer["data"]["applied"]) == (True, True)
+    assert (answer["meta"]["cancelled"], answer["meta"]["timedOut"]) == (True, False)
+    update = answer["data"]["workspaceUpdate"]
+    assert (update["kind"], update["updated"]) == ("pending", False)
+    assert answer["data"]["operation"]
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    """Look until something has happened elsewhere."""
+    for _ in range(PATIENCE * 50):
+        if done():
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("it does not happen")
 
 
 # -- both ways to an answer -----------------------------------------------------------------

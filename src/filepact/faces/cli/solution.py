@@ -54,10 +54,12 @@ def solution_instructions(workspace: Workspace, name: str, *, changes: bool) -> 
         changes: Whether files can be changed.
     """
     first, *others = (root.path for root in workspace.guard.roots)
-    what = f"The solution {name} in" if name else "The folder"
+    what = f"The solution {_short(name, 60)} in" if name else "The folder"
     said = [f"{what} {_short(first)}; relative paths start there."]
     if others:
-        said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
+        shown = ", ".join(_short(one, 80) for one in others[:2])
+        more = ", ..." if len(others) > 2 else ""
+        said.append(f"Also {shown}{more}, by absolute path.")
     said.append(
         "Every answer is {success, data, meta, error}. Diagnostics of language servers count only "
         "where fresh is true."
@@ -78,6 +80,6 @@ def solution_instructions(workspace: Workspace, name: str, *, changes: bool) -> 
     return " ".join(said)
 
 
-def _short(path: str) -> str:
+def _short(path: str, room: int = 120) -> str:
     """A path that leaves room for the rest."""
-    return path if len(path) <= 120 else f"...{path[-117:]}"
+    return path if len(path) <= room else f"...{path[3 - room :]}"
