@@ -160,7 +160,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "shutil.copyfile": "copies a folder that the person names",
     },
     "faces.wire.pipes": dict.fromkeys(
-        ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+        ("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
         "standard input and output, kept from everybody else",
     ),
     "lsp.launch": {"subprocess.": "a language server's warden, which is a program of our own"},

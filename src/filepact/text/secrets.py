@@ -185,7 +185,7 @@ def holds_private_key(data: bytes) -> bool:
     Args:
         data: Its bytes, in any encoding that extends ASCII, or in UTF-16 or UTF-32.
     """
-    if any(word in data for word in _WIDE_WORDS):
+    if b"\0" in data and any(word in data for word in _WIDE_WORDS):
         data = data.replace(b"\0", b"")
     elif not any(word.encode() in data for word in _BLOCK_WORDS):
         return False

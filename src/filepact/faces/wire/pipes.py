@@ -12,7 +12,7 @@ import select
 import signal
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -28,11 +28,13 @@ __all__ = [
     "read_some",
     "standard_pipes",
     "stopped_by_signals",
+    "widen",
     "write_all",
     "write_at_once",
 ]
 
 _CHUNK = 1 << 16
+_WIDE = 1 << 20
 _LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
 
 
@@ -147,11 +149,19 @@ class Wire:
                 return
 
 
-def read_some(source: int) -> bytes:
+def widen(pipe: int) -> None:
+    """Have a pipe hold more at once, where that can be had, so that long lines wake fewer."""
+    with suppress(OSError, AttributeError, ImportError):
+        import fcntl  # noqa: PLC0415 - does not exist on Windows
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+
+
+def read_some(source: int, most: int = _CHUNK) -> bytes:
     """The next bytes of a pipe; empty at its end."""
     while True:
         try:
-            return os.read(source, _CHUNK)
+            return os.read(source, most)
         except BlockingIOError:
             # Who is at the other end made the pipe non-blocking for itself, and so for us.
             select.select([source], [], [])

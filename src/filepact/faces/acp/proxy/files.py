@@ -166,8 +166,12 @@ class FileRequests:
         path, session = _text(job.request.params, "path"), self._session(job.bound)
         if not path.startswith("/") or "\0" in path:
             raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
-        self._texts.fetch(job.bound, session, path)
-        return self._found(job, session)
+        spot = job.bound.workspace.guard.find(path, "read", agent=session.agent)
+        asked = self._texts.question(job.bound, spot, path)
+        if asked is None:
+            return self._found(job, session)
+        reply = self._questions.ask(READ, asked, patience=PATIENCE)
+        return self._heard(job, session, spot, reply)
 
     def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
         """The answer once the editor has said what it shows."""

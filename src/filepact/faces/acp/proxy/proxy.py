@@ -136,7 +136,7 @@ class Proxy:
         if raw is None:
             _log.warning("a message of the editor is too long and was not passed on")
             return
-        line = parse(raw)
+        line = parse(raw, doubt=False)  # what the editor sends is passed on as it came
         self._carry_out(line, self._traffic.from_editor(line), self._editor)
         # Not before the agent has heard the first line, for it would have to wait.
         self._prepare()

@@ -9,7 +9,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from filepact.faces.wire.lines import Cutter
-from filepact.faces.wire.pipes import read_some, write_all
+from filepact.faces.wire.pipes import read_some, widen, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +19,7 @@ __all__ = ["LONGEST", "Side"]
 LONGEST: Final = 64 * 1_048_576
 """Most bytes of one line that is passed on."""
 
+_SHORT, _MOST = 1 << 16, 1 << 20  # bytes that are read at once
 _AT_ONCE: Final = select.PIPE_BUF  # a pipe that can be written to takes so much without waiting
 _HELD: Final = 2 * LONGEST  # bytes that wait for a neighbour before who sends them waits too
 _LAST_WRITE: Final = 2.0  # seconds for a neighbour that is slow to take the last lines
@@ -54,8 +55,11 @@ class Side:
 
         def read() -> None:
             cutter = Cutter(LONGEST)
+            most = _SHORT
             try:
-                while data := read_some(self._source):
+                while data := read_some(self._source, most):
+                    # What a pipe cannot hold at once is a long line, with more of it to come.
+                    most = _MOST if len(data) == most else _SHORT
                     for line in cutter.feed(data):
                         receive(line)
                 for line in cutter.end():
@@ -63,6 +67,8 @@ class Side:
             finally:
                 ended()
 
+        for pipe in (self._source, self._sink):
+            widen(pipe)
         self._writer.start()
         threading.Thread(target=read, name=f"{self._name}-reader", daemon=True).start()
 
