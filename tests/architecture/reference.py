@@ -259,7 +259,33 @@ def checks_page() -> str:
     return "\n".join(parts)
 
 
+_SERVERS = """\
+# Language servers
+
+<!-- Made by scripts/reference from the tables themselves; change src/filepact/lsp/builtin.py instead of this page. -->
+
+Those that are known without settings, in order of preference: of one role, the first that is installed serves a file. None
+comes with filepact. `filepact doctor` lists the same with what was found, and
+[settings](settings.md#serversname) change them or add others.
+
+| server | role | files | how to install it |
+| --- | --- | --- | --- |
+"""
+
+
+def servers_page() -> str:
+    """What `reference/language-servers.md` has to say."""
+    known = present("lsp.builtin")
+    rows = [
+        f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
+        f"| {one.install} |\n"
+        for one in (() if known is None else known.builtin_servers())
+    ]
+    return _SERVERS + "".join(rows)
+
+
 PAGES = {
+    "language-servers.md": servers_page,
     "tools.md": tools_page,
     "solution.md": solution_page,
     "cli.md": commands_page,

@@ -109,6 +109,20 @@ def test_a_program_that_lies_in_the_folder_is_named_and_not_started(
     assert str(inside) in found["said"]
 
 
+def test_the_way_in_which_c_sharp_is_judged_is_told(cli: CommandLine, settings: Path) -> None:
+    settings.write_text(table("mine").replace('"*.x" = "x"', '"*.cs" = "csharp"'))
+    found = checks(cli)["C#"]
+    assert (found["level"], found["server"]) == ("ok", "mine")
+    assert "by a language server" in found["said"]
+    ours = ("roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax")
+    off = "".join(f"[servers.{name}]\nenabled = false\n" for name in ours)
+    settings.write_text(off)
+    assert checks(cli)["C#"]["level"] == "none"
+    settings.write_text(off.replace("[servers.csharp-syntax]\nenabled = false\n", ""))
+    found = checks(cli)["C#"]
+    assert found["level"] == "none" or "form of each file" in found["said"]
+
+
 def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
     settings.write_text('[diagnostics]\nnew_errors = "ask"\nbudget = 1\n')
     answer = cli.json("doctor")

@@ -62,6 +62,7 @@ def check_servers(
     programs = Programs([root.path for root in workspace.guard.roots])
     servers = settings.servers
     present = [one for one in servers if _place(one, programs) is not None]
+    yield _csharp(present, programs)
     names = _names(workspace) if start else ()
     for server in servers:
         place = _place(server, programs)
@@ -83,6 +84,19 @@ def check_servers(
         else:
             idle = "; not started, no file here is for it" if start else ""
             yield Finding(server.name, "ok", f"{said}{idle}", facts=facts)
+
+
+def _csharp(present: Sequence[Server], programs: Programs) -> Finding:
+    """By which of the ways that there are a C# file is judged."""
+    used = next((one for one in present if one.language("a.cs")), None)
+    if used is None:
+        return Finding("C#", "none", "judged by nothing: none of its servers is installed")
+    said = "by a language server"
+    if "filepact-roslyn" in used.needs and programs.csharp is not None:
+        said = f"by the compiler itself: {programs.csharp.source}"
+    elif used.only_new:
+        said = "by the form of each file alone; only what a change adds is told"
+    return Finding("C#", "ok", f"judged {said} ({used.name})", facts={"server": used.name})
 
 
 def _place(server: Server, programs: Programs) -> str | None:

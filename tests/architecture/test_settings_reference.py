@@ -1,0 +1,40 @@
+"""The page about settings names every key about language servers, and nothing else."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+from filepact.config.diagnosing import Diagnosing
+from filepact.lsp.servers import Server, Sync
+from tests.architecture.project import REFERENCE
+
+PAGE = (REFERENCE / "settings.md").read_text(encoding="utf-8")
+
+
+def section(title: str) -> str:
+    """The part of the page below a heading, up to the next one."""
+    return PAGE.partition(f"### {title}\n")[2].partition("\n##")[0]
+
+
+def keys(text: str) -> set[str]:
+    """What stands in the first column of its tables."""
+    rows = re.findall(r"^\| (`[^|]+) \|", text, flags=re.MULTILINE)
+    return {key for row in rows for key in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_key_about_diagnostics_is_documented_with_its_default() -> None:
+    text = section("`diagnostics`")
+    assert keys(text) == {field.name for field in fields(Diagnosing)}
+    for field in fields(Diagnosing):
+        default = getattr(Diagnosing(), field.name)
+        said = f'`"{default}"`' if isinstance(default, str) else f"{default:g}"
+        assert re.search(rf"^\| `{field.name}` .*\| {said} \|$", text, flags=re.MULTILINE)
+
+
+def test_every_key_of_a_server_is_documented() -> None:
+    names = {field.name for field in fields(Server) if not field.name.startswith("_")}
+    renamed = {"asking": "diagnostics"}
+    known = {renamed.get(name, name) for name in names - {"name"}} | {"enabled"}
+    documented = keys(section("`[servers.NAME]`"))
+    assert documented == known | {field.name for field in fields(Sync)}
