@@ -69,6 +69,17 @@ LANGUAGES = {
             "package.json": '{"name": "p", "type": "module"}\n',
         },
     ),
+    "gopls": Language(
+        "m{}/m.go",
+        "u{}/u.go",
+        ("package m\n\nvar Value int = 1 // {pad}\n", "package m\n\nvar Value string // {pad}\n"),
+        (
+            'package u\n\nimport m "p/m{m}"\n\nvar N{edit} int = m.Value\n',
+            'package u\n\nimport m "p/m{m}"\n\nvar N{edit} string = m.Value\n',
+        ),
+        "package u\n\nvar N{edit} int = = 1\n",
+        {"go.mod": "module p\n\ngo 1.19\n"},
+    ),
     "filepact-csharp": Language(
         "M{}.cs",
         "U{}.cs",

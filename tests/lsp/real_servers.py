@@ -75,6 +75,8 @@ def locate(name: str) -> str | None:
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     if name in FROM_NPM:
         folders.append(server_folder())
+    if name == "gopls":
+        folders.append("/usr/bin")  # of no registry that tests install from
     return shutil.which(name, path=os.pathsep.join(folders))
 
 

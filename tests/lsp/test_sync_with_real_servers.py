@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-SLOW = ("basedpyright", "clangd", "filepact-csharp")
+SLOW = ("basedpyright", "clangd", "gopls", "filepact-csharp")
 """Each start of these takes seconds, so every third case has to do; with LSP_ALL set it is all."""
 
 

@@ -229,7 +229,9 @@ class Client:
             self.unit = "utf-8"
         about = result.get("serverInfo")
         if isinstance(about, dict):
-            self.version = str(about.get("version", ""))[:100]
+            version = str(about.get("version", ""))
+            # One server tells all that it was built from instead.
+            self.version = "" if version.startswith("{") else version[:100]
 
     def _write(self, data: bytes) -> None:
         if self._process is None:
