@@ -54,6 +54,7 @@ class Server:
         self._compiler: Compiler | None = None
         self._solution: Solution | None = None
         self._inputs: frozenset[str] = frozenset()
+        self._newest = 0
         self._behind: dict[str, None] = {}
         self._answers: dict[str, tuple[int, str, list[Any]]] = {}
         self._watches = False
@@ -87,6 +88,7 @@ class Server:
         watching = (able.get("workspace") or {}).get("didChangeWatchedFiles") or {}
         self._watches = bool(watching.get("dynamicRegistration"))
         roslyn = self._start()
+        self._newest = int(roslyn.system.Environment.Version.Major)
         self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
         return {
             "capabilities": {
@@ -180,7 +182,8 @@ class Server:
         behind, self._behind = self._behind, {}
         if self._solution is None:
             sources = self._sources
-            solution = read_solution(self._entry or self._root, self._root, sources)
+            entry = self._entry or self._root
+            solution = read_solution(entry, self._root, sources, self._newest)
             compiler.load(solution.projects)
             self._solution, self._inputs = solution, frozenset(solution.inputs)
         for path in behind:
