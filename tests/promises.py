@@ -47,6 +47,17 @@ FAULTS = "fs/test_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
 PROXY = "faces/acp/proxy/test_proxy"
+SERVICE = "lsp/test_service_and_faults.py"
+ORPHANS = "lsp/test_no_orphans.py"
+NURSERY = "lsp/test_nursery.py"
+FOLLOWING = "semantic/test_following_changes.py"
+SEMANTIC_FAULTS = "semantic/test_server_faults.py"
+RECEIPTS = "semantic/test_receipts.py"
+SOLUTION = "tools/test_solution_servers.py"
+SOLUTION_WRITES = "tools/test_solution_writing.py"
+PROGRAMS = "faces/test_cli_programs.py"
+MCP_DIAGNOSTICS = "faces/test_mcp_diagnostics.py"
+DIAGNOSING = "config/test_diagnosing.py"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
@@ -222,6 +233,96 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "Nothing that the agent started is left when the editor or filepact has gone.",
             ((f"{PROXY}_process.py", "test_nothing_that_the_agent_started_is_left"),),
+        ),
+    ),
+    "What language servers say": (
+        Promise(
+            "What is told of a change's errors is about the text as it is now, or it is not told.",
+            (
+                ("lsp/test_random_edits.py", "test_no_stale_answer_passes_for_fresh"),
+                (
+                    "lsp/test_sync_with_real_servers.py",
+                    "test_a_server_kept_in_step_says_what_a_new_one_says",
+                ),
+                (SERVICE, "test_what_is_not_proven_is_not_fresh_and_shows_no_list"),
+                (FOLLOWING, "test_what_another_program_wrote_is_noticed"),
+            ),
+        ),
+        Promise(
+            "A preview of errors touches no file, and leaves nothing in a server.",
+            (
+                (FOLLOWING, "test_a_preview_tells_the_difference_and_leaves_nothing"),
+                (SERVICE, "test_a_preview_that_cannot_be_proven_withdrawn_costs_the_server"),
+                (
+                    SEMANTIC_FAULTS,
+                    "test_previews_during_changes_of_the_same_file_leave_no_trace",
+                ),
+            ),
+        ),
+        Promise(
+            "Whatever a server does or fails to do, no write is lost or held up by it for longer than "
+            "you have set.",
+            (
+                (SEMANTIC_FAULTS, "test_a_fault_costs_no_write_and_proves_nothing"),
+                (
+                    SOLUTION,
+                    "test_whatever_a_server_does_the_file_is_written_and_the_answer_says_so",
+                ),
+                (RECEIPTS, "test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so"),
+                (MCP_DIAGNOSTICS, "test_a_server_that_fails_does_not_stop_a_change"),
+            ),
+        ),
+        Promise(
+            "What could not be said in time is told later.",
+            ((RECEIPTS, "test_what_comes_late_is_told_with_a_later_answer"),),
+        ),
+        Promise(
+            "Where new errors are refused, a change that is known to bring some is not written.",
+            (
+                (RECEIPTS, "test_new_errors_can_be_refused"),
+                (RECEIPTS, "test_errors_in_files_that_depend_on_a_change_are_refused_too"),
+                (RECEIPTS, "test_a_person_can_be_asked_about_new_errors"),
+                (DIAGNOSING, "test_what_an_administrator_says_is_not_loosened"),
+            ),
+        ),
+        Promise(
+            "No language server is started from a folder that agents may change, or because a "
+            "project's file says so.",
+            (
+                (PROGRAMS, "test_a_program_in_a_root_is_never_found_though_the_path_leads_there"),
+                (PROGRAMS, "test_no_link_leads_to_a_program_in_a_root"),
+                (DIAGNOSING, "test_a_project_s_file_has_no_say_in_which_programs_run"),
+            ),
+        ),
+        Promise(
+            "No language server sees the keys and tokens in your environment.",
+            (
+                (PROGRAMS, "test_a_server_sees_no_secret_and_nothing_that_nobody_chose"),
+                (MCP_DIAGNOSTICS, "test_a_server_sees_no_secret_of_its_person"),
+            ),
+        ),
+        Promise(
+            "A server for agents that has confined itself can start nothing but the language "
+            "servers that were agreed upon before.",
+            (
+                (NURSERY, "test_only_what_was_agreed_upon_is_started"),
+                (NURSERY, "test_whoever_speaks_nonsense_to_it_ends_it"),
+            ),
+        ),
+        Promise(
+            "No language server outlives the program that it was started for.",
+            (
+                (ORPHANS, "test_nothing_is_left_after_the_parent_was_killed_many_times"),
+                (ORPHANS, "test_a_server_ends_when_its_warden_is_killed"),
+                (MCP_DIAGNOSTICS, "test_servers_end_with_the_server_for_agents"),
+            ),
+        ),
+        Promise(
+            "A whole file sent to the toolset for solutions is only shown until applying it is asked for.",
+            (
+                (SOLUTION_WRITES, "test_a_preview_answers_field_for_field_and_changes_nothing"),
+                (SOLUTION_WRITES, "test_what_is_applied_is_on_the_disk_and_can_be_undone"),
+            ),
         ),
     ),
     "When things go wrong": (
