@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Roslyn", "start"]
 
 _ASSEMBLIES: Final = ("Microsoft.CodeAnalysis", "Microsoft.CodeAnalysis.CSharp")
+_STACK: Final = f"{32 * 1024 * 1024:x}"
 _CONFIG: Final = os.path.join(os.path.dirname(__file__), "runtimeconfig.json")  # noqa: PTH118, PTH120 - names only
 
 
@@ -94,6 +95,8 @@ def start(roslyn: str, dotnet: str) -> Roslyn:
             raise NotFoundError("the folder of the C# compiler has no compiler in it")
     # Without it the runtime looks for a library of the system that may not be there.
     os.environ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
+    # The compiler goes down into expressions as deep as they are, and a full stack ends the process.
+    os.environ["DOTNET_DefaultStackSize"] = _STACK  # noqa: SIM112 - as the runtime spells it
     try:
         loader = importlib.import_module("clr_loader")
         bridge = importlib.import_module("pythonnet")
