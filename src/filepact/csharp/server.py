@@ -29,8 +29,7 @@ __all__ = ["Server"]
 NAME: Final = "filepact-csharp"
 WATCHED: Final = (
     "**/*.cs",
-    "**/*.{csproj,sln,slnx}",
-    "**/Directory.{Build,Packages}.{props,targets}",
+    "**/*.{csproj,sln,slnx,props,targets,projitems}",
     "**/global.json",
     "**/obj/project.assets.json",
 )
