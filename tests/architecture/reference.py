@@ -11,6 +11,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tests.architecture.project import REFERENCE, present
+from tests.lsp.random_edits import LANGUAGES
+from tests.lsp.sync_trees import PROJECTS
+from tests.lsp.test_servers_from_npm import CASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -268,8 +271,36 @@ Those that are known without settings, in order of preference: of one role, the 
 comes with filepact. `filepact doctor` lists the same with what was found, and
 [settings](settings.md#serversname) change them or add others.
 
-| server | role | files | how to install it |
-| --- | --- | --- | --- |
+| server | role | files | how to install it | held to |
+| --- | --- | --- | --- | --- |
+"""
+
+_SERVERS_END = """
+The last column says what filepact's own tests hold a server to, with the real program:
+
+- **all cases**: after files were edited, open and closed, made, imported, deleted, renamed, reverted, changed from outside, two at
+  once, and in new folders, the server that runs says what one says that is started then; and in hundreds of random edits and
+  proposals nothing that is not so any more is given out as being so.
+- **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace.
+- **form alone**: errors of form, and only what differs.
+- **its documentation**: it could not be started where these tests run. What it is told follows what its authors say; that this is
+  enough is not shown.
+
+## What is particular
+
+- `clangd` tells the texts of an included file apart by their length and the second in which it got them. A second edit of equal length
+  within one second is therefore sent again when the second is over: such an answer may take a second longer. It is never told of
+  saves, because it dates all open texts anew then.
+- `bash`, `gopls`, `jdtls`, `php`, `typescript-language-server` and `yaml` publish what they find without saying which text it is about. Their lists
+  count when nothing more has come for a second or more (`quiet`), which is the weakest proof; each answer takes at least that long.
+- `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the
+  compiler's own server from version 7 on, needs none of this and goes first.
+- `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
+  files; without one it is started anew for them.
+- `bash` finds nothing without ShellCheck, and is not used without it.
+- `yaml` fetches no schemas, unless your settings say so.
+- A server that takes more memory than [`memory`](settings.md#diagnostics) allows, with all that it has started, is ended within a few
+  seconds and started again when it is next needed. Where the system has no `/proc`, nothing is counted.
 """
 
 
@@ -278,10 +309,18 @@ def servers_page() -> str:
     known = present("lsp.builtin")
     rows = [
         f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
-        f"| {one.install} |\n"
+        f"| {one.install} | {_held_to(one.name)} |\n"
         for one in (() if known is None else known.builtin_servers())
     ]
-    return _SERVERS + "".join(rows)
+    return _SERVERS + "".join(rows) + _SERVERS_END
+
+
+def _held_to(server: str) -> str:
+    if server in PROJECTS and server in LANGUAGES:
+        return "all cases"
+    if server == "csharp-syntax":
+        return "form alone"
+    return "an edit, a proposal" if server in CASES else "its documentation"
 
 
 PAGES = {

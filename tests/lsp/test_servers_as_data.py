@@ -63,6 +63,7 @@ def test_a_table_of_ones_own_adds_a_server() -> None:
         "options": {"a": 1},
         "settings": {"b": {"c": 2}},
         "announce": [{"method": "m/n", "params": {"u": "{root_uri}"}}],
+        "discovers": True,
         "only_new": True,
     }
     (server,) = parse_servers({"mine": table})
@@ -71,6 +72,7 @@ def test_a_table_of_ones_own_adds_a_server() -> None:
     assert (server.quiet, server.first) == (1.0, 2.5)
     assert server.announce == (("m/n", {"u": "{root_uri}"}),)
     assert server.only_new
+    assert server.discovers
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")

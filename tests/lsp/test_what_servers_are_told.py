@@ -196,6 +196,17 @@ def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
     pool.close()
 
 
+def test_a_server_that_finds_projects_by_itself_starts_anew_for_what_it_is_not_told(
+    tmp_path: Path,
+) -> None:
+    announce = [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}]
+    scene = Scene(tmp_path, announce=announce, discovers=True, sync={"created": "announce"})
+    scene.change(Change(scene.path("b.x"), "created", "new"))
+    (status,) = scene.pool.status()
+    assert status.starts == 2
+    scene.pool.close()
+
+
 @pytest.mark.parametrize(
     ("orders", "sync", "kind", "event"),
     [

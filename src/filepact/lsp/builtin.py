@@ -197,12 +197,19 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 30,
     },
     "roslyn": {
-        "command": ["roslyn-language-server", "--stdio", "--logLevel", "Warning"],
+        "command": [
+            "roslyn-language-server",
+            "--stdio",
+            "--autoLoadProjects",
+            "--logLevel",
+            "Warning",
+        ],
         "files": _CSHARP,
         "install": "dotnet tool install -g roslyn-language-server --prerelease",
         "first": 60,
         "sync": {"created": "announce", "deleted": "announce"},
         "announce": [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}],
+        "discovers": True,
     },
     "csharp-ls": {
         "command": ["csharp-ls"],

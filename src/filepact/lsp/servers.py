@@ -97,6 +97,8 @@ class Server:
             same.
         announce: Notifications to send after the start, with `{root_uri}` and other facts in braces;
             `{opened_uri}` is the solution that somebody opened, else the root.
+        discovers: Whether it looks for projects by itself where an announcement's facts are not
+            known; else it is known then to see nothing, and its lists do not count.
         only_new: Whether only what differs between two of its lists means anything; the lists
             themselves, and how long they are, are not to be told.
     """
@@ -116,6 +118,7 @@ class Server:
     options: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    discovers: bool = False
     only_new: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
@@ -214,6 +217,7 @@ def _server(table: _Table, old: Server | None) -> Server:
         table.table("options", old.options),
         table.table("settings", old.settings) or {},
         table.announcements("announce", old.announce),
+        table.truth("discovers", default=old.discovers),
         table.truth("only_new", default=old.only_new),
         globs,
     )

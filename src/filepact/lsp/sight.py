@@ -120,7 +120,10 @@ class Sight:
             self._behind |= set(self.documents.paths)
         if self._teller.announces:
             self._teller.announces = False
-            sent += self._announcements()
+            again = self._announcements()
+            # What cannot be announced once more only a new start finds.
+            self._teller.anew |= not again
+            sent += again
         self._send(sent, replaced=True)
 
     def show(self, files: Mapping[str, str]) -> None:
@@ -175,6 +178,8 @@ class Sight:
             try:
                 found.append((method, _filled(params, self._facts)))
             except KeyError as missing:
+                if self._server.discovers:
+                    continue
                 self.blind = f"the server was not told of {method}: {missing.args[0]} is not known"
         return found
 
