@@ -11,14 +11,16 @@ import jsonschema
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.semantic.insight import Insight
-from filepact.tools.registry import Call
+from filepact.tools.catalogue import SOLUTION_TOOLS
+from filepact.tools.envelope import CALL_SECONDS, Envelope
+from filepact.tools.registry import Call, Toolbox
+from filepact.tools.solution_engine import SolutionEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from filepact.lsp.pool import Pool
-    from filepact.tools.registry import Toolbox
     from filepact.workspace.workspace import Workspace
 
 AGENT = Session("s1", Actor("agent", "tester"))
@@ -92,7 +94,9 @@ def world(folder: Path, **options: Any) -> Iterator[World]:
 
 
 @contextmanager
-def served(folder: Path, pool: Pool, *, name: str = "", **options: Any) -> Iterator[World]:
+def served(
+    folder: Path, pool: Pool, *, name: str = "", limit: float = CALL_SECONDS, **options: Any
+) -> Iterator[World]:
     """A folder with language servers, which are waited for."""
     root = folder / "root"
     root.mkdir(exist_ok=True)
@@ -100,7 +104,8 @@ def served(folder: Path, pool: Pool, *, name: str = "", **options: Any) -> Itera
     options = {"mode": "always", "budget": 30.0} | options
     insight = Insight(workspace, pool, **options)
     only_new = {one.name for one in pool.servers if one.only_new}
-    toolbox = open_solution(workspace, insight, name=name, only_new=only_new)
+    engine = SolutionEngine(workspace, insight, name, only_new)
+    toolbox = Toolbox(SOLUTION_TOOLS, engine, form=Envelope(limit))
     try:
         yield World(root, workspace, toolbox)
     finally:

@@ -266,3 +266,17 @@ def test_a_call_that_is_given_up_while_servers_are_asked_keeps_what_it_wrote(
         assert (answer["meta"]["cancelled"], answer["meta"]["timedOut"]) == (True, False)
         assert answer["data"]["workspaceUpdate"]["updated"] is False
         assert answer["meta"]["durationMs"] < 30_000
+
+
+def test_a_call_whose_time_is_over_says_so_and_keeps_what_it_wrote(tmp_path: Path) -> None:
+    with served(tmp_path, pool_of(fake({"hang": True})), budget=60.0, limit=1.0) as it:
+        it.put("a.x", GOOD)
+        answer = it.answer("write_file", filePath="a.x", content=BAD, applyChanges=True)
+        assert (answer["success"], answer["data"]["applied"]) == (True, True)
+        assert (answer["meta"]["cancelled"], answer["meta"]["timedOut"]) == (False, True)
+        assert answer["meta"]["timeoutMs"] == 1_000
+        update = answer["data"]["workspaceUpdate"]
+        assert (update["kind"], update["updated"]) == ("pending", False)
+        assert it.held("a.x") == BAD
+        asked = it.answer("get_diagnostics", waitSeconds=60)
+        assert (asked["data"]["fresh"], asked["meta"]["timedOut"]) == (False, True)

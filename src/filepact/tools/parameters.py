@@ -36,7 +36,10 @@ _TOLD = 3
 _FOREIGN: dict[str, tuple[str, ...]] = {
     name: meant
     for names, meant in (
-        ("absolutepath file filename filepath relativepath target targetfile uri", ("path",)),
+        (
+            "absolutepath file filename filepath relativepath target targetfile uri",
+            ("path", "filePath"),
+        ),
         ("basepath cwd dir dirpath folder root searchpath workdir", ("directory", "path")),
         ("directory directorypath", ("path",)),
         ("path", ("directory",)),
@@ -50,12 +53,17 @@ _FOREIGN: dict[str, tuple[str, ...]] = {
         ("filepattern filter include includepattern", ("glob", "pattern")),
         ("body contents data filecontent filetext newfilecontent text", ("content",)),
         ("changes diff patchtext unifieddiff", ("patch",)),
-        ("count head headlimit limit linecount maxlines numlines", ("lines", "maxResults")),
-        ("from fromline line lineoffset skip start startline", ("offset",)),
+        ("count head headlimit limit linecount maxlines numlines", ("lines", "maxResults", "take")),
+        ("from fromline line lineoffset offset skip start startline", ("offset", "skip")),
         ("level levels maxdepth", ("depth",)),
         ("beforecontext aftercontext contextlines", ("context",)),
         ("createparents makedirs mkdir mkdirs parents", ("createDirs",)),
         ("checkonly dry preview simulate", ("dry_run",)),
+        ("apply applychange commit confirm write", ("applyChanges",)),
+        ("allowcreate create createfile createifnotexists", ("createIfMissing",)),
+        ("force", ("forceSync",)),
+        ("severity severities", ("minSeverity",)),
+        ("timeout timeoutms wait", ("waitSeconds",)),
         ("operations replacements", ("edits",)),
     )
     for name in names.split()
