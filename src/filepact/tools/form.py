@@ -1,4 +1,4 @@
-"""What comes of a call, and the form in which it is answered."""
+"""A call, what comes of it, and the form in which it is answered."""
 
 from __future__ import annotations
 
@@ -12,11 +12,25 @@ from typing import TYPE_CHECKING, Any
 from filepact.errors import FilepactError
 
 if TYPE_CHECKING:
-    from filepact.tools.registry import Call
+    from filepact.domain.operation import Session
 
-__all__ = ["Attempt", "Form", "Outcome", "as_json", "plain", "printable"]
+__all__ = ["Attempt", "Call", "Form", "Outcome", "as_json", "plain", "printable"]
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Who calls, and how to hear from and talk to the caller meanwhile.
+
+    Attributes:
+        cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
+        progress: Told how far the work is: a count that grows, and a short text.
+    """
+
+    session: Session
+    cancelled: Callable[[], bool] = lambda: False
+    progress: Callable[[int, str], None] = lambda _done, _what: None
 
 
 @dataclass(frozen=True, slots=True)

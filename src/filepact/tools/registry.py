@@ -13,13 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
-from filepact.tools.form import Attempt, Form, Outcome, as_json, plain, printable
+from filepact.tools.form import Attempt, Call, Form, Outcome, as_json, plain, printable
 from filepact.tools.parameters import Alias, Parameters
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from filepact.domain.operation import Session
 
 __all__ = [
     "Alias",
@@ -59,20 +58,6 @@ class Written:
 
     text: str
     receipt: dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """Who calls, and how to hear from and talk to the caller meanwhile.
-
-    Attributes:
-        cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
-        progress: Told how far the work is: a count that grows, and a short text.
-    """
-
-    session: Session
-    cancelled: Callable[[], bool] = lambda: False
-    progress: Callable[[int, str], None] = lambda _done, _what: None
 
 
 class Engine(Protocol):
