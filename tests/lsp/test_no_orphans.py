@@ -125,6 +125,21 @@ def test_a_server_ends_when_its_warden_is_killed(mark: str, tmp_path: Path) -> N
     pool.close()
 
 
+@pytest.mark.slow
+def test_a_warden_that_does_not_hear_us_is_killed_with_its_server(
+    mark: str, tmp_path: Path
+) -> None:
+    pool = pool_of(fake({"stay": True}), MARK=mark)
+    pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    (status,) = pool.status()
+    (warden,) = set(processes_with(mark)) - {status.pid}
+    assert os.getpgid(status.pid) == warden  # a group of their own, away from ours
+    os.kill(warden, signal.SIGSTOP)
+    pool.close()
+    assert wait_for_end(warden, 0)
+    assert left_of(mark) == []
+
+
 @WALLED
 def test_a_pool_that_nobody_closes_leaves_nothing(mark: str, tmp_path: Path, walled: bool) -> None:
     """A program that simply comes to its end."""
