@@ -22,6 +22,8 @@ __all__ = [
     "NO_MOUNTS",
     "file_system",
     "mount_of",
+    "notices_from",
+    "open_notices",
     "openat2",
     "renameat2",
 ]
@@ -67,6 +69,8 @@ _openat2 = _call("syscall", ctypes.c_long, _int, _text, _address, ctypes.c_size_
 _renameat2 = _call("renameat2", _int, _text, _int, _text, _uint)
 _statx = _call("statx", _int, _text, _int, _uint, _address)
 _fstatfs = _call("fstatfs", _int, _address)
+_inotify_init1 = _call("inotify_init1", _int)
+_inotify_add_watch = _call("inotify_add_watch", _int, _text, _uint)
 
 
 class _OpenHow(ctypes.Structure):
@@ -156,3 +160,42 @@ def file_system(descriptor: int) -> int | None:
     if _fstatfs(descriptor, buffer) != 0:
         return None
     return ctypes.c_long.from_buffer(buffer).value & 0xFFFF_FFFF
+
+
+def open_notices() -> int:
+    """A descriptor from which notices about files can be read; reading never waits.
+
+    Raises:
+        OSError: The system gives no notices, or no more of them.
+    """
+    if _inotify_init1 is None or sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "no inotify here")
+    result: int = _inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def notices_from(notices: int, folder: int, mask: int) -> int:
+    """Have notices given about an open folder and what lies directly in it.
+
+    Args:
+        notices: Where they are read.
+        folder: A descriptor of the folder.
+        mask: Of what, in bits of <sys/inotify.h>.
+
+    Returns:
+        The number by which they name the folder.
+
+    Raises:
+        OSError: ``ENOSPC`` when there are too many already.
+    """
+    if _inotify_add_watch is None or sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "no inotify here")
+    # There is no such call for a descriptor; its name in /proc leads to the folder itself.
+    result: int = _inotify_add_watch(notices, b"/proc/self/fd/%d" % folder, mask)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

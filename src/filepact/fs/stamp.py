@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.root import Root
 
-__all__ = ["Scan", "Stamp", "scan", "stamp_at"]
+__all__ = ["Scan", "Stamp", "is_temporary", "scan", "stamp_at"]
 
 _TEMPORARY: Final = (".filepact-", ".tmp")
 
@@ -98,7 +98,7 @@ def scan(root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[]
             last = entry.path
             if entry.kind == "folder":
                 folders.add(entry.path)
-            elif entry.kind != "other" and not _is_temporary(entry.name):
+            elif entry.kind != "other" and not is_temporary(entry.name):
                 try:
                     status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
                 except OSError:
@@ -133,6 +133,7 @@ def _stamp(status: os.stat_result) -> Stamp:
     )
 
 
-def _is_temporary(name: str) -> bool:
+def is_temporary(name: str) -> bool:
+    """Whether a file's own name is one that we give to files of a moment."""
     begins, ends = _TEMPORARY
     return name.startswith(begins) and name.endswith(ends)

@@ -24,6 +24,10 @@ _MOST_SHOWN: Final = 200
 _MOST_LATEST: Final = 2_000
 
 
+def _never() -> bool:
+    return False
+
+
 class Abreast:
     """What the servers of a root know of its files; for all threads.
 
@@ -50,6 +54,8 @@ class Abreast:
         self._pool = pool
         self._claimed = claimed
         self._told = Told(root, surroundings)
+        self._lookout = surroundings.lookout(root)
+        self._looking = threading.RLock()
         self._shown: dict[str, None] = {}
         self._latest: dict[str, int] = {}
 
@@ -82,14 +88,24 @@ class Abreast:
 
     def begin(self) -> None:
         """Take the disk as it is for known; call it before a server is started."""
-        with self.lock:
-            if not self._told.begun:
-                self._told.begin(self._surroundings.scan(self._root))
+        if not self._told.begun:
+            with self._looking:
+                if not self._told.begun:
+                    self.begin_anew()
 
     def begin_anew(self) -> None:
         """All servers are going to be ended; the next ones read the disk as it is then."""
-        with self.lock:
-            self._told.begin(self._surroundings.scan(self._root))
+        with self._looking:
+            self._lookout.close()
+            seen = self._lookout.glance(self._told.knows, _never)
+            if seen.scan is not None:
+                with self.lock:
+                    self._told.begin(seen.scan, watched=seen.watched)
+
+    def close(self) -> None:
+        """Look at the disk no more."""
+        with self._looking:
+            self._lookout.close()
 
     # -- telling --------------------------------------------------------------------------
 
@@ -117,7 +133,7 @@ class Abreast:
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def catch_up(self, cancelled: Callable[[], bool] = lambda: False) -> tuple[Change, ...]:
+    def catch_up(self, cancelled: Callable[[], bool] = _never) -> tuple[Change, ...]:
         """Tell the servers of what others have written since they were last told.
 
         Raises:
@@ -126,15 +142,19 @@ class Abreast:
         if not self.begun:
             self.begin()
             return ()
-        found = self._surroundings.scan(self._root, cancelled)
-        if found.cancelled:
-            return ()
-        with self.lock:
-            differences = self._told.differences(found)
-            few = len(differences) <= _MOST_TEXTS
-            changes = tuple(self._change(one, with_text=few) for one in differences)
-            if changes:
-                self._pool.tell(self._root, changes)
+        # One after the other: what one has seen, and not told yet, the next would not see.
+        with self._looking:
+            seen = self._lookout.glance(self._told.knows, cancelled)
+            if seen.scan is not None and seen.scan.cancelled:
+                return ()
+            with self.lock:
+                differences = self._told.differences(seen)
+                few = len(differences) <= _MOST_TEXTS
+                changes = tuple(self._change(one, with_text=few) for one in differences)
+                if changes:
+                    self._pool.tell(self._root, changes)
+            if seen.sure and any(one.path.path not in seen.names for one in differences):
+                self._lookout.distrust()
             return changes
 
     def tell_anew(self, paths: Iterable[WorkspacePath]) -> int:

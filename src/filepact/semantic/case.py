@@ -183,7 +183,7 @@ class Case:
         names = [
             path.path for one in self.steps for path in (one.path, one.old) if path is not None
         ]
-        found, whole = self.ground.depending(names)
+        found, whole = self.ground.depending(names, 2 * _MOST_DEPENDENTS)
         seen = [path for path in found if self.may_see(path)]
         if not whole or len(seen) < len(found) or len(seen) > _MOST_DEPENDENTS:
             tally.miss()

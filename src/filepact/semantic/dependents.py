@@ -28,9 +28,10 @@ __all__ = ["Dependents"]
 
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 262_144
-_MOST_FILES: Final = 20_000
+_MOST_FILES: Final = 100_000
 _ALWAYS: Final = 50
 _SLICE: Final = 0.02
+_NONE: Final = array("I")
 _INDEX_NAMES: Final = frozenset({"__init__", "__main__", "index", "main", "mod", "lib"})
 
 
@@ -93,7 +94,11 @@ class Dependents:
         end, read = time.monotonic() + seconds, 0
         for name, stamp in wanted.items():
             has = self._words.get(name)
-            if (has is not None and has[0] == stamp) or not self._fits(name, stamp):
+            if has is not None and (has[0] is stamp or has[0] == stamp):
+                continue
+            if not self._fits(name, stamp):
+                with self._lock:
+                    self._words[name] = (stamp, _NONE)
                 continue
             if len(self._words) >= _MOST_FILES or (read > _ALWAYS and time.monotonic() > end):
                 return False

@@ -8,6 +8,7 @@ were, at some moment since the question, as the server knew them.
 from __future__ import annotations
 
 import time
+from itertools import islice
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -71,8 +72,9 @@ class Ground:
         self._asking: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
-        """Look at nothing aside any more."""
+        """Look at nothing any more."""
         self._dependents.close()
+        self.disk.close()
 
     def forget(self) -> None:
         """All servers are going to be ended; the next ones read the disk as it is then."""
@@ -93,21 +95,26 @@ class Ground:
         """Whether only differences between a server's lists mean something."""
         return server in self._only_new
 
-    def depending(self, names: Sequence[str]) -> tuple[list[WorkspacePath], bool]:
+    def depending(self, names: Sequence[str], most: int) -> tuple[list[WorkspacePath], bool]:
         """Files that mention others by name, and whether all files were looked through.
 
         Args:
             names: The others, beneath the root.
+            most: How many are wanted.
         """
         self.disk.begin()
-        whole = self._dependents.learn(self.disk.files, _INDEXING)
-        found = [WorkspacePath(self.root, name) for name in self._dependents.of(names)]
         across = {
             server
             for name in names
             for server in self._across(WorkspacePath(self.root, name).absolute)
         }
-        return [one for one in found if across & self._across(one.absolute)], whole
+        if not across:
+            return [], True
+        whole = self._dependents.learn(self.disk.files, _INDEXING)
+        found = (WorkspacePath(self.root, name) for name in self._dependents.of(names))
+        return list(
+            islice((one for one in found if across & self._across(one.absolute)), most)
+        ), whole
 
     def _across(self, path: str) -> set[str]:
         """The servers of a file that look from one file at another."""

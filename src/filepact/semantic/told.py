@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import WorkspacePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from filepact.domain.document import RootId
-    from filepact.workspace.surroundings import Scan, Stamp, Surroundings, Taken
+    from filepact.workspace.surroundings import Glance, Scan, Stamp, Surroundings, Taken
 
 __all__ = ["Difference", "Told"]
 
@@ -70,25 +70,40 @@ class Told:
         """Paths beneath the root, with stamps."""
         return iter(self._stamps.items())
 
-    def begin(self, found: Scan) -> None:
-        """Take the disk as it is for known."""
+    def begin(self, found: Scan, *, watched: bool) -> None:
+        """Take the disk as it is for known.
+
+        Args:
+            found: All files.
+            watched: Whether whatever is done to them from now on is noticed.
+        """
         now = time.time_ns()
         self._stamps = dict(found.stamps)
         self._young = {
-            name: _NEVER_READ for name, one in found.stamps.items() if _is_young(one, now)
+            name: _NEVER_READ
+            for name, one in ({} if watched else found.stamps).items()
+            if _is_young(one, now)
         }
         self.whole = found.end is None
         self.begun = True
 
-    def differences(self, found: Scan) -> list[Difference]:
+    def knows(self, name: str) -> bool:
+        """Whether the servers know of a file, by its path beneath the root."""
+        return name in self._stamps
+
+    def differences(self, seen: Glance) -> list[Difference]:
         """What is different from what the servers know; each is looked at once more.
 
         Args:
-            found: A scan, which others may have overtaken meanwhile.
+            seen: What was seen of the root, which others may have overtaken meanwhile.
         """
         differences = []
-        self.whole = found.end is None
-        for name in self._suspects(found):
+        suspects: Iterable[str] = seen.names
+        if seen.scan is not None:
+            self.whole = seen.scan.end is None
+            suspects = {**dict.fromkeys(self._suspects(seen.scan)), **dict.fromkeys(seen.names)}
+            suspects = [one for one in suspects if one in seen.scan.stamps or self.knows(one)]
+        for name in suspects:
             path = WorkspacePath(self._root, name)
             stamp, was = self._surroundings.stamp(path), self._stamps.get(name)
             if stamp != was or (name in self._young and not self._same(path, stamp)):

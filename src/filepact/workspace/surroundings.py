@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import content_id
 from filepact.errors import BinaryFileError, FilepactError
-from filepact.fs.stamp import Scan, Stamp, scan, stamp_at
+from filepact.fs.stamp import Scan, Stamp, stamp_at
 from filepact.text.codec import decode
+from filepact.workspace.lookout import Glance, Lookout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from filepact.text.codec import Given
     from filepact.workspace.guard import Guard
 
-__all__ = ["Scan", "Stamp", "Surroundings", "Taken"]
+__all__ = ["Glance", "Lookout", "Scan", "Stamp", "Surroundings", "Taken"]
 
-_MOST_FILES: Final = 100_000
 _LARGEST: Final = 4_000_000
 _TRIES: Final = 3
 
@@ -62,18 +62,9 @@ class Surroundings:
             for root in guard.roots
         }
 
-    def scan(self, root: RootId, cancelled: Callable[[], bool] = lambda: False) -> Scan:
-        """The stamps of a root; of a root within it there are none.
-
-        Args:
-            root: The root.
-            cancelled: Asked before each folder; true ends it early.
-
-        Raises:
-            PathBlockedError: The root is no longer there.
-        """
-        place = self._guard.root_of(root)
-        return scan(place, skip=self._skip[root], most=_MOST_FILES, cancelled=cancelled)
+    def lookout(self, root: RootId) -> Lookout:
+        """Looks at a root again and again; of a root within it, it sees nothing."""
+        return Lookout(self._guard.root_of(root), self._skip[root])
 
     def stamp(self, path: WorkspacePath) -> Stamp | None:
         """The stamp of a file now; None for no file."""

@@ -1,0 +1,136 @@
+"""What happens to the files of a root, with as little looking as the system permits."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.fs.notice import Notices
+from filepact.fs.stamp import is_temporary, scan, stamp_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from filepact.fs.root import Root
+    from filepact.fs.stamp import Scan
+
+__all__ = ["Glance", "Lookout"]
+
+_MOST_FILES: Final = 100_000
+_EVERYTHING_EVERY: Final = 60.0
+_TRIES: Final = 3
+_IGNORE_FILES: Final = frozenset({".gitignore", ".ignore"})
+
+
+class Glance(NamedTuple):
+    """What was seen.
+
+    Attributes:
+        names: Files that something has happened to; all others are as they were at the last glance,
+            where there is no scan.
+        scan: All files, where it had to be looked at all of them.
+        watched: Whether all that happens from now on will show among the names of later glances.
+        sure: Whether all that happened before it has to show among the names.
+    """
+
+    names: frozenset[str]
+    scan: Scan | None = None
+    watched: bool = False
+    sure: bool = False
+
+
+class Lookout:
+    """Looks at a root again and again.  Not for several threads at once.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are roots of their own.
+        clock: Seconds that only grow.
+    """
+
+    def __init__(
+        self, root: Root, skip: Collection[str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._root = root
+        self._skip = skip
+        self._clock = clock
+        self._notices: Notices | None = None
+        self._left_out: set[str] = set()
+        self._last = 0.0
+        self._trusted = True
+
+    def close(self) -> None:
+        """Look no more."""
+        notices, self._notices = self._notices, None
+        if notices is not None:
+            notices.close()
+
+    def distrust(self) -> None:
+        """A change has gone unnoticed: from now on everything is looked at each time."""
+        self._trusted = False
+        self.close()
+
+    def glance(self, knows: Callable[[str], bool], cancelled: Callable[[], bool]) -> Glance:
+        """What has happened since the last glance.
+
+        Args:
+            knows: Whether the caller knows of a file, by its path beneath the root; others may be
+                ignored ones.
+            cancelled: Asked before each folder that is looked into.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        if self._notices is None:
+            return self._everything(frozenset(), cancelled)
+        noticed = self._notices.drain()
+        names = frozenset(name for name in noticed.names if not _is_ours(name))
+        if noticed.folders:
+            self.close()
+            return self._everything(names, cancelled)
+        if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
+            self._left_out.clear()
+            return self._everything(names, cancelled)
+        strange = {name for name in names - self._left_out if not knows(name)}
+        if any(stamp_at(self._root, name) is not None for name in strange):
+            seen = self._everything(names, cancelled)
+            if seen.scan is not None:
+                self._left_out |= strange - seen.scan.stamps.keys()
+            return seen
+        if self._clock() - self._last > _EVERYTHING_EVERY:
+            seen = self._everything(names, cancelled)
+            # What happened just now may be seen in both ways.
+            return seen._replace(names=names | self._late_names(), sure=seen.watched)
+        return Glance(names - self._left_out, watched=True, sure=True)
+
+    def _everything(self, names: frozenset[str], cancelled: Callable[[], bool]) -> Glance:
+        """Look at all files, with every folder watched before it is looked into."""
+        if self._notices is None and self._trusted:
+            self._notices = Notices.open(self._root)
+        found = self._scan(cancelled)
+        for _ in range(_TRIES):
+            if self._notices is None or found.cancelled:
+                break
+            try:
+                if not self._notices.watch([".", *found.folders]):
+                    break
+            except OSError:
+                self.distrust()
+                break
+            found = self._scan(cancelled)
+        else:
+            self.close()  # Folders come faster than they can be watched.
+        if found.cancelled or found.end is not None:
+            self.close()
+        self._last = self._clock()
+        return Glance(names, found, watched=self._notices is not None)
+
+    def _late_names(self) -> frozenset[str]:
+        return frozenset() if self._notices is None else self._notices.drain().names
+
+    def _scan(self, cancelled: Callable[[], bool]) -> Scan:
+        return scan(self._root, skip=self._skip, most=_MOST_FILES, cancelled=cancelled)
+
+
+def _is_ours(name: str) -> bool:
+    return is_temporary(name.rpartition("/")[2])

@@ -1,0 +1,203 @@
+"""Looking at a root again and again: nothing that happened is missed, and little is looked at."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.fs.notice import Notices
+from filepact.fs.root import Root
+from filepact.workspace.lookout import Lookout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.workspace.lookout import Glance
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "root"
+    for name in ("a.txt", "sub/b.txt", "sub/deep/c.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name)
+    (root / ".gitignore").write_text("*.log\n")
+    return root
+
+
+class Watcher:
+    """What a caller knows, brought up to date by glances alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = Root.open(str(folder))
+        self.clock = 0.0
+        self.lookout = Lookout(self.root, (), lambda: self.clock)
+        self.known: set[str] = set()
+        self.look()
+
+    def look(self) -> Glance:
+        seen = self.lookout.glance(self.known.__contains__, lambda: False)
+        if seen.scan is not None:
+            self.known = set(seen.scan.stamps)
+        return seen
+
+    def close(self) -> None:
+        self.lookout.close()
+        self.root.close()
+
+
+@pytest.fixture
+def watcher(tree: Path) -> Iterator[Watcher]:
+    made = Watcher(tree)
+    if made.lookout._notices is None:  # the system gives none here; scans are tested elsewhere
+        made.close()
+        pytest.skip("no notices on this file system")
+    yield made
+    made.close()
+
+
+def rewrite_unseen(path: Path) -> None:
+    """Other bytes of the same length under the same times."""
+    status = path.stat()
+    path.write_text(path.read_text().upper())
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def append(path: Path) -> None:
+    with path.open("a") as file:
+        file.write("more")
+
+
+DONE: dict[str, tuple[Callable[[Path], object], set[str]]] = {
+    "nothing": (lambda _: None, set()),
+    "written": (lambda root: (root / "a.txt").write_text("other"), {"a.txt"}),
+    "rewritten under the same times": (lambda root: rewrite_unseen(root / "a.txt"), {"a.txt"}),
+    "appended in a folder": (lambda root: append(root / "sub/deep/c.txt"), {"sub/deep/c.txt"}),
+    "mode": (lambda root: (root / "a.txt").chmod(0o600), {"a.txt"}),
+    "removed": (lambda root: (root / "sub/b.txt").unlink(), {"sub/b.txt"}),
+    "renamed over another": (
+        lambda root: (root / "a.txt").rename(root / "sub/b.txt"),
+        {"a.txt", "sub/b.txt"},
+    ),
+    "read": (lambda root: (root / "a.txt").read_text(), set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DONE)
+def test_what_was_touched_is_named_without_looking_at_the_rest(
+    what: str, watcher: Watcher, tree: Path
+) -> None:
+    act, names = DONE[what]
+    act(tree)
+    seen = watcher.look()
+    assert seen.scan is None
+    assert seen.watched
+    assert seen.sure
+    assert seen.names == names
+    assert watcher.look().names == frozenset()
+
+
+WHOLE: dict[str, Callable[[Path], object]] = {
+    "a new file": lambda root: (root / "sub/new.txt").write_text("new"),
+    "a new folder": lambda root: (root / "more").mkdir(),
+    "a folder moved": lambda root: (root / "sub").rename(root / "moved"),
+    "a folder removed": lambda root: shutil.rmtree(root / "sub"),
+    "other ignore rules": lambda root: (root / ".gitignore").write_text("*.txt\n"),
+}
+
+
+@pytest.mark.parametrize("what", WHOLE)
+def test_where_names_come_and_go_everything_is_looked_at(
+    what: str, watcher: Watcher, tree: Path
+) -> None:
+    WHOLE[what](tree)
+    seen = watcher.look()
+    assert seen.scan is not None
+    assert watcher.look().scan is None
+
+
+def test_files_in_a_folder_that_came_later_are_noticed(watcher: Watcher, tree: Path) -> None:
+    (tree / "more/below").mkdir(parents=True)
+    (tree / "more/below/x.txt").write_text("x")
+    watcher.look()
+    (tree / "more/below/x.txt").write_text("y")
+    assert watcher.look().names == {"more/below/x.txt"}
+
+
+def test_an_ignored_file_is_looked_for_once(watcher: Watcher, tree: Path) -> None:
+    (tree / "noise.log").write_text("1")
+    assert watcher.look().scan is not None
+    (tree / "noise.log").write_text("2")
+    seen = watcher.look()
+    assert seen.scan is None
+    assert seen.names == frozenset()
+
+
+def test_now_and_then_everything_is_looked_at_all_the_same(watcher: Watcher) -> None:
+    watcher.clock += 3_600
+    seen = watcher.look()
+    assert seen.scan is not None
+    assert seen.sure
+    assert watcher.look().scan is None
+
+
+def test_whoever_is_distrusted_gives_way_to_looking(watcher: Watcher, tree: Path) -> None:
+    watcher.lookout.distrust()
+    (tree / "a.txt").write_text("other")
+    for _ in range(2):
+        seen = watcher.look()
+        assert seen.scan is not None
+        assert not seen.watched
+
+
+def test_more_than_can_be_told_is_looked_at(tree: Path) -> None:
+    root = Root.open(str(tree))
+    notices = Notices.open(root)
+    if notices is None:
+        pytest.skip("no notices on this file system")
+    try:
+        assert notices.watch(["."])
+        assert not notices.watch(["."])
+        for number in range(30_000):
+            os.close(os.open(tree / f"n{number % 7}", os.O_CREAT | os.O_WRONLY))
+        assert notices.drain().folders
+    finally:
+        notices.close()
+        root.close()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_change_is_ever_missed(seed: int, watcher: Watcher, tree: Path) -> None:
+    chance = random.Random(seed)
+    folders = [tree, tree / "sub", tree / "sub/deep", tree / "x", tree / "x/y"]
+
+    def contents() -> dict[str, bytes]:
+        paths = (one for one in tree.rglob("*") if one.is_file() and one.suffix != ".log")
+        return {str(one.relative_to(tree)): one.read_bytes() for one in paths}
+
+    before = contents()
+    for step in range(60):
+        folder = chance.choice(folders)
+        file = folder / f"{chance.choice('abc')}.{chance.choice(('txt', 'txt', 'log'))}"
+        match chance.randrange(6):
+            case 0 | 1 | 2 if folder.is_dir():
+                file.write_text(str(step))
+            case 3 if file.exists():
+                file.unlink()
+            case 4:
+                folder.mkdir(parents=True, exist_ok=True)
+            case 5 if folder.exists() and folder != tree and chance.random() < 0.4:
+                shutil.rmtree(folder)
+        if chance.random() < 0.5:
+            seen, now = watcher.look(), contents()
+            if seen.scan is None:
+                changed = {name for name in {*before, *now} if before.get(name) != now.get(name)}
+                assert changed <= seen.names
+            else:
+                assert set(seen.scan.stamps) == set(now)
+            before = now
