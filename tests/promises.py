@@ -292,6 +292,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (PROGRAMS, "test_a_program_in_a_root_is_never_found_though_the_path_leads_there"),
                 (PROGRAMS, "test_no_link_leads_to_a_program_in_a_root"),
                 (DIAGNOSING, "test_a_project_s_file_has_no_say_in_which_programs_run"),
+                (
+                    "lsp/test_nothing_from_the_project.py",
+                    "test_a_known_server_runs_nothing_that_lies_in_the_project",
+                ),
             ),
         ),
         Promise(

@@ -28,7 +28,7 @@ SECONDS = 60.0
 
 FROM_NPM = frozenset(
     {
-        *("bash-language-server", "pyright-langserver", "typescript-language-server"),
+        *("bash-language-server", "pyright-langserver", "typescript-language-server", "tsserver"),
         *("vscode-css-language-server", "vscode-html-language-server"),
         *("vscode-json-language-server", "yaml-language-server"),
     }

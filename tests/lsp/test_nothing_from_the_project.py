@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,18 +12,38 @@ import pytest
 from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.pool import Pool
 from tests.lsp.fakes import fake
-from tests.lsp.real_servers import SECONDS, locate, server
+from tests.lsp.real_servers import SECONDS, Tree, locate, server
 
-PROGRAMS = ("python", "python3", "node", "ruff", "ty", "clang", "clang++", "gcc", "cc", "go")
+PROGRAMS = ("python", "python3", "node", "ruff", "ty", "clang", "gcc", "cc", "go", "shellcheck")
 TEXTS = {
-    "*.py": "import installed_here\n\ninstalled_here.f('a')\n",
-    "*.{c,h}": "int main(void) { return x; }\n",
+    "*.py": ("a.py", "import installed_here\n\ninstalled_here.f('a')\n"),
+    "*.{c,h}": ("a.c", "int main(void) { return x; }\n"),
+    "*.go": ("a.go", "package a\n\nvar x int = b\n"),
+    "*.{ts,mts,cts}": ("a.ts", "const x: number = 'a';\n"),
+    "*.{html,htm}": ("a.html", "<script>let a = ;</script>\n"),
+    "*.{sh,bash}": ("a.sh", "#!/bin/bash\necho $1\n"),
+    "*.{yaml,yml}": ("a.yaml", "a: [1\n"),
+    "*.json": ("a.json", "{,}\n"),
+    "*.css": ("a.css", "a { colour: red; }\n"),
 }
+FILES = {
+    "pyproject.toml": '[tool.basedpyright]\nvenvPath = "."\nvenv = ".venv"\n'
+    '[tool.pyright]\nvenvPath = "."\nvenv = ".venv"\n[tool.ty.environment]\npython = ".venv"\n',
+    "tsconfig.json": '{"compilerOptions": {"plugins": [{"name": "evil"}]}}',
+    "package.json": '{"name": "a", "devDependencies": {"typescript": "5.9.3"}}',
+    "node_modules/typescript/package.json": '{"name": "typescript", "version": "5.9.3"}',
+    "node_modules/evil/package.json": '{"name": "evil", "version": "1.0.0", "main": "index.js"}',
+    "go.mod": "module a\n\ngo 1.19\n",
+}
+SCRIPTS = (
+    *(f"node_modules/typescript/lib/{name}.js" for name in ("tsserver", "typescript", "tsc")),
+    "node_modules/evil/index.js",
+)
+NPM = ("pyright", "typescript-language-server", "html", "bash", "yaml", "json", "css")
 
 
-@pytest.mark.parametrize("name", ["basedpyright", "ty", "ruff", "clangd"])
-def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, name: str) -> None:
-    known, root, ran = server(name), tmp_path / "root", tmp_path / "ran"
+def lay_traps(root: Path, ran: Path) -> None:
+    """Programs in all places where one would look, each of which writes down that it was run."""
     for folder in (root / ".venv" / "bin", root / "node_modules" / ".bin", root / "bin"):
         folder.mkdir(parents=True)
         for program in PROGRAMS:
@@ -30,23 +51,35 @@ def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, na
             trap.write_text(f'#!/bin/sh\necho "$0" >> {ran}\nexec {sys.executable} "$@"\n')
             trap.chmod(0o755)
     (root / ".venv" / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\n")
-    (root / "pyproject.toml").write_text(
-        '[tool.basedpyright]\nvenvPath = "."\nvenv = ".venv"\n'
-        '[tool.ty.environment]\npython = ".venv"\n'
+    texts = dict.fromkeys(
+        SCRIPTS, f'require("fs").appendFileSync({json.dumps(str(ran))}, __filename + "\\n");\n'
     )
-    (root / "compile_commands.json").write_text(
-        f'[{{"directory": "{root}", "file": "a.c", "command": "{root}/bin/gcc -c a.c"}}]'
-    )
-    glob = known.files[0][0]
-    path = root / ("a.py" if glob == "*.py" else "a.c")
-    path.write_text(TEXTS[glob])
-    seen = {"PATH": os.environ["PATH"], "VIRTUAL_ENV": str(root / ".venv")}
-    pool = Pool([known], seen, locate)
+    command = {"directory": str(root), "file": "a.c", "command": f"{root}/bin/gcc -c a.c"}
+    texts |= FILES | {"compile_commands.json": json.dumps([command])}
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("basedpyright", "ty", "ruff", "clangd", "typescript", "gopls"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in NPM),
+    ],
+)
+def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, name: str) -> None:
+    root, ran = tmp_path / "deep" / "enough" / "project", tmp_path / "ran"
+    root.mkdir(parents=True)
+    lay_traps(root, ran)
+    file, text = TEXTS[server(name).files[0][0]]
+    tree = Tree(root, name)
     try:
-        (report,) = pool.report(str(root), {str(path): TEXTS[glob]}, SECONDS)
+        tree.write(file, text)
+        report = tree.report(file)[file]
     finally:
-        pool.close()
-    assert report.fresh
+        tree.close()
+    assert report.fresh, report.reason
     assert not ran.exists(), ran.read_text()
 
 
@@ -57,10 +90,11 @@ def test_packages_of_a_project_are_seen_though_its_python_is_not_run(tmp_path: P
     package.mkdir(parents=True)
     (package / "__init__.py").write_text("def f(x: int) -> int:\n    return x\n")
     path = tmp_path / "a.py"
-    path.write_text(TEXTS["*.py"])
+    text = TEXTS["*.py"][1]
+    path.write_text(text)
     pool = Pool([known], {"PATH": os.environ["PATH"]}, locate)
     try:
-        (report,) = pool.report(str(tmp_path), {str(path): TEXTS["*.py"]}, SECONDS)
+        (report,) = pool.report(str(tmp_path), {str(path): text}, SECONDS)
     finally:
         pool.close()
     codes = [one.code for one in report.diagnostics]

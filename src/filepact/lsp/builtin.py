@@ -95,6 +95,9 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "command": ["typescript-language-server", "--stdio"],
         "files": _SCRIPT,
         "install": "npm install -g typescript-language-server typescript@5",
+        # By itself it would run the TypeScript that lies in the project.
+        "needs": ["tsserver"],
+        "options": {"tsserver": {"path": "{program:tsserver}"}},
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 20,
