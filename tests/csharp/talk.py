@@ -43,16 +43,23 @@ class Talk:
         root: The folder that it serves.
         solution: What it is to read; empty for what lies in the root.
         encodings: The position encodings that the client offers.
+        roslyn: The folder of the compiler, if not the right one.
     """
 
-    def __init__(self, root: Path, solution: str = "", encodings: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        root: Path,
+        solution: str = "",
+        encodings: tuple[str, ...] = (),
+        roslyn: str = "",
+    ) -> None:
         found = toolchain_or_skip()
         self.root = root
         more = ["--solution", solution] if solution else []
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-P", "-m", "filepact.csharp", "--root", str(root)),
-                *("--roslyn", found.roslyn, "--dotnet", found.dotnet, *more),
+                *("--roslyn", roslyn or found.roslyn, "--dotnet", found.dotnet, *more),
             ],
             env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8"},
             stdin=subprocess.PIPE,
@@ -69,7 +76,11 @@ class Talk:
         if encodings:
             able["general"] = {"positionEncodings": list(encodings)}
         params = {"processId": None, "rootUri": uri_of(str(root)), "capabilities": able}
-        self.welcome = self.ask("initialize", params)
+        try:
+            self.welcome = self.ask("initialize", params)
+        except AnswerError:
+            self.kill()
+            raise
         self.tell("initialized", {})
 
     # -- messages -------------------------------------------------------------------------
@@ -114,6 +125,8 @@ class Talk:
             assert isinstance(message, dict)
             if "method" in message:
                 self.heard.append(message)
+                if "id" in message:
+                    self.send(frame({"jsonrpc": "2.0", "id": message["id"], "result": None}))
             else:
                 self._answers[message["id"]] = message
 

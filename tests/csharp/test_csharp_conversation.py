@@ -26,11 +26,12 @@ class Line:
         self,
         requests: dict[str, Callable[[Any, Ticket], Any]],
         notifications: dict[str, Callable[[Any], None]] | None = None,
+        idle: Callable[[Ticket], bool] = lambda _ticket: False,
     ) -> None:
         theirs, self.sink = os.pipe()
         self.source, ours = os.pipe()
         requests = {"initialize": lambda _params, _ticket: {"capabilities": {}}, **requests}
-        self.conversation = Conversation(theirs, ours, requests, notifications or {})
+        self.conversation = Conversation(theirs, ours, requests, notifications or {}, idle)
         self._theirs = (theirs, ours)
         self._reader = FrameReader()
         self._waiting: list[Any] = []
@@ -268,6 +269,60 @@ def test_work_that_begins_too_late_is_ended_at_once() -> None:
     ticket.stops(None)
     ticket.cancel()
     assert stopped == [1]
+
+
+def test_what_is_done_beforehand_is_left_for_whatever_comes(lines: Callable[..., Line]) -> None:
+    begun, left = threading.Event(), []
+
+    def idle(ticket: Ticket) -> bool:
+        stopped = threading.Event()
+        ticket.stops(stopped.set)
+        begun.set()
+        stopped.wait()
+        left.append(1)
+        raise RuntimeError("whatever the work ends with")
+
+    line = lines({"e": echo}, {}, idle)
+    assert not begun.is_set()
+    line.send(INIT)
+    line.take()
+    begun.wait()
+    line.send({"id": 1, "method": "e", "params": 5})
+    assert line.take()["result"] == 5
+    assert left
+
+
+def test_what_is_done_beforehand_is_done_step_by_step_until_nothing_is_left(
+    lines: Callable[..., Line],
+) -> None:
+    steps, over = [3, 2, 1], threading.Event()
+
+    def idle(_ticket: Ticket) -> bool:
+        if steps:
+            steps.pop()
+            return True
+        over.set()
+        return False
+
+    line = lines({"e": echo}, {}, idle)
+    line.send(INIT)
+    over.wait()
+    assert steps == []
+    line.send({"id": 1, "method": "e", "params": 5})
+    assert [line.take().get("result") for _ in "ab"][1] == 5
+
+
+def test_that_an_answer_has_come_is_told_once(lines: Callable[..., Line]) -> None:
+    done: list[int] = []
+    line = lines({"e": lambda _params, _ticket: len(done)})
+    line.send(INIT)
+    line.take()
+    line.conversation.request("client/asked", {}, lambda: done.append(1))
+    asked = line.take()
+    assert asked["method"] == "client/asked"
+    answer = {"id": asked["id"], "error": {"code": 1, "message": "no"}}
+    line.send(answer, answer, {"id": 5, "result": None}, {"id": 1, "method": "e"})
+    assert line.take()["result"] == 1
 
 
 def test_parts_of_an_answer_go_to_whoever_wants_them(lines: Callable[..., Line]) -> None:

@@ -5,11 +5,15 @@ One server is enough for all of them: each test leaves files, documents and what
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.csharp.talk import AnswerError, Talk, copy_shop
+from tests.csharp.toolchain import toolchain_or_skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -404,3 +408,75 @@ def test_texts_that_no_compiler_expects_end_nothing(shop: Talk, laid: Any) -> No
         items = shop.items(name)
         assert all(one["range"]["start"]["line"] <= text.count("\n") for one in items)
     assert shop.codes(MONEY) == []
+
+
+# -- libraries --------------------------------------------------------------------------------------
+
+
+def assets(folder: str, dll: str) -> str:
+    """What a restore leaves behind of one package."""
+    package = {"type": "package", "compile": {dll: {}}, "runtime": {dll: {}}}
+    return json.dumps(
+        {
+            "version": 3,
+            "targets": {"net8.0": {"Some.Package/1.0.0": package}},
+            "libraries": {"Some.Package/1.0.0": {"type": "package", "path": "some.package/1.0.0"}},
+            "packageFolders": {f"{folder}/": {}},
+            "project": {"frameworks": {"net8.0": {}}},
+        }
+    )
+
+
+def test_packages_are_seen_once_they_are_restored(shop: Talk, tmp_path: Path) -> None:
+    """The compiler's own library serves as one that somebody has restored."""
+    name = "Shop.Core/Uses.cs"
+    right = shop.text(CORE)
+    package = '<PackageReference Include="Some.Package" Version="1.0.0" />'
+    shop.write(CORE, right.replace("<InternalsVisibleTo", package + "<InternalsVisibleTo"))
+    shop.write(name, "public class Uses { public Microsoft.CodeAnalysis.SyntaxNode? node; }")
+    assert shop.codes(name) == ["CS0234"]
+    found = shop.projects(name)
+    assert found["approximate"]
+    assert "Some.Package" in found["message"]
+
+    place = tmp_path / "packages" / "some.package" / "1.0.0" / "lib" / "net8.0"
+    place.mkdir(parents=True)
+    dll = "Microsoft.CodeAnalysis.dll"
+    shutil.copyfile(Path(toolchain_or_skip().roslyn, dll), place / dll)
+    shop.write(
+        "Shop.Core/obj/project.assets.json", assets(str(tmp_path / "packages"), f"lib/net8.0/{dll}")
+    )
+    assert shop.codes(name) == []
+    assert not shop.projects(name)["approximate"]
+
+    # One that cannot be read is said, and ends nothing.
+    (place / dll).write_text("no library")
+    shop.write(
+        "Shop.Core/obj/project.assets.json",
+        assets(str(tmp_path / "packages"), f"lib/net8.0/{dll}") + " ",
+    )
+    shop.write(CORE, right.replace("<InternalsVisibleTo", package + " <InternalsVisibleTo"))
+    shop.codes(name)
+
+    shop.write(CORE, right)
+    shop.remove(name)
+    shop.remove("Shop.Core/obj/project.assets.json")
+
+
+def test_a_framework_that_is_not_installed_is_said(shop: Talk) -> None:
+    right = shop.text(CORE)
+    shop.write(CORE, right.replace('Sdk="Microsoft.NET.Sdk"', 'Sdk="Microsoft.NET.Sdk.Web"'))
+    assert "Microsoft.AspNetCore.App" in shop.projects(MONEY)["message"]
+    shop.write(
+        CORE,
+        right.replace(
+            "<RootNamespace>", "<TargetFramework>netstandard2.0</TargetFramework><RootNamespace>"
+        ),
+    )
+    assert "netstandard2.0" in shop.projects(MONEY)["message"]
+    shop.write(
+        CORE, right.replace("<RootNamespace>", "<LangVersion>99.0</LangVersion><RootNamespace>")
+    )
+    assert "99.0" in shop.projects(MONEY)["message"]
+    assert shop.codes(MONEY) == []
+    shop.write(CORE, right)

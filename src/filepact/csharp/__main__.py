@@ -22,7 +22,7 @@ def main() -> int:
     source, sink = standard_pipes()
     root, solution = (one and os.path.abspath(one) for one in (given.root, given.solution))  # noqa: PTH100 - names only
     server = Server(lambda: start(given.roslyn, given.dotnet), root, solution)
-    conversation = Conversation(source, sink, server.requests, server.notifications)
+    conversation = Conversation(source, sink, server.requests, server.notifications, server.warm)
     server.conversation = conversation
     return conversation.run()
 

@@ -140,6 +140,10 @@ class Compiler:
                     found.add(one)
         return found
 
+    def samples(self) -> tuple[str, ...]:
+        """One file of each project, with which to begin."""
+        return tuple(next(iter(unit.trees)) for unit in self._units.values() if unit.trees)
+
     def check_all(
         self, stops: Callable[[Callable[[], None] | None], None]
     ) -> Iterator[dict[str, set[Finding]]]:

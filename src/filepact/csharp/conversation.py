@@ -86,6 +86,8 @@ class Conversation:
         sink: The descriptor to write to.
         requests: What is done for each request, by its method.
         notifications: What is done for each notification.
+        idle: What is done while nothing else is to be done, again and again until it says that
+            nothing is left; whatever comes from the client ends it.
     """
 
     def __init__(
@@ -94,7 +96,10 @@ class Conversation:
         sink: int,
         requests: Mapping[str, Callable[[Any, Ticket], Any]],
         notifications: Mapping[str, Callable[[Any], None]],
+        idle: Callable[[Ticket], bool] = lambda _ticket: False,
     ) -> None:
+        self._idle = idle
+        self._resting: Ticket | None = None
         self._source = source
         self._sink = sink
         self._requests = requests
@@ -103,18 +108,20 @@ class Conversation:
         self._tickets: dict[int | str, Ticket] = {}
         self._writing = threading.Lock()
         self._own = 0
+        self._asked: dict[str, Callable[[], None]] = {}
         self._begun = False
         self._over = False
 
     def run(self) -> int:
         """Talk until the client ends it; the answer is the status for the process to end with."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
-        while (message := self._inbox.get()) is not None:
+        while (message := self._next()) is not None:
             method = message.get("method")
             if method == "exit":
                 return 0 if self._over else 1
             if not isinstance(method, str):
-                continue  # an answer to what we asked, which only ever says that it was taken
+                self._settle(message.get("id"))
+                continue
             if "id" in message:
                 self._answer(method, message["id"], message.get("params"))
             elif self._begun and not self._over:
@@ -125,13 +132,35 @@ class Conversation:
         """Send a notification."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
-    def request(self, method: str, params: Any) -> None:
-        """Send a request whose answer does not matter."""
+    def request(self, method: str, params: Any, done: Callable[[], None]) -> None:
+        """Send a request; of its answer it only matters that it has come."""
         self._own += 1
         number = f"own-{self._own}"
+        self._asked[number] = done
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
     # -- the working thread -----------------------------------------------------------------
+
+    def _next(self) -> Message | None:
+        """The next message; until it comes, what can be done beforehand."""
+        more = self._begun and not self._over
+        while more and self._inbox.empty():
+            self._resting = ticket = Ticket()
+            if not self._inbox.empty():  # it came before the reading thread could see the ticket
+                break
+            try:
+                more = self._idle(ticket)
+            except Exception as error:  # noqa: BLE001 - nobody has asked for it
+                more = False
+                if not ticket.cancelled:
+                    _complain("beforehand", error)
+        self._resting = None
+        return self._inbox.get()
+
+    def _settle(self, number: Any) -> None:
+        done = self._asked.pop(number, None) if isinstance(number, str) else None
+        if done is not None:
+            done()
 
     def _hear(self, method: str, params: Any) -> None:
         handler = self._notifications.get(method)
@@ -198,7 +227,7 @@ class Conversation:
             _complain("reading", error)
         for ticket in list(self._tickets.values()):
             ticket.cancel()
-        self._inbox.put(None)
+        self._put(None)
 
     def _sort(self, message: Message | Garbled) -> None:
         if isinstance(message, Garbled):
@@ -214,7 +243,13 @@ class Conversation:
             return
         if isinstance(number, int | str) and isinstance(message.get("method"), str):
             self._tickets[number] = Ticket(self._partial(params))
+        self._put(message)
+
+    def _put(self, message: Message | None) -> None:
         self._inbox.put(message)
+        resting = self._resting
+        if resting is not None:
+            resting.cancel()
 
     def _partial(self, params: Any) -> Callable[[Any], None] | None:
         token = params.get("partialResultToken") if isinstance(params, dict) else None

@@ -34,6 +34,7 @@ WATCHED: Final = (
     "**/obj/project.assets.json",
 )
 _MOST_MESSAGES: Final = 20
+_WARMED: Final = 10
 
 
 class Server:
@@ -57,6 +58,8 @@ class Server:
         self._behind: dict[str, None] = {}
         self._answers: dict[str, tuple[int, str, list[Any]]] = {}
         self._watches = False
+        self._told = False
+        self._cold: list[str] | None = None
         self.conversation: Conversation | None = None
         self.requests: dict[str, Callable[[Any, Ticket], Any]] = {
             "initialize": self._initialize,
@@ -107,8 +110,15 @@ class Server:
             method = "workspace/didChangeWatchedFiles"
             registration = {"id": "files", "method": method, "registerOptions": options}
             self.conversation.request(
-                "client/registerCapability", {"registrations": [registration]}
+                "client/registerCapability", {"registrations": [registration]}, self._registered
             )
+
+    def _registered(self) -> None:
+        """From here on the client tells what happens; what it did not tell before is looked up."""
+        self._told = True
+        if self._solution is not None and self._compiler is not None:
+            self._solution = None
+            self._behind.update(dict.fromkeys(self._compiler.files))
 
     def _open_solution(self, params: Any) -> None:
         self._enter(params["solution"])
@@ -123,6 +133,19 @@ class Server:
         if path is not None and path != self._entry:
             self._entry = path
             self._solution = None
+
+    def warm(self, ticket: Ticket) -> bool:
+        """Do a part of what the first question would have to wait for; whether there is more."""
+        if not self._told:
+            return False  # what is read now might change without being told
+        compiler = self._present()
+        if self._cold is None:
+            self._cold = list(compiler.samples()[:_WARMED])
+        if not self._cold:
+            return False
+        # The most of it is done once for all files, which are not of interest here.
+        compiler.check(self._cold.pop(), ticket.stops)
+        return bool(self._cold)
 
     # -- texts ----------------------------------------------------------------------------------
 
@@ -251,13 +274,17 @@ class Server:
         solution = self._solution
         found = () if path is None else compiler.projects(path)
         messages = [one.text for one in solution.messages] if solution is not None else []
+        notes = [note for project in found for note in compiler.notes(project)]
         for project in found:
-            messages += [f"{posixpath.basename(one.path)}: {one.text}" for one in project.messages]
-            messages += compiler.notes(project)
+            name = posixpath.basename(project.path)
+            messages += [
+                f"{posixpath.basename(one.path) or name}: {one.text}" for one in project.messages
+            ]
+        messages += notes
         return {
             "projects": [one.name for one in found],
-            "approximate": any(one.approximate for one in found),
-            "message": "; ".join(dict.fromkeys(messages[:_MOST_MESSAGES])),
+            "approximate": any(one.approximate for one in found) or bool(notes),
+            "message": "; ".join(list(dict.fromkeys(messages))[:_MOST_MESSAGES]),
         }
 
 
