@@ -16,7 +16,9 @@ import pytest
 import filepact
 from filepact.faces.cli import build_parser, run
 from filepact.faces.cli.complete import script
+from filepact.faces.cli.group import Misuse
 from filepact.faces.cli.hosts import hosts, own_command
+from filepact.faces.cli.parser import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,6 +123,38 @@ def test_common_options_stand_before_or_after_the_command(words: list[str]) -> N
     assert given.json is True
     assert given.state == "s"
     assert given.no_color is False
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["acp", "--", "agent", "--root", "x"],
+        ["--root", "a", "--state", "s", "acp", "--mode", "preview", "--no-watch", "--", "acp"],
+        ["--json", "acp", "--root", "b", "--", "agent", "--", "--help"],
+        ["acp-check", "--", "client", "acp"],
+        ["read", "acp", "--", "acp"],
+        ["acp", "--wrong", "--", "agent"],
+        ["log", "acp"],
+        ["log"],
+    ],
+)
+def test_what_an_editor_says_is_understood_as_everything_is(words: list[str]) -> None:
+    try:
+        whole: object = vars(build_parser().parse_args(words))
+    except Misuse as misuse:
+        whole = misuse.message
+    try:
+        said: object = vars(parse(words))
+    except Misuse as misuse:
+        said = misuse.message
+    assert said == whole
+
+
+def test_help_before_an_agent_names_every_command(
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    assert run(["--help", "acp", "--", "x"]) == 0
+    assert b"undo" in capsysbinary.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
-from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import Answer, plain
-from filepact.faces.wire.pipes import write_at_once
 
+# What is not needed to start the agent is loaded while it starts.
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from filepact.domain.operation import Actor, Session
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.cli.screen import Screen
@@ -39,28 +36,38 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         raise InvalidParamsError(
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
         )
-    logging.basicConfig(handlers=[_Remarks()], level=logging.INFO, format="filepact: %(message)s")
     # What is learnt of the files beside must not hold up what passes.
     sys.setswitchinterval(0.001)
     status = run(
         arguments.agent,
         partial(_sessions, arguments),
-        roots=tuple(str(Path(root).absolute()) for root in arguments.root),
+        roots=tuple(map(_absolute, arguments.root)),
         serve=None if arguments.no_tools else _serve,
         watch=not arguments.no_watch,
+        begun=_listen_to_remarks,
     )
     return Answer(plain(""), {}, code=status) if status else None
 
 
-class _Remarks(logging.Handler):
-    """Standard error, which an editor may not read: what it does not take at once is lost."""
+def _absolute(root: str) -> str:
+    from pathlib import Path  # noqa: PLC0415 - few name roots
 
-    def emit(self, record: logging.LogRecord) -> None:
-        write_at_once(2, f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+    return str(Path(root).absolute())
+
+
+def _listen_to_remarks() -> None:
+    from filepact.faces.cli.remarks import log_to_standard_error  # noqa: PLC0415 - see above
+
+    log_to_standard_error()
 
 
 def _sessions(arguments: Namespace) -> Sessions:
     from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
+    from filepact.faces.cli.place import (  # noqa: PLC0415 - the same
+        home_folder,
+        named_settings,
+        state_folder,
+    )
     from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
 
     settings = read_settings(named_settings(arguments))
@@ -94,6 +101,7 @@ def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> Non
     """Serve an agent's own connection for tools, as the agent that it is."""
     import secrets  # noqa: PLC0415 - not before it is needed
 
+    from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
     from filepact.faces.cli.hosts import own_version  # noqa: PLC0415 - the same
     from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - the same

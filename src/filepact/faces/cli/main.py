@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.faces.cli.group import Misuse
-from filepact.faces.cli.parser import build_parser
+from filepact.faces.cli.parser import build_parser, parse
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
@@ -55,16 +55,15 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str]) -> int:
-    parser = build_parser()
     try:
-        arguments = parser.parse_args(words)
+        arguments = parse(words)
     except Misuse as misuse:
         return _explain_misuse(misuse, json="--json" in words)
     if arguments.version:
         return _print_version(arguments)
     if arguments.command is None:
         return _explain_misuse(
-            Misuse("no command was named", parser.format_help()), json=arguments.json
+            Misuse("no command was named", build_parser().format_help()), json=arguments.json
         )
     screen = _screen(arguments)
     try:
@@ -89,7 +88,7 @@ def execute(words: Sequence[str], screen: Screen) -> Answer | None:
     Raises:
         FilepactError: The command refused or failed.
     """
-    return _perform(build_parser().parse_args(words), screen)
+    return _perform(parse(words), screen)
 
 
 def _perform(arguments: Namespace, screen: Screen) -> Answer | None:

@@ -7,13 +7,18 @@ the function that does it as ``module:function`` of this package, imported when 
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from filepact.faces.cli.acp_commands import add_acp_commands
 from filepact.faces.cli.commands import add_commands
 from filepact.faces.cli.file_commands import add_file_commands
-from filepact.faces.cli.group import Group, Parser
+from filepact.faces.cli.group import Group, Misuse, Parser
 
-__all__ = ["build_parser"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["build_parser", "parse"]
 
 _TOP = """\
 The guarded, previewable, undoable door through which AI agents read and change your files.
@@ -34,8 +39,24 @@ exit codes:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The whole command line as a parser; `does` of its result names the function to call."""
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """What a command line says; `does` names the function to call.
+
+    An editor waits for `filepact acp -- AGENT`, so the other commands are not made for it.
+
+    Raises:
+        Misuse: It cannot be understood.
+    """
+    before = list(words[: words.index("--")]) if "--" in words else []
+    if "acp" in before and "-h" not in before and "--help" not in before:
+        # Whatever is not understood is for the whole parser to explain.
+        with suppress(Misuse):
+            return build_parser(only_acp=True).parse_args(words)
+    return build_parser().parse_args(words)
+
+
+def build_parser(*, only_acp: bool = False) -> argparse.ArgumentParser:
+    """The whole command line as a parser, or as much of it as has to do with that protocol."""
     parser = Parser(
         prog="filepact",
         description=_TOP,
@@ -52,8 +73,9 @@ def build_parser() -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
     group = Group(commands, common)
-    add_commands(group)
-    add_file_commands(group)
+    if not only_acp:
+        add_commands(group)
+        add_file_commands(group)
     add_acp_commands(group)
     return parser
 

@@ -11,8 +11,6 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from filepact.text.hidden import visible
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import BinaryIO
@@ -147,6 +145,8 @@ class Screen:
         if span.style == "line end":
             # The carriage return of a file that has them on every line is noise to a reader.
             return ""
+        from filepact.text.hidden import visible  # noqa: PLC0415 - not every command has an answer
+
         shown = visible(span.text)
         code = _CODES.get(span.style) if self.colour else None
         if code is None:

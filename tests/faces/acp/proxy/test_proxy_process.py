@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -116,9 +117,13 @@ def test_a_thousand_sessions_leave_nothing_open(tmp_path):
         before = len(os.listdir(folder))
         for number in range(20, 980):
             use(number)
-        after = []
         for number in range(980, 1000):
             use(number)
-            # A look at a folder may be under way at any one moment, not at all of them.
-            after.append(len(os.listdir(folder)))
-        assert min(after) <= before
+        # Folders are looked at once more before they are let go of, which a machine that is busy
+        # with other things does some time after they were closed.
+        for _ in range(1_000):
+            after = len(os.listdir(folder))
+            if after <= before:
+                break
+            threading.Event().wait(0.02)
+        assert after <= before

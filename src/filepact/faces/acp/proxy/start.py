@@ -28,6 +28,7 @@ def run(
     roots: tuple[str, ...] = (),
     serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
     watch: bool = True,
+    begun: Callable[[], None] = lambda: None,
 ) -> int:
     """Stand between an editor on standard input and output and an agent, until one ends.
 
@@ -38,6 +39,7 @@ def run(
         roots: The folders in which sessions may be; none for wherever the editor says.
         serve: Serves the tools over a descriptor; None leaves the agent without them.
         watch: Whether it is looked for what is written past the doors.
+        begun: Called once the agent has been started.
 
     Returns:
         The agent's exit status.
@@ -61,6 +63,7 @@ def run(
         pipes = stack.enter_context(standard_pipes())
         child = Child(command) if command else None
         # While the agent starts.
+        begun()
         from filepact.faces.acp.proxy.chain import Chain  # noqa: PLC0415 - see above
         from filepact.faces.acp.proxy.proxy import Proxy  # noqa: PLC0415 - see above
         from filepact.faces.acp.proxy.side import Side  # noqa: PLC0415 - see above
