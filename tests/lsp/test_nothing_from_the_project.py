@@ -1,9 +1,10 @@
-"""No known server runs a program that lies in the project's folder."""
+"""No known server runs what lies in the project's folder, or fetches what a text in it names."""
 
 from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
@@ -81,6 +82,31 @@ def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, na
         tree.close()
     assert report.fresh, report.reason
     assert not ran.exists(), ran.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["json", "yaml", "html", "css"])
+def test_a_known_server_fetches_nothing_that_a_text_names(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "deep" / "enough" / "project"
+    root.mkdir(parents=True)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        where = f"http://127.0.0.1:{listener.getsockname()[1]}/a.json"
+        texts = {
+            "json": f'{{"$schema": "{where}", "a": 1}}\n',
+            "yaml": f"# yaml-language-server: $schema={where}\na: 1\n",
+            "html": f'<link rel="stylesheet" href="{where}"><script src="{where}"></script>\n',
+            "css": f'@import url("{where}");\n',
+        }
+        tree = Tree(root, name)
+        try:
+            file = f"a.{name}"
+            tree.write(file, texts[name])
+            assert tree.report(file)[file].fresh
+        finally:
+            tree.close()
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_packages_of_a_project_are_seen_though_its_python_is_not_run(tmp_path: Path) -> None:

@@ -109,7 +109,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.json": "json", "*.jsonc": "jsonc"},
         "install": _NPM_EXTRACTED,
         "first": 5,
-        "options": {"provideFormatter": False},
+        # A schema that a text names would be fetched from the network; so it is asked of us.
+        "options": {"provideFormatter": False, "handledSchemaProtocols": ["file"]},
         "settings": {"json": {"validate": {"enable": True}}},
         "sync": _SINGLE,
     },
@@ -145,9 +146,11 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 5,
-        # Schemas would come from the network, on nobody's word.
+        # Schemas would come from the network, on nobody's word or on that of a text; nothing
+        # listens where this one has to ask for them.
         "settings": {
             "yaml": {"validate": True, "schemaStore": {"enable": False}},
+            "http": {"proxy": "http://127.0.0.1:9", "proxyStrictSSL": True},
             "redhat": {"telemetry": {"enabled": False}},
         },
         "sync": _SINGLE,
