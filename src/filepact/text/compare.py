@@ -197,15 +197,20 @@ class _Comparison:
             # Only every other diagonal is looked at in a round.
             rounds.append(array("i", reach[middle - edits - 1 : middle + edits + 2 : 2]))
             low, high = -edits + 2 * max(0, edits - m), edits - 2 * max(0, edits - n)
-            for k in range(low, high + 1, 2):
-                at = middle + k
-                x = reach[at + 1] if reach[at - 1] < reach[at + 1] else reach[at - 1] + 1
-                y = x - k
-                start = x
-                while x < n and y < m and a[x] == b[y]:
+            fewer = reach[middle + low - 1]
+            for at in range(middle + low, middle + high + 1, 2):
+                more = reach[at + 1]
+                x = more if fewer < more else fewer + 1
+                fewer = more
+                y = x - at + middle
+                if x < n and y < m and a[x] == b[y]:
+                    start = x
                     x += 1
                     y += 1
-                spent += x - start
+                    while x < n and y < m and a[x] == b[y]:
+                        x += 1
+                        y += 1
+                    spent += x - start
                 reach[at] = x
                 if x >= n and y >= m:
                     self._steps -= spent
