@@ -231,6 +231,21 @@ def test_files_that_come_change_and_go_on_the_disk(shop: Talk) -> None:
     assert shop.projects(name)["projects"] == []
 
 
+def test_a_source_that_is_no_text_is_said_and_counts_once_it_is_one(shop: Talk) -> None:
+    name = "Shop.Core/Odd.cs"
+    (shop.root / name).write_bytes(bytes(range(256)) * 9)
+    shop.happened(created=name)
+    assert shop.projects(MONEY) == {
+        "projects": ["Shop.Core"],
+        "approximate": True,
+        "message": "Odd.cs cannot be read",
+    }
+    shop.write(name, "namespace Shop; class Odd { int n = true; }")
+    assert shop.codes(name) == ["CS0029"]
+    assert not shop.projects(MONEY)["approximate"]
+    shop.remove(name)
+
+
 def test_a_folder_that_goes_takes_its_files_along(shop: Talk) -> None:
     shop.write("Shop.Core/Gone/A.cs", "namespace Shop; public class A { }")
     shop.write("Shop.App/B.cs", "namespace Shop.App; class B : A { }")
@@ -449,14 +464,11 @@ def test_packages_are_seen_once_they_are_restored(shop: Talk, tmp_path: Path) ->
     assert shop.codes(name) == []
     assert not shop.projects(name)["approximate"]
 
-    # One that cannot be read is said, and ends nothing.
+    # One that is no library is said, and ends nothing.
     (place / dll).write_text("no library")
-    shop.write(
-        "Shop.Core/obj/project.assets.json",
-        assets(str(tmp_path / "packages"), f"lib/net8.0/{dll}") + " ",
-    )
-    shop.write(CORE, right.replace("<InternalsVisibleTo", package + " <InternalsVisibleTo"))
-    shop.codes(name)
+    shop.happened(changed="Shop.Core/obj/project.assets.json")
+    assert shop.codes(name) == ["CS0234"]
+    assert dll in shop.projects(name)["message"]
 
     shop.write(CORE, right)
     shop.remove(name)

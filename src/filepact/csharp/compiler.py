@@ -8,6 +8,7 @@ Nothing of this is on the disk, and nothing is built.
 from __future__ import annotations
 
 import contextlib
+import posixpath
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,11 +79,13 @@ class Compiler:
         """Take other projects, or the same as they are now; files that stay are not read again."""
         before, self._units = self._units, {}
         for project in projects:
-            old = before.get(project.path)
-            if old is not None and old.project == project:
-                self._units[project.path] = old
-                continue
-            self._units[project.path] = self._made(project, old)
+            unit, old = self._begun(project), before.get(project.path)
+            same = old is not None and old.project == project and old.libraries == unit.libraries
+            if old is None or not same or len(old.trees) != len(project.sources):
+                self._fill(unit, old)
+            else:
+                unit = old
+            self._units[project.path] = unit
         self._by_file = {}
         for unit in self._units.values():
             for path in unit.trees:
@@ -101,6 +104,11 @@ class Compiler:
         """What should be known of how a project is compiled, as sentences."""
         unit = self._units.get(project.path)
         return () if unit is None else tuple(unit.notes)
+
+    def shown(self, path: str) -> str:
+        """The text of a file as it was last looked at; empty if it belongs to no project."""
+        units = self._by_file.get(path)
+        return str(units[0].trees[path].GetText(self._never)) if units else ""
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -160,26 +168,31 @@ class Compiler:
 
     # -- projects ---------------------------------------------------------------------------
 
-    def _made(self, project: Project, old: _Unit | None) -> _Unit:
+    def _begun(self, project: Project) -> _Unit:
+        """A project without its files."""
         notes: list[str] = []
-        parsing = self._parsing(project, notes)
-        unit = _Unit(project, self._options(project), parsing, notes)
-        keep = old is not None and old.parsing.Equals(parsing)
+        unit = _Unit(project, self._options(project), self._parsing(project, notes), notes)
+        unit.libraries, more = self._libraries.of(project)
+        unit.notes += more
+        return unit
+
+    def _fill(self, unit: _Unit, old: _Unit | None) -> None:
+        """Put its files into a project, those that it had before as they were."""
+        project = unit.project
+        keep = old.trees if old is not None and old.parsing.Equals(unit.parsing) else {}
         for path in project.sources:
-            tree = old.trees.get(path) if old is not None and keep else None
+            tree = keep.get(path)
             if tree is None:
                 text = self._text(path)
                 if text is None:
+                    unit.notes.append(f"{posixpath.basename(path)[:80]} cannot be read")
                     continue
-                tree = self._tree(self._source(text), parsing, path)
+                tree = self._tree(self._source(text), unit.parsing, path)
             unit.trees[path] = tree
         generated = _generated(project)
         if generated:
             name = f"{project.path}.generated.cs"
-            unit.own = self._tree(self._source(generated), parsing, name)
-        unit.libraries, more = self._libraries.of(project)
-        unit.notes += more
-        return unit
+            unit.own = self._tree(self._source(generated), unit.parsing, name)
 
     def _needs(self, unit: _Unit) -> Iterator[str]:
         """The projects that one refers to and that are there, without those that refer to it."""

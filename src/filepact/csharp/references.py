@@ -29,7 +29,7 @@ class Libraries:
 
     def __init__(self, roslyn: Roslyn) -> None:
         self._roslyn = roslyn
-        self._known: dict[tuple[str, int, int], Any] = {}
+        self._known: dict[str, tuple[tuple[int, int], Any]] = {}
         self._folders: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def of(self, project: Project) -> tuple[list[Any], list[str]]:
@@ -57,7 +57,7 @@ class Libraries:
         if key not in self._folders:
             folder = self._pack(name, target) or self._shared(name)
             names = sorted(Path(folder).glob("*.dll")) if folder else []
-            self._folders[key] = tuple(str(one) for one in names if self._is_managed(str(one)))
+            self._folders[key] = tuple(str(one) for one in names)
         return self._folders[key]
 
     def _pack(self, name: str, target: str) -> str:
@@ -89,26 +89,26 @@ class Libraries:
         elif modern[1] != version.partition(".")[0]:
             yield f"{target} is checked against the libraries of .NET {version}"
 
+    def _reference(self, path: str) -> Any:
+        """One library; None if it is not there or is none of .NET's."""
+        try:
+            stat = os.stat(path)  # noqa: PTH116 - one call for time and size
+        except OSError:
+            return None
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        if path not in self._known or self._known[path][0] != stamp:
+            reference = None
+            if self._is_managed(path):
+                reference = self._roslyn.core.MetadataReference.CreateFromFile(path)
+            self._known[path] = (stamp, reference)
+        return self._known[path][1]
+
     def _is_managed(self, path: str) -> bool:
         try:
             self._roslyn.reflection.AssemblyName.GetAssemblyName(path)
         except self._roslyn.system.Exception:
             return False
         return True
-
-    def _reference(self, path: str) -> Any:
-        """One library; None if it is not there or is none."""
-        try:
-            stat = os.stat(path)  # noqa: PTH116 - one call for time and size
-        except OSError:
-            return None
-        key = (path, stat.st_mtime_ns, stat.st_size)
-        if key not in self._known:
-            if not self._is_managed(path):
-                return None
-            create = self._roslyn.core.MetadataReference.CreateFromFile
-            self._known[key] = create(path)
-        return self._known[key]
 
 
 def _newest(folder: Path) -> Iterable[Path]:

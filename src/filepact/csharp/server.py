@@ -35,6 +35,7 @@ WATCHED: Final = (
 )
 _MOST_MESSAGES: Final = 20
 _WARMED: Final = 10
+_WRITTEN: Final = 2
 
 
 class Server:
@@ -174,20 +175,20 @@ class Server:
             self._solution = None
 
     def _happened(self, params: Any) -> None:
+        gone: set[str] = set()
         for event in params["changes"]:
             path, kind = path_of(event["uri"]), event["type"]
             if path is None:
                 continue
-            if path.endswith(".cs") and kind == 2:
-                self._touch(path)
-                continue
-            # A file that has come or gone, a project, or a whole folder.
-            self._solution = None
-            self._behind[path] = None
-            below = f"{path}/"
-            for one in self._compiler.files if self._compiler is not None else ():
-                if one.startswith(below):
-                    self._behind[one] = None
+            self._touch(path)
+            if kind != _WRITTEN or not path.endswith(".cs"):
+                # A file that has come or gone, a project, or a whole folder.
+                self._solution = None
+                gone.add(path)
+        if gone and self._compiler is not None:
+            for path in self._compiler.files:
+                if not gone.isdisjoint(_above(path)):
+                    self._behind[path] = None
 
     def _text(self, path: str) -> str | None:
         return self._sources.source(path)
@@ -222,7 +223,7 @@ class Server:
         state, number, items = self._answers.get(path, (-1, "", []))
         if state != compiler.state:
             found = compiler.check(path, ticket.stops)
-            number, items = self._keep(path, compiler.state, found)
+            number, items = self._keep(compiler, path, found)
         if number and params.get("previousResultId") == number:
             return {"kind": "unchanged", "resultId": number}
         return {"kind": "full", "resultId": number, "items": items}
@@ -236,12 +237,12 @@ class Server:
             items = []
             for path, more in part.items():
                 found.setdefault(path, set()).update(more)
-                item = self._surveyed(path, found[path], before)
+                item = self._surveyed(compiler, path, found[path], before)
                 told[item["uri"]] = item
                 items.append(item)
             if ticket.send is not None and items:
                 ticket.send({"items": items})
-        gone = [self._surveyed(path, set(), before) for path in self._fixed(before, told)]
+        gone = [self._surveyed(compiler, path, set(), before) for path in self._fixed(before, told)]
         return {"items": gone if ticket.send is not None else [*told.values(), *gone]}
 
     def _fixed(self, before: Iterable[str], told: Iterable[str]) -> Iterator[str]:
@@ -251,21 +252,23 @@ class Server:
             if path is not None:
                 yield path
 
-    def _surveyed(self, path: str, found: set[Finding], before: dict[str, Any]) -> dict[str, Any]:
+    def _surveyed(
+        self, compiler: Compiler, path: str, found: set[Finding], before: dict[str, Any]
+    ) -> dict[str, Any]:
         uri = uri_of(path)
-        items = published(self._text(path) or "", found, self._documents.unit)
+        items = published(compiler.shown(path), found, self._documents.unit)
         number = _digest(items)
         told = {"uri": uri, "version": None, "resultId": number}
         if before.get(uri) == number:
             return {**told, "kind": "unchanged"}
         return {**told, "kind": "full", "items": items}
 
-    def _keep(self, path: str, state: int, found: set[Finding]) -> tuple[str, list[Any]]:
-        items = published(self._text(path) or "", found, self._documents.unit)
+    def _keep(self, compiler: Compiler, path: str, found: set[Finding]) -> tuple[str, list[Any]]:
+        items = published(compiler.shown(path), found, self._documents.unit)
         number = _digest(items)
         if len(self._answers) > 1_000:
             self._answers.clear()
-        self._answers[path] = (state, number, items)
+        self._answers[path] = (compiler.state, number, items)
         return number, items
 
     def _projects(self, params: Any, _ticket: Ticket) -> Any:
@@ -286,6 +289,12 @@ class Server:
             "approximate": any(one.approximate for one in found) or bool(notes),
             "message": "; ".join(list(dict.fromkeys(messages))[:_MOST_MESSAGES]),
         }
+
+
+def _above(path: str) -> Iterator[str]:
+    """All folders that a file lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def _digest(items: list[Any]) -> str:
