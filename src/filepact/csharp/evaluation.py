@@ -128,7 +128,7 @@ class Evaluation:
             line: The line there, if it is about one.
             harmless: Whether the model is as good as without it.
         """
-        message = Message(path or self.path, line, text)
+        message = Message(path or self.path, line, " ".join(text.split()))
         self.approximate = self.approximate or not harmless
         if len(self.messages) < _MAX_MESSAGES and message not in self.messages:
             self.messages.append(message)

@@ -172,6 +172,7 @@ class _ProjectReader:
             if value("TreatWarningsAsErrors").lower() == "true"
             else _codes(value("WarningsAsErrors")),
             friends=tuple(found.friends),
+            key_file=self._key_file(evaluation),
         )
 
     def _items(self, evaluation: Evaluation, framework: Framework, *, implicit: bool) -> _Found:
@@ -202,7 +203,10 @@ class _ProjectReader:
                 case "frameworkreference":
                     found.frameworks |= dict.fromkeys(item.includes)
                 case "internalsvisibleto":
-                    found.friends |= dict.fromkeys(item.includes)
+                    key = item.metadata.get("key") or evaluation.value("PublicKey")
+                    found.friends |= {
+                        f"{name}, PublicKey={key}" if key else name: None for name in item.includes
+                    }
                 case "protobuf":
                     evaluation.say("code from .proto files is not seen", item.path, item.line)
                 case _:
@@ -308,6 +312,18 @@ class _ProjectReader:
                 f"nothing was restored, so what is in these packages is not known: {names}"
             )
         return tuple(found.dlls), tuple(found.packages.values()), ()
+
+    def _key_file(self, evaluation: Evaluation) -> str:
+        name = evaluation.value("AssemblyOriginatorKeyFile")
+        if not name or evaluation.value("SignAssembly").lower() != "true":
+            return ""
+        path = self._absolute(name)
+        if evaluation.within(path) and self.files.has(path):
+            return path
+        evaluation.say(
+            "the key file is not there, so other assemblies may be refused what is internal"
+        )
+        return ""
 
     def _say_what_is_generated(self, evaluation: Evaluation, framework: Framework) -> None:
         """Say which code would be made from other files when it is built."""

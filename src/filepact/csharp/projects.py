@@ -114,7 +114,9 @@ class Project:
         checked: Whether arithmetic is checked for overflow.
         no_warn: Codes of warnings that are not told.
         warnings_as_errors: Codes of warnings that count as errors; ``*`` for all.
-        friends: Assemblies that see what is internal here.
+        friends: Assemblies that see what is internal here, each with its public key if one is named.
+        key_file: The file of keys with which the assembly is signed; empty if it is not, or if the file is
+            not there.
         approximate: Whether something that was read could not be taken into account.
         messages: What, and what else should be known.
     """
@@ -140,6 +142,7 @@ class Project:
     no_warn: tuple[str, ...] = ()
     warnings_as_errors: tuple[str, ...] = ()
     friends: tuple[str, ...] = ()
+    key_file: str = ""
     approximate: bool = False
     messages: tuple[Message, ...] = ()
 
