@@ -123,6 +123,15 @@ def test_the_way_in_which_c_sharp_is_judged_is_told(cli: CommandLine, settings: 
     assert found["level"] == "none" or "form of each file" in found["said"]
 
 
+def test_nothing_is_started_where_servers_are_switched_off(
+    cli: CommandLine, settings: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    settings.write_text('diagnostics = "off"\n' + table(orders={"log": str(log)}))
+    assert checks(cli, "--servers")["fake"]["level"] == "ok"
+    assert not log.exists()
+
+
 def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
     settings.write_text('[diagnostics]\nnew_errors = "ask"\nbudget = 1\n')
     answer = cli.json("doctor")

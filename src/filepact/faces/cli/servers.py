@@ -53,12 +53,15 @@ def check_servers(
         workspace: Its roots hold the files by which servers are tried; programs in them are not
             started.
         settings: The person's and the administrator's.
-        start: Whether those that are found, and have files here, are started and asked.
+        start: Whether those that are found, and have files here, are started and asked, unless they
+            are switched off.
         tell: Is told what takes its time.
     """
     diagnosing = settings.diagnosing
     errors = f'new_errors = "{diagnosing.new_errors}", budget = {diagnosing.budget:g} s'
     yield Finding("diagnostics", "ok", f'mode = "{diagnosing.mode}", {errors}')
+    # Where they are switched off, perhaps by an administrator, nothing starts any.
+    start &= diagnosing.mode != "off"
     programs = Programs([root.path for root in workspace.guard.roots])
     servers = settings.servers
     present = [one for one in servers if _place(one, programs) is not None]
