@@ -118,6 +118,15 @@ def test_where_no_server_knows_a_file_nothing_is_found(cli: CommandLine, setting
     assert cli.json("diagnostics", "c.x", code=3)["message"]
 
 
+def test_a_server_of_which_only_differences_count_has_nothing_to_list(
+    cli: CommandLine, settings: Path
+) -> None:
+    settings.write_text(f"{table()}only_new = true\n")
+    answer = cli.json("diagnostics", "src/a.x", code=3)
+    assert answer["diagnostics"] == []
+    assert "only what a change adds" in answer["message"]
+
+
 def test_names_are_checked_by_the_guard(cli: CommandLine, settings: Path, tmp_path: Path) -> None:
     (tmp_path / "outside.x").write_text("wrong\n")
     (cli.root / "link.x").symlink_to(tmp_path / "outside.x")

@@ -67,9 +67,10 @@ def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
                 return _nothing("no language server that is installed knows any of these files")
             reports = _ask(insight, paths, session, arguments.seconds, screen)
     differing = {one.name for one in settings.servers if one.only_new}
-    return _answer(
-        workspace, [one for one in reports if one.server not in differing], arguments.severity
-    )
+    listing = [one for one in reports if one.server not in differing]
+    if not listing:
+        return _nothing("what knows these files tells only what a change adds")
+    return _answer(workspace, listing, arguments.severity)
 
 
 def _nothing(said: str) -> Answer:
