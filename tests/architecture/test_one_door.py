@@ -63,6 +63,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os.path.realpath", "pathlib."),
         "where a compiler is; names and folders of the system only",
     ),
+    "csharp.keys": {"pathlib.": "a key file, of which the server's compiler wants the public half"},
     "csharp.recipe": {
         "pathlib.": "a compiler that was fetched, in the folder of the person's data"
     },
@@ -75,7 +76,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "standard input and output of a language server",
     ),
     "csharp.references": dict.fromkeys(
-        ("os.stat", "pathlib."), "libraries of the .NET runtime and of packages, which are looked up"
+        ("os.stat", "pathlib."),
+        "libraries of the .NET runtime and of packages, which are looked up",
     ),
     "csharp.runtime": dict.fromkeys(
         ("os.environ", "os.path.abspath", "os.path.isfile"),

@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.csharp.findings import Finding, findings
+from filepact.csharp.keys import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -255,6 +256,7 @@ class Compiler:
             .WithWarningLevel(_level(project.target_framework))
             .WithAssemblyIdentityComparer(core.DesktopAssemblyIdentityComparer.Default)
         )
+        options = self._signed(project, options)
         if "*" in project.warnings_as_errors:
             options = options.WithGeneralDiagnosticOption(report.Error)
         kinds = dict.fromkeys(self._codes(project.warnings_as_errors), report.Error)
@@ -263,6 +265,15 @@ class Compiler:
         for code, kind in kinds.items():
             table[code] = kind
         return options.WithSpecificDiagnosticOptions(table)
+
+    def _signed(self, project: Project, options: Any) -> Any:
+        """Options with the public key by which others let the project see their inside."""
+        key = read_key(project.key_file) if project.key_file else None
+        if key is None:
+            return options
+        name = f"Any, PublicKey={key.hex()}"
+        known, identity = self._roslyn.core.AssemblyIdentity.TryParseDisplayName(name, None)
+        return options.WithCryptoPublicKey(identity.PublicKey) if known else options
 
     def _codes(self, codes: Iterable[str]) -> Iterator[str]:
         """Codes, with those in place of the name that stands for all about null."""

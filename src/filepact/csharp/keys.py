@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Final
 
-__all__ = ["MAX_BYTES", "public_key"]
+__all__ = ["MAX_BYTES", "public_key", "read_key"]
 
 MAX_BYTES: Final = 100_000
 """Largest key file that is read."""
@@ -39,3 +40,12 @@ def public_key(content: bytes) -> bytes | None:
         return None
     key = _HEAD.pack(_PUBLIC, _VERSION, 0, _SIGNS, b"RSA1", bits, exponent) + modulus
     return struct.pack("<III", _SIGNS, _HASHES, len(key)) + key
+
+
+def read_key(path: str) -> bytes | None:
+    """The public key of a key file; None if it cannot be read or has none."""
+    try:
+        with Path(path).open("rb") as handle:
+            return public_key(handle.read(MAX_BYTES))
+    except OSError:
+        return None
