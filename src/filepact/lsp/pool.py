@@ -77,6 +77,7 @@ class Pool:
         self._services: dict[tuple[str, str], Service] = {}
         self._facts: dict[str, dict[str, str]] = {}
         self._guard = threading.Lock()
+        self._work: set[Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -230,6 +231,9 @@ class Pool:
             loop, thread, self._closed = self._loop, self._thread, True
         if loop is None or thread is None:
             return
+        # Whoever still waits for a server would start it again.
+        for future in list(self._work):
+            future.cancel()
 
         async def end() -> None:
             services = list(self._services.values())
@@ -300,7 +304,10 @@ class Pool:
         except RuntimeError:
             work.close()
             raise
-        return asyncio.run_coroutine_threadsafe(work, loop)
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        self._work.add(future)
+        future.add_done_callback(self._work.discard)
+        return future
 
     def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
         """Do something on the pool's loop and wait for it."""

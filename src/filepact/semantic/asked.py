@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYetError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
@@ -71,6 +72,8 @@ class Limit:
             rest = self.rest
             try:
                 return future.result(min(rest, _SLICE))
+            except CancelledError:
+                return None  # the servers were ended meanwhile
             except NotYetError:
                 if rest <= 0 or self.cancelled():
                     return None
