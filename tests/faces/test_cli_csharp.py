@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,8 +11,6 @@ import pytest
 from tests.csharp import toolchain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.faces.command_line import CommandLine
 
 NAMES = ("roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax")
@@ -86,15 +85,19 @@ def test_an_installed_server_goes_before_both(cli: CommandLine, machine: Path) -
 
 def test_an_installed_sdk_goes_before_what_was_fetched(cli: CommandLine, machine: Path) -> None:
     _fetch(machine)
-    root = machine / "home" / ".dotnet"
-    compiler = root / "sdk" / "9.0.100" / "Roslyn" / "bincore"
-    for folder in (compiler, root / "host" / "fxr", root / "shared" / "Microsoft.NETCore.App"):
-        folder.mkdir(parents=True)
-    for name in ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll"):
-        (compiler / name).write_bytes(b"")
-    found = checks(cli)["filepact-csharp"]
-    assert found["compiler"] == "SDK 9.0.100"
+    # Laid out as its installer does, with a compiler and a runtime that start.
+    root, own = machine / "home" / ".dotnet", toolchain.fetched()
+    compiler = root / "sdk" / "8.0.100" / "Roslyn" / "bincore"
+    compiler.mkdir(parents=True)
+    for one in Path(own.roslyn).iterdir():
+        (compiler / one.name).symlink_to(one)
+    for name in ("host", "shared"):
+        (root / name).symlink_to(Path(own.dotnet) / name)
+    found = checks(cli, "--servers")["filepact-csharp"]
+    assert found["compiler"] == "SDK 8.0.100"
     assert str(compiler) in found["said"]
+    assert found["version"].startswith("4.8.0")
+    assert found["first_report_in"] > 0
 
 
 def test_a_compiler_that_agents_may_change_is_not_used(
