@@ -117,7 +117,7 @@ class Scene:
 
         return self.change(act, **options)
 
-    def foresee(self, texts: Mapping[str, str | None], **options: Any) -> WorkspaceUpdate:
+    def foresee(self, texts: Mapping[str, str | bytes | None], **options: Any) -> WorkspaceUpdate:
         return self.write(texts, dry=True, **options)
 
 

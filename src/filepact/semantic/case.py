@@ -105,12 +105,11 @@ class Case:
         paths = [one.path for one in self.steps if one.after is not None and self.may_see(one.path)]
         also = self._dependents(tally)
         gone = [one.path for one in self.steps if one.kind == "deleted"]
-        if gone and not paths and not also:
-            also = self.ground.witness(gone[0].path)
+        witness = self.ground.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.steps)
-        if not paths and not also:
+        if not paths and not also and not witness:
             return self._silent(wanted, "")
-        asked = self.ground.ask(paths, also, limit)
+        asked = self.ground.ask(paths or witness, also, limit)
         if not asked.answers:
             tally.miss()
             return self._silent("pending", asked.reason)
@@ -119,6 +118,8 @@ class Case:
         for answer in asked.answers:
             only_new = self.ground.only_new(answer.server)
             for report in answer.reports:
+                if any(report.path == one.absolute for one in witness if one not in also):
+                    continue
                 tally.add(report, before.get((answer.server, report.path)), only_new=only_new)
                 if report.fresh:
                     self.ground.learn(answer.server, report.path, report.diagnostics)

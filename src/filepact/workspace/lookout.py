@@ -91,8 +91,12 @@ class Lookout:
         if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
             self._left_out.clear()
             return self._everything(names, cancelled)
-        strange = {name for name in names - self._left_out if not knows(name)}
-        if any(stamp_at(self._root, name) is not None for name in strange):
+        strange = {
+            name
+            for name in names - self._left_out
+            if not knows(name) and stamp_at(self._root, name) is not None
+        }
+        if strange:
             seen = self._everything(names, cancelled)
             if seen.scan is not None:
                 self._left_out |= strange - seen.scan.stamps.keys()
