@@ -125,8 +125,10 @@ class Case:
                     self.ground.learn(answer.server, report.path, report.diagnostics)
         for path in gone:
             for server in self.ground.servers(path.absolute):
-                tally.gone(self.ground.known(server, path.absolute) or ())
-                self.ground.learn(server, path.absolute, None)
+                known = self.ground.known(server, path.absolute)
+                if known is not None:
+                    tally.gone(known)
+                    self.ground.learn(server, path.absolute, None)
         changed = {one.absolute for one in self.steps}
         return [took(one, wanted, changed, told) for one in asked.answers]
 

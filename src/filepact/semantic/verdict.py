@@ -92,6 +92,7 @@ class Tally:
 
     def gone(self, before: Iterable[Diagnostic]) -> None:
         """What was found in a file that is not there any more."""
+        self._known = self._counted = True
         self._before += before
 
     def findings(self) -> Findings | None:
