@@ -75,6 +75,7 @@ place is the first character behind it.
 | `operation` | the id under which it is undone; null if nothing was written |
 | `pending` | `{id, rule, message}` if a person has to approve it first: nothing is written yet. Else null |
 | `notes` | what else should be known, such as that somebody else's change was merged |
+| `hints.nextSteps` | what the caller can do now, one sentence each; empty if all is well |
 
 A preview counts as having read the file: if somebody changes it before `applyChanges`, both changes are merged by lines, and where
 that cannot be done the answer is `STALE_FILE`.

@@ -128,6 +128,7 @@ def test_the_requests_of_the_document_are_answered(root: Path, era: str, path: s
             "operation": None,
             "pending": None,
             "notes": [],
+            "hints": data["hints"],
         }
         assert (update["kind"], update["updated"]) == ("preview", False)
         assert answer["meta"] == {

@@ -57,11 +57,14 @@ def test_a_preview_says_what_the_text_would_add_and_take_away(it: World) -> None
     }
     (server,) = update["servers"]
     assert (server["name"], server["kind"], server["confirmedBy"]) == ("fake", "preview", "pull")
+    assert data["hints"]["nextSteps"] == ["Send the same with applyChanges: true to write it."]
     assert it.held("a.x") == GOOD
 
 
 def test_what_is_written_is_taken_up_and_compared_with_before(it: World) -> None:
-    first = write(it, BAD, applyChanges=True)["workspaceUpdate"]
+    done = write(it, BAD, applyChanges=True)
+    assert done["hints"]["nextSteps"] == []
+    first = done["workspaceUpdate"]
     assert (first["kind"], first["updated"]) == ("updated", True)
     assert first["diagnostics"]["newCount"] == 2
     second = write(it, GOOD, applyChanges=True)["workspaceUpdate"]
@@ -187,6 +190,8 @@ def test_whatever_a_server_does_the_file_is_written_and_the_answer_says_so(
         assert update["kind"] in ("pending", "stale", "failed")
         assert update["updated"] is False
         assert update["message"]
+        (step,) = data["hints"]["nextSteps"]
+        assert "The file is written" in step
         (server,) = update["servers"]
         assert server["confirmedBy"] == "none"
         assert server["message"]

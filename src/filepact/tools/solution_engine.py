@@ -15,6 +15,7 @@ from filepact.errors import (
     NotFoundError,
 )
 from filepact.semantic.update import WorkspaceUpdate
+from filepact.tools.advice import next_steps
 from filepact.tools.checked import foresee
 from filepact.tools.registry import Written
 from filepact.tools.solution_port import Solution
@@ -242,6 +243,7 @@ def _facts(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> dict[
         "operation": receipt.operation if receipt.status == "applied" else None,
         "pending": _waiting(receipt) if waits else None,
         "notes": list(receipt.notes),
+        "hints": {"nextSteps": next_steps(receipt.status, update, created=target.document is None)},
     }
 
 

@@ -189,5 +189,6 @@ WRITTEN: Final = answer_of(
     operation=_MAYBE_TEXT,
     pending=_or_null(_object(id=_TEXT, rule=_TEXT, message=_TEXT)),
     notes=_list(_TEXT),
+    hints=_object(nextSteps=_list(_TEXT)),
 )
 """The answer of write_file."""
