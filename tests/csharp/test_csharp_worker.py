@@ -492,3 +492,36 @@ def test_a_framework_that_is_not_installed_is_said(shop: Talk) -> None:
     assert "99.0" in shop.projects(MONEY)["message"]
     assert shop.codes(MONEY) == []
     shop.write(CORE, right)
+
+
+def severities(shop: Talk, name: str) -> dict[str, int]:
+    return {one["code"]: one["severity"] for one in shop.items(name)}
+
+
+def test_names_that_a_missing_package_may_have_are_no_certain_errors(shop: Talk) -> None:
+    """Only where a using leads nowhere; elsewhere what is not found is an error as ever."""
+    right = shop.text(CORE)
+    package = '<PackageReference Include="Some.Package" Version="1.0.0" />'
+    doubtful, certain = "Shop.Core/Doubtful.cs", "Shop.Core/Certain.cs"
+    shop.write(doubtful, "using Some.Package; class Doubtful : Thing { int n = true; }")
+    shop.write(certain, "class Certain : Thing { }")
+    assert severities(shop, doubtful) == {"CS0246": 1, "CS0029": 1}
+
+    shop.write(CORE, right.replace("<InternalsVisibleTo", package + "<InternalsVisibleTo"))
+    assert severities(shop, doubtful) == {"CS0246": 2, "CS0029": 1}
+    assert severities(shop, certain) == {"CS0246": 1}
+    whole = shop.ask("workspace/diagnostic", {"previousResultIds": []})["items"]
+    for told in whole:
+        assert told["items"] == shop.items(told["uri"].removeprefix(shop.uri("") + "/"))
+
+    # A using for all files casts its doubt on all.
+    shop.write("Shop.Core/All.cs", "global using Some.Package;")
+    assert severities(shop, certain) == {"CS0246": 2}
+    shop.remove("Shop.Core/All.cs")
+    using = '<Using Include="Some.Package" />'
+    shop.write(CORE, right.replace("<InternalsVisibleTo", package + using + "<InternalsVisibleTo"))
+    assert severities(shop, certain) == {"CS0246": 2}
+
+    shop.write(CORE, right)
+    shop.remove(doubtful)
+    shop.remove(certain)

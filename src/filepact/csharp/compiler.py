@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.csharp.doubts import GLOBAL_USING, doubted, unresolved
 from filepact.csharp.findings import Finding, findings
 from filepact.csharp.keys import read_key
 
@@ -44,6 +46,8 @@ class _Unit:
         self.parsing = parsing
         self.notes = notes
         self.trees: dict[str, Any] = {}
+        self.speaking: set[str] = set()
+        """The files that have usings for all others."""
         self.own: Any = None
         self.libraries: list[Any] = []
         self.compilation: Any = None
@@ -128,7 +132,7 @@ class Compiler:
             if old.GetText(self._never).ContentEquals(source):
                 continue
             tree = self._tree(source, unit.parsing, path)
-            unit.trees[path] = tree
+            self._take(unit, path, tree, text)
             if unit.compilation is not None:
                 unit.compilation = unit.compilation.ReplaceSyntaxTree(old, tree)
             self.state += 1
@@ -143,10 +147,16 @@ class Compiler:
         found: set[Finding] = set()
         with self._token(stops) as token:
             for unit in self._by_file.get(path, ()):
-                compilation = self._compiled(unit)
-                model = compilation.GetSemanticModel(unit.trees[path], False)
-                for _, one in findings(self._roslyn, model.GetDiagnostics(None, token)):
-                    found.add(one)
+                here = self._found_in(unit, unit.trees[path], token)
+                if unit.project.missing_packages and (
+                    self._leads_nowhere(unit.trees[path], here)
+                    or any(
+                        self._leads_nowhere(tree, self._found_in(unit, tree, token))
+                        for tree in self._speaking(unit)
+                    )
+                ):
+                    here = {doubted(one) for one in here}
+                found |= here
         return found
 
     def samples(self) -> tuple[str, ...]:
@@ -158,14 +168,44 @@ class Compiler:
     ) -> Iterator[dict[str, set[Finding]]]:
         """What is wrong in each file, project by project; what no file is to blame for is the project's."""
         for unit in list(self._units.values()):
-            places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
-            found: dict[str, set[Finding]] = {}
             with self._token(stops) as token:
-                for tree, one in findings(self._roslyn, self._compiled(unit).GetDiagnostics(token)):
-                    path = None if tree is None else places.get(str(tree.FilePath))
-                    whole = Finding(0, 0, one.severity, one.code, one.message, one.link)
-                    found.setdefault(path or unit.project.path, set()).add(one if path else whole)
+                told = findings(self._roslyn, self._compiled(unit).GetDiagnostics(token))
+            by_name: dict[str, set[Finding]] = {}
+            for tree, one in told:
+                by_name.setdefault("" if tree is None else str(tree.FilePath), set()).add(one)
+            places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
+            everywhere = bool(unit.project.missing_packages) and any(
+                self._leads_nowhere(tree, by_name.get(str(tree.FilePath), ()))
+                for tree in self._speaking(unit)
+            )
+            found: dict[str, set[Finding]] = {}
+            for name, several in by_name.items():
+                path = places.get(name)
+                if path is None:
+                    whole = {replace(one, start=0, end=0) for one in several}
+                    found.setdefault(unit.project.path, set()).update(whole)
+                elif everywhere or (
+                    unit.project.missing_packages and self._leads_nowhere(unit.trees[path], several)
+                ):
+                    found[path] = {doubted(one) for one in several}
+                else:
+                    found[path] = several
             yield found
+
+    def _found_in(self, unit: _Unit, tree: Any, token: Any) -> set[Finding]:
+        model = self._compiled(unit).GetSemanticModel(tree, False)
+        return {one for _, one in findings(self._roslyn, model.GetDiagnostics(None, token))}
+
+    def _leads_nowhere(self, tree: Any, found: Iterable[Finding]) -> bool:
+        return unresolved(str(tree.GetText(self._never)), found)
+
+    def _speaking(self, unit: _Unit) -> Iterator[Any]:
+        """The files of a project whose usings hold for all of it, the one that is generated last."""
+        for path, tree in unit.trees.items():
+            if path in unit.speaking:
+                yield tree
+        if unit.own is not None:
+            yield unit.own
 
     # -- projects ---------------------------------------------------------------------------
 
@@ -180,20 +220,29 @@ class Compiler:
     def _fill(self, unit: _Unit, old: _Unit | None) -> None:
         """Put its files into a project, those that it had before as they were."""
         project = unit.project
-        keep = old.trees if old is not None and old.parsing.Equals(unit.parsing) else {}
+        keep = old if old is not None and old.parsing.Equals(unit.parsing) else None
         for path in project.sources:
-            tree = keep.get(path)
-            if tree is None:
+            if keep is not None and path in keep.trees:
+                unit.trees[path] = keep.trees[path]
+                unit.speaking |= {path} & keep.speaking
+            else:
                 text = self._text(path)
                 if text is None:
                     unit.notes.append(f"{posixpath.basename(path)[:80]} cannot be read")
                     continue
                 tree = self._tree(self._source(text), unit.parsing, path)
-            unit.trees[path] = tree
+                self._take(unit, path, tree, text)
         generated = _generated(project)
         if generated:
             name = f"{project.path}.generated.cs"
             unit.own = self._tree(self._source(generated), unit.parsing, name)
+
+    def _take(self, unit: _Unit, path: str, tree: Any, text: str) -> None:
+        unit.trees[path] = tree
+        if GLOBAL_USING.search(text):
+            unit.speaking.add(path)
+        else:
+            unit.speaking.discard(path)
 
     def _needs(self, unit: _Unit) -> Iterator[str]:
         """The projects that one refers to and that are there, without those that refer to it."""

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from filepact.csharp.runtime import Roslyn
     from filepact.text.position import Unit
 
-__all__ = ["Finding", "findings", "published"]
+__all__ = ["WARNING", "Finding", "findings", "published"]
 
-_SEVERITIES: Final = {"Error": 1, "Warning": 2}
+WARNING: Final = 2
+_SEVERITIES: Final = {"Error": 1, "Warning": WARNING}
 _WHOLE_ONLY: Final = frozenset({"CS0067", "CS0169", "CS0414", "CS0649"})
 """Fields and events that nobody uses: the compiler says so only when it is asked about everything,
 and what is said about one file is to be the same whichever way it is asked."""
