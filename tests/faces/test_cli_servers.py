@@ -132,6 +132,24 @@ def test_nothing_is_started_where_servers_are_switched_off(
     assert not log.exists()
 
 
+def test_the_administrator_s_file_counts_before_the_person_s(
+    cli: CommandLine, settings: Path, tmp_path: Path
+) -> None:
+    house = tmp_path / "etc" / "filepact" / "filepact.toml"
+    house.parent.mkdir(parents=True)
+    house.write_text(f'[diagnostics]\nnew_errors = "deny"\n{table("house")}')
+    settings.write_text(f'diagnostics = "off"\n{table("mine")}[servers.house]\nenabled = false\n')
+    answer = cli.json("doctor")
+    assert answer["diagnostics"]["mode"] == "auto"
+    assert answer["diagnostics"]["new_errors"] == "deny"
+    names = [one["name"] for one in answer["checks"]]
+    assert names.index("mine") < names.index("basedpyright")
+    house.write_text("[servers.ruff]\nrole = 1\n")
+    wrong = [one for one in cli.json("doctor", code=1)["checks"] if one["level"] == "fail"]
+    assert [one["name"] for one in wrong] == ["settings"]
+    assert f"{house}, line 2, servers.ruff.role" in wrong[0]["said"]
+
+
 def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
     settings.write_text('[diagnostics]\nnew_errors = "ask"\nbudget = 1\n')
     answer = cli.json("doctor")
