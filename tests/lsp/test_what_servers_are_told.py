@@ -189,6 +189,8 @@ def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
     assert not [one for report in update.reports for one in report.diagnostics]
     (seen,) = pool.preview(str(tmp_path), files, files, SECONDS)
     assert seen.delta is None
+    (survey,) = pool.survey(str(tmp_path), SECONDS)
+    assert (survey.complete, survey.reason) == (False, update.message)
     pool.know(str(tmp_path), solution_uri="file:///s.sln")
     pool.restart(str(tmp_path))
     (update,) = pool.update(str(tmp_path), [change], files, SECONDS)

@@ -210,6 +210,9 @@ class Service:
             async with asyncio.timeout_at(began + seconds), self._lock:
                 self._sight.deliver()
                 client = await self._running.ready(began + seconds)
+                if self._sight.blind:
+                    took = self._loop.time() - began
+                    return Survey(self.server.name, (), False, took, self._sight.blind)
                 rest = began + seconds - self._loop.time() - _MARGIN
                 return await survey(self.server.name, client, max(rest, 0.0))
         except TimeoutError:
