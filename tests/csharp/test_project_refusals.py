@@ -178,6 +178,38 @@ def test_what_makes_code_is_told(name: str, body: str, file: str, tree: ProjectT
     assert tree.sources(project) == ["A.cs"]
 
 
+BIG = "x" * 90_000
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Each of these would be gigabytes, or hours.
+        f"<PropertyGroup><X>{BIG}</X>"
+        + "".join(f"<Y{n}>$(X)</Y{n}>" for n in range(10_000))
+        + "</PropertyGroup>",
+        f"<PropertyGroup><X>{BIG.replace('xx', 'x;')}</X></PropertyGroup><ItemGroup>"
+        + '<Compile Include="$(X)" />' * 10_000
+        + "</ItemGroup>",
+        "<ItemGroup>"
+        + '<Compile Include="**/*a*b*c*.cs" Exclude="**/x*/**/y*/**" />' * 20_000
+        + "</ItemGroup>",
+        f"<ItemGroup Condition=\"'{BIG[:4_000]}' == ''\">"
+        + '<Compile Include="A.cs" />' * 20_000
+        + "</ItemGroup>",
+        "<ItemGroup>"
+        + "".join(f'<Compile Include="F{n}.cs" />' for n in range(20_000))
+        + "</ItemGroup>",
+    ],
+    ids=["properties", "entries", "wildcards", "conditions", "names"],
+)
+def test_a_project_made_to_take_long_does_not(body: str, tree: ProjectTree) -> None:
+    for number in range(600):
+        tree.put(f"src/F{number}.cs")
+    tree.put("App.csproj", sdk(body))
+    assert len(tree.project().messages) <= 50
+
+
 def test_messages_are_not_without_number(tree: ProjectTree) -> None:
     tree.put(
         "App.csproj", sdk("".join(f'<Import Project="gone{n}.props" />\n' for n in range(500)))

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.csharp.conditions import holds
 from filepact.csharp.expressions import Properties, UnknownExpressionError
-from filepact.csharp.globs import Pattern, split_list
+from filepact.csharp.globs import Pattern
 from filepact.csharp.markup import Element, MarkupError, parse
 from filepact.csharp.projects import Message
 from filepact.errors import FilepactError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from filepact.csharp.projects import Files
 
-__all__ = ["MAX_BYTES", "Evaluation", "Item"]
+__all__ = ["MAX_BYTES", "Evaluation", "Parsed", "Pending"]
 
 MAX_BYTES: Final = 4_000_000
 """Largest project file that is read."""
@@ -41,33 +41,12 @@ _TOOLS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """What one element says about items.
-
-    Attributes:
-        kind: The items' name, in lower case, such as ``compile``.
-        includes: The list that comes; may be empty.
-        excludes: What of it does not come.
-        removes: The list that goes.
-        updates: The list of which only something is said.
-        metadata: What is said of each, by names in lower case.
-        path: The file in which it stands.
-        line: The line there.
-    """
-
-    kind: str
-    includes: tuple[str, ...]
-    excludes: tuple[str, ...]
-    removes: tuple[str, ...]
-    updates: tuple[str, ...]
-    metadata: Mapping[str, str]
-    path: str
-    line: int
+Parsed = dict[str, "Element | Message"]
+"""Files that were read, or what is wrong with them, by path; of all projects of a solution."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Pending:
+class Pending:
     """An item whose turn comes when all properties are known."""
 
     element: Element
@@ -83,23 +62,28 @@ class Evaluation:
         root: The folder that is not left.
         files: Where files are.
         fixed: Properties that a project cannot change.
+        parsed: What other projects have read, and this one adds to.
 
     Attributes:
         properties: As far as they are known by now.
         messages: What a reader should know.
         inputs: Files that have a say, or would have one if they were there.
         approximate: Whether something was not taken into account.
+        pending: The items whose turn comes when all properties are known.
         on_sdk: What to do where a project imports a file of an SDK; gets its name and the file's.
     """
 
-    def __init__(self, path: str, root: str, files: Files, fixed: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str, root: str, files: Files, fixed: Mapping[str, str], parsed: Parsed
+    ) -> None:
         self.path, self.root, self.files = path, root.rstrip("/") or "/", files
         self.messages: list[Message] = []
         self.inputs: list[str] = []
         self.approximate = False
         self.on_sdk: Callable[[str, str], None] = lambda _sdk, _file: None
         self.properties = Properties(files, self.root, frozenset(map(str.lower, fixed)))
-        self._pending: list[_Pending] = []
+        self.pending: list[Pending] = []
+        self._parsed = parsed
         self._imported: set[str] = set()
         self._this = path
         name = posixpath.basename(path)
@@ -140,23 +124,28 @@ class Evaluation:
     def load(self, path: str) -> Element | None:
         """The outermost element of a file; None, and said why, if it cannot be read."""
         self.inputs.append(path)
+        if path not in self._parsed:
+            self._parsed[path] = self._read(path)
+        found = self._parsed[path]
+        if isinstance(found, Element):
+            return found
+        self.say(found.text, found.path, found.line)
+        return None
+
+    def _read(self, path: str) -> Element | Message:
         try:
             text = self.files.text(path, MAX_BYTES)
             if text is None:
-                self.say("the file is not there", path)
-                return None
+                return Message(path, 0, "the file is not there")
             element = parse(text)
         except FilepactError as error:
-            self.say(error.message, path)
+            return Message(path, 0, error.message)
         except MarkupError as error:
-            self.say(str(error), path, error.line)
-        else:
-            if element.name == "Project":
-                return element
-            self.say(
-                f"it starts with <{element.name[:40]}> and not with <Project>", path, element.line
-            )
-        return None
+            return Message(path, error.line, str(error))
+        if element.name == "Project":
+            return element
+        start = f"it starts with <{element.name[:40]}> and not with <Project>"
+        return Message(path, element.line, start)
 
     def take_above(self, name: str) -> None:
         """Import the nearest file of a name at or above the project's folder, within the root."""
@@ -174,10 +163,10 @@ class Evaluation:
     def take(self, element: Element, path: str) -> None:
         """Work through the elements of a file."""
         before, self._this = self._this, path
-        self._name_file()
+        self.enter(path)
         self._walk(element.children, ())
         self._this = before
-        self._name_file()
+        self.enter(before)
 
     def value(self, name: str, default: str = "") -> str:
         """The final value of a property, without blanks around it; that it is unknown is said."""
@@ -186,42 +175,34 @@ class Evaluation:
             self.say(f"{name} is not known: {why.text}", why.path, why.line)
         return self.properties.get(name).strip() or default
 
-    def items(self, kinds: frozenset[str]) -> Iterator[Item]:
-        """Items of some kinds, in order; to be asked when all properties are known."""
-        for one in self._pending:
-            kind = one.element.name.lower()
-            if kind not in kinds:
-                continue
-            self._this = one.path
-            self._name_file()
-            try:
-                if all(
-                    self._holds(each) for each in (*one.conditions, one.element.get("Condition"))
-                ):
-                    yield self._item(kind, one)
-            except UnknownExpressionError as error:
-                self.say(f"not evaluated here: {error}", one.path, one.element.line)
+    def enter(self, path: str) -> None:
+        """Let the properties that name the present file name this one."""
+        folder, name = posixpath.split(path)
+        for key, value in {
+            "MSBuildThisFile": name,
+            "MSBuildThisFileName": posixpath.splitext(name)[0],
+            "MSBuildThisFileExtension": posixpath.splitext(name)[1],
+            "MSBuildThisFileFullPath": path,
+            "MSBuildThisFileDirectory": f"{folder.rstrip('/')}/",
+        }.items():
+            self.properties.force(key, value)
 
-    def _item(self, kind: str, one: _Pending) -> Item:
-        def entries(attribute: str) -> tuple[str, ...]:
-            found = split_list(self.properties.expand(one.element.get(attribute)))
-            for entry in found:
-                if "@(" in entry or "%(" in entry:
-                    raise UnknownExpressionError(entry[:80])
-            return tuple(found)
+    def holds(self, condition: str, folder: str = "") -> bool:
+        """Whether a condition holds.
 
-        includes, excludes = entries("Include"), entries("Exclude")
-        removes, updates = entries("Remove"), entries("Update")
-        metadata = {key.lower(): value for key, value in one.element.attributes.items()}
-        metadata |= {child.name.lower(): child.text.strip() for child in one.element.children}
-        for key, value in metadata.items():
-            try:
-                metadata[key] = self.properties.expand(value)
-            except UnknownExpressionError:
-                metadata[key] = value
-        return Item(
-            kind, includes, excludes, removes, updates, metadata, one.path, one.element.line
-        )
+        Args:
+            condition: As it stands in a file.
+            folder: From where the names of files in it count; empty for the project's folder.
+
+        Raises:
+            UnknownExpressionError: It cannot be decided here.
+        """
+
+        def exists(path: str) -> bool:
+            name = path.replace("\\", "/")
+            return self.files.has(posixpath.normpath(posixpath.join(folder or self.folder, name)))
+
+        return holds(condition, self.properties.expand, exists)
 
     def _walk(self, elements: tuple[Element, ...], conditions: tuple[str, ...]) -> None:
         for element in elements:
@@ -230,7 +211,7 @@ class Evaluation:
                     self._properties(element)
                 case "ItemGroup":
                     found = (*conditions, element.get("Condition"))
-                    self._pending += [_Pending(one, found, self._this) for one in element.children]
+                    self.pending += [Pending(one, found, self._this) for one in element.children]
                 case "Import":
                     self._import_element(element)
                 case "ImportGroup":
@@ -253,7 +234,7 @@ class Evaluation:
     def _properties(self, group: Element) -> None:
         for element in group.children:
             try:
-                if self._holds(group.get("Condition")) and self._holds(element.get("Condition")):
+                if self.holds(group.get("Condition")) and self.holds(element.get("Condition")):
                     self.properties.put(element.name, self.properties.expand(element.text))
             except UnknownExpressionError as error:
                 why = Message(self._this, element.line, f"not evaluated here: {error}")
@@ -326,30 +307,10 @@ class Evaluation:
 
     def _decides(self, element: Element, *, importing: bool = False) -> bool:
         """Whether an element's condition holds; what cannot be decided does not, and is said."""
+        # Conditions of imports count from the file that imports, all others from the project.
+        folder = posixpath.dirname(self._this) if importing else ""
         try:
-            return self._holds(element.get("Condition"), importing=importing)
+            return self.holds(element.get("Condition"), folder)
         except UnknownExpressionError as error:
             self.say(f"the condition is not evaluated here: {error}", self._this, element.line)
             return False
-
-    def _holds(self, condition: str, *, importing: bool = False) -> bool:
-        # Conditions of imports count from the file that imports, all others from the project.
-        folder = posixpath.dirname(self._this) if importing else self.folder
-
-        def exists(path: str) -> bool:
-            place = posixpath.normpath(posixpath.join(folder, path.replace("\\", "/")))
-            return self.files.has(place)
-
-        return holds(condition, self.properties.expand, exists)
-
-    def _name_file(self) -> None:
-        """Let the properties that name the present file name it."""
-        folder, name = posixpath.split(self._this)
-        for key, value in {
-            "MSBuildThisFile": name,
-            "MSBuildThisFileName": posixpath.splitext(name)[0],
-            "MSBuildThisFileExtension": posixpath.splitext(name)[1],
-            "MSBuildThisFileFullPath": self._this,
-            "MSBuildThisFileDirectory": f"{folder.rstrip('/')}/",
-        }.items():
-            self.properties.force(key, value)

@@ -14,10 +14,13 @@ if TYPE_CHECKING:
 
     from filepact.csharp.projects import Files, Message
 
-__all__ = ["MAX_VALUE", "Properties", "UnknownExpressionError", "closing", "version_of"]
+__all__ = ["MAX_VALUE", "MAX_WORK", "Properties", "UnknownExpressionError", "closing", "version_of"]
 
 MAX_VALUE: Final = 100_000
 """Longest value of a property, in characters."""
+
+MAX_WORK: Final = 20_000_000
+"""Most characters that the expressions of one project become, all together."""
 
 _MAX_NESTED: Final = 20
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -45,6 +48,7 @@ class Properties:
     fixed: frozenset[str] = frozenset()
     spoiled: dict[str, Message] = field(default_factory=dict)
     _values: dict[str, str] = field(default_factory=dict)
+    _work: int = 0
 
     def get(self, name: str) -> str:
         """A value; empty if there is none."""
@@ -81,6 +85,9 @@ class Properties:
                 raise UnknownExpressionError(text[start : start + 80])
             value = self._value(text[start + 2 : end].strip(), depth + 1)
             size += start - at + len(value)
+            self._work += start - at + len(value)
+            if self._work > MAX_WORK:
+                raise UnknownExpressionError(f"{text[:80]}, after too many others")
             if size > MAX_VALUE:
                 raise UnknownExpressionError(f"{text[:80]} is longer than {MAX_VALUE:,} characters")
             parts += [text[at:start], value]

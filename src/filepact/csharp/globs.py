@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -105,20 +105,59 @@ class Membership:
     """
 
     steps: tuple[Step, ...] = ()
+    _sorted: list[tuple[_Names, _Names]] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )
+    _plain: dict[str, list[int]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+    _wild: list[int] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Projects of the old style name thousands of files one by one.
+        for number, step in enumerate(self.steps):
+            names, excluding = _Names.of(step.patterns), _Names.of(step.excluding)
+            self._sorted.append((names, excluding))
+            for path in names.plain:
+                self._plain.setdefault(path, []).append(number)
+            if names.wild:
+                self._wild.append(number)
 
     def includes(self, path: str) -> bool:
         """Whether a file belongs to the project, or would if it were there."""
-        for step in reversed(self.steps):
-            if any(one.matches(path) for one in step.patterns):
-                if not step.adds:
+        for number in sorted({*self._plain.get(path, ()), *self._wild}, reverse=True):
+            names, excluding = self._sorted[number]
+            if names.name(path):
+                if not self.steps[number].adds:
                     return False
-                if not any(one.matches(path) for one in step.excluding):
+                if not excluding.name(path):
                     return True
         return False
 
     def added(self) -> Iterable[Pattern]:
         """All patterns by which files come."""
         return (one for step in self.steps if step.adds for one in step.patterns)
+
+    @property
+    def wildcards(self) -> int:
+        """How many patterns a file may have to be compared with."""
+        return sum(len(names.wild) + len(more.wild) for names, more in self._sorted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Patterns, sorted into those that are names and those that are wildcards."""
+
+    plain: frozenset[str]
+    wild: tuple[Pattern, ...]
+
+    @classmethod
+    def of(cls, patterns: tuple[Pattern, ...]) -> _Names:
+        plain = frozenset(one.folder for one in patterns if not one.parts)
+        return cls(plain, tuple(one for one in patterns if one.parts))
+
+    def name(self, path: str) -> bool:
+        return path in self.plain or any(one.matches(path) for one in self.wild)
 
 
 def split_list(text: str) -> list[str]:

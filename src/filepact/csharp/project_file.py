@@ -6,20 +6,20 @@ import posixpath
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from filepact.csharp.assets import MAX_BYTES as MAX_ASSETS
-from filepact.csharp.assets import AssetsError, read_assets
 from filepact.csharp.evaluation import Evaluation
 from filepact.csharp.frameworks import preferred, shared_frameworks, usual_usings
 from filepact.csharp.globs import Membership, Pattern, Step, split_list, unescape
+from filepact.csharp.items import read_items
+from filepact.csharp.packages import read_packages
 from filepact.csharp.projects import GlobalUsing, Nullable, Output, Project
 from filepact.csharp.sdk import KNOWN, symbols, take_after, take_before
-from filepact.errors import FilepactError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from filepact.csharp.evaluation import Item
+    from filepact.csharp.evaluation import Parsed
     from filepact.csharp.frameworks import Framework
+    from filepact.csharp.items import Item
     from filepact.csharp.projects import Files
 
 __all__ = ["read_project"]
@@ -37,6 +37,7 @@ _KINDS: Final = frozenset(
     }
 )
 _MAX_SOURCES: Final = 50_000
+_MAX_COMPARED: Final = 10_000_000
 _NULLABLE: Final = ("disable", "enable", "warnings", "annotations")
 _COMPONENTS: Final = frozenset(
     {"microsoft.net.sdk.web", "microsoft.net.sdk.razor", "microsoft.net.sdk.blazorwebassembly"}
@@ -46,7 +47,12 @@ _ENTRY_POINTS: Final = frozenset({"microsoft.net.test.sdk", "xunit.v3", "mstest"
 
 
 def read_project(
-    path: str, root: str, files: Files, fixed: Mapping[str, str], newest: int = 0
+    path: str,
+    root: str,
+    files: Files,
+    fixed: Mapping[str, str],
+    parsed: Parsed,
+    newest: int = 0,
 ) -> tuple[Project, tuple[str, ...]]:
     """One project, and the files that have a say in it.
 
@@ -57,11 +63,11 @@ def read_project(
         root: The folder that is not left.
         files: Where files are.
         fixed: Properties that the project cannot change, such as ``SolutionDir``.
+        parsed: Files that other projects of the solution have read.
         newest: The latest version of .NET whose libraries are there; 0 if that does not matter.
     """
-    reader = _ProjectReader(
-        path, root, files, {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}, newest
-    )
+    fixed = {"Configuration": "Debug", "Platform": "AnyCPU", **fixed}
+    reader = _ProjectReader(path, root, files, fixed, parsed, newest)
     project = reader.read()
     return project, tuple(dict.fromkeys(reader.inputs))
 
@@ -83,10 +89,16 @@ class _ProjectReader:
     """Reads one project, if it has several target frameworks for one of them."""
 
     def __init__(
-        self, path: str, root: str, files: Files, fixed: Mapping[str, str], newest: int
+        self,
+        path: str,
+        root: str,
+        files: Files,
+        fixed: Mapping[str, str],
+        parsed: Parsed,
+        newest: int,
     ) -> None:
-        self.path, self.root, self.files, self.newest = path, root, files, newest
-        self.fixed = dict(fixed)
+        self.path, self.root, self.files = path, root, files
+        self.fixed, self.parsed, self.newest = dict(fixed), parsed, newest
         self.inputs: list[str] = []
         self.sdk = ""
 
@@ -107,7 +119,7 @@ class _ProjectReader:
         )
 
     def _evaluate(self) -> tuple[Evaluation, Framework]:
-        evaluation = Evaluation(self.path, self.root, self.files, self.fixed)
+        evaluation = Evaluation(self.path, self.root, self.files, self.fixed, self.parsed)
         self.sdk = ""
         evaluation.on_sdk = lambda sdk, file: self._import_sdk(evaluation, sdk, file)
         element = evaluation.load(self.path)
@@ -142,7 +154,7 @@ class _ProjectReader:
         implicit = by_sdk and value("ImplicitUsings").lower() in ("enable", "true")
         found = self._items(evaluation, framework, implicit=implicit)
         membership = Membership(tuple(found.steps))
-        dlls, missing, through = self._packages(evaluation, framework, found)
+        packages = read_packages(evaluation, framework, found.packages)
         nullable = value("Nullable", "disable").lower()
         if nullable not in _NULLABLE:
             evaluation.say(f"Nullable is {nullable[:40]}, which means nothing")
@@ -159,9 +171,9 @@ class _ProjectReader:
             nullable=cast("Nullable", nullable),
             implicit_usings=implicit,
             global_usings=tuple(found.usings.values()),
-            references=tuple(dict.fromkeys([*found.references, *through])),
-            packages=dlls,
-            missing_packages=missing,
+            references=tuple(dict.fromkeys([*found.references, *packages.projects])),
+            packages=(*found.dlls, *packages.references),
+            missing_packages=packages.missing,
             frameworks=tuple(dict.fromkeys([*shared_frameworks(self.sdk), *found.frameworks])),
             target_framework=framework.moniker,
             output=_output(value("OutputType"), found.packages),
@@ -179,7 +191,7 @@ class _ProjectReader:
         found = _Found()
         if implicit:
             found.usings = {one.name: one for one in usual_usings(self.sdk, framework)}
-        for item in evaluation.items(_KINDS):
+        for item in read_items(evaluation, _KINDS):
             match item.kind:
                 case "compile":
                     self._compile(evaluation, item, found)
@@ -237,24 +249,27 @@ class _ProjectReader:
     def _sources(self, evaluation: Evaluation, membership: Membership) -> tuple[str, ...]:
         """The files of a project that are there."""
         found: set[str] = set()
+        listed: set[tuple[str, str]] = set()
+        compared = 0
         for pattern in membership.added():
-            outside = not evaluation.within(pattern.folder) and pattern.folder != evaluation.root
-            if outside:
-                evaluation.say(
-                    f"sources in {pattern.folder.rsplit('/', 1)[-1][:80]} lie outside of the root and are not read"
-                )
-            elif pattern.parts:
-                places = self.files.below(pattern.folder, pattern.ending)
-                found.update(path for path in places if membership.includes(path))
-            elif not membership.includes(pattern.folder):
-                continue
-            elif self.files.has(pattern.folder):
-                found.add(pattern.folder)
-            else:
-                evaluation.say(
-                    f"the source {posixpath.basename(pattern.folder)[:80]} is not there",
-                    harmless=True,
-                )
+            name, place = posixpath.basename(pattern.folder)[:80], (pattern.folder, pattern.ending)
+            if not evaluation.within(pattern.folder) and pattern.folder != evaluation.root:
+                evaluation.say(f"sources in {name} lie outside of the root and are not read")
+            elif not pattern.parts:
+                if not membership.includes(pattern.folder):
+                    continue
+                if self.files.has(pattern.folder):
+                    found.add(pattern.folder)
+                else:
+                    evaluation.say(f"the source {name} is not there", harmless=True)
+            elif place not in listed:
+                listed.add(place)
+                places = set(self.files.below(*place)) - found
+                compared += len(places) * membership.wildcards
+                if compared > _MAX_COMPARED:
+                    evaluation.say("there are too many wildcards for so many files")
+                    break
+                found.update(filter(membership.includes, places))
         if len(found) > _MAX_SOURCES:
             evaluation.say(f"of {len(found):,} sources, {_MAX_SOURCES:,} are looked at")
         return tuple(sorted(found)[:_MAX_SOURCES])
@@ -276,42 +291,6 @@ class _ProjectReader:
                 evaluation.say(f"the project {name[:100]} is not there", item.path, item.line)
             else:
                 found.references.append(path)
-
-    def _packages(
-        self, evaluation: Evaluation, framework: Framework, found: _Found
-    ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-        """The DLLs of packages, the names of packages without, and projects that are seen through others."""
-        folder = evaluation.value("MSBuildProjectExtensionsPath") or evaluation.value(
-            "BaseIntermediateOutputPath"
-        )
-        path = self._absolute(posixpath.join(folder.replace("\\", "/"), "project.assets.json"))
-        evaluation.inputs.append(path)
-        try:
-            text = self.files.text(path, MAX_ASSETS) if evaluation.within(path) else None
-            if text is not None:
-                assets = read_assets(text, framework, evaluation.folder, self.files)
-                missing = tuple(
-                    name for key, name in found.packages.items() if key not in assets.packages
-                )
-                if missing:
-                    evaluation.say(f"not restored: {', '.join(missing)[:200]}")
-                if assets.generators:
-                    names = ", ".join(assets.generators)[:200]
-                    evaluation.say(f"generators and analyzers do not run: {names}")
-                through = [
-                    one for one in assets.projects if evaluation.within(one) and self.files.has(one)
-                ]
-                return (*found.dlls, *assets.references), missing, tuple(through)
-        except FilepactError as error:
-            evaluation.say(error.message, path)
-        except AssetsError as error:
-            evaluation.say(f"what was restored is not known: {error}", path)
-        if found.packages:
-            names = ", ".join(found.packages.values())[:200]
-            evaluation.say(
-                f"nothing was restored, so what is in these packages is not known: {names}"
-            )
-        return tuple(found.dlls), tuple(found.packages.values()), ()
 
     def _key_file(self, evaluation: Evaluation) -> str:
         name = evaluation.value("AssemblyOriginatorKeyFile")

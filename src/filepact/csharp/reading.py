@@ -15,6 +15,7 @@ from filepact.errors import FilepactError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.csharp.evaluation import Parsed
     from filepact.csharp.projects import Files
 
 __all__ = ["MAX_PROJECTS", "read_solution"]
@@ -52,6 +53,7 @@ class _SolutionReader:
 
     def __init__(self, root: str, files: Files, newest: int) -> None:
         self.root, self.files, self.newest = root, files, newest
+        self.parsed: Parsed = {}
         self.inputs: list[str] = []
         self.messages: list[Message] = []
 
@@ -132,7 +134,9 @@ class _SolutionReader:
                     Message(path, 0, f"only the first {MAX_PROJECTS} projects are read")
                 )
                 break
-            project, inputs = read_project(project_path, self.root, self.files, fixed, self.newest)
+            project, inputs = read_project(
+                project_path, self.root, self.files, fixed, self.parsed, self.newest
+            )
             found[project_path] = project
             self.inputs += inputs
             # What is only referred to comes after all that is named.
