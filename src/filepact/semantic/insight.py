@@ -15,7 +15,14 @@ from filepact.semantic.asked import Limit
 from filepact.semantic.case import Case
 from filepact.semantic.ground import Ground
 from filepact.semantic.late import Late
-from filepact.semantic.project import Loaded, Provider, Surveyed, Synced
+from filepact.semantic.membership import Members
+from filepact.semantic.overview import (
+    describe_opened,
+    is_solution,
+    providers_of,
+    survey_all,
+    sync_all,
+)
 from filepact.semantic.summary import describe, list_found
 from filepact.semantic.texts import steps_of
 from filepact.semantic.update import Took, WorkspaceUpdate
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.lsp.diagnostics import Diagnostic, Report
     from filepact.lsp.pool import Pool
-    from filepact.semantic.project import LoadedKind
+    from filepact.semantic.project import Loaded, Provider, Surveyed, Synced
     from filepact.semantic.texts import Step
     from filepact.workspace.workspace import Workspace
 
@@ -39,8 +46,6 @@ __all__ = ["Insight", "InsightMode", "NewErrors"]
 InsightMode = Literal["auto", "off", "always"]
 NewErrors = Literal["allow", "ask", "deny"]
 
-_EVERY_FILE: Final = 300
-_SOLUTIONS: Final = (".sln", ".slnx")
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 
 
@@ -81,8 +86,10 @@ class Insight:
             root.path: Ground(root.path, self._surroundings, pool, inquiry)
             for root in workspace.guard.roots
         }
+        self._members = {
+            root: Members(ground, self._surroundings) for root, ground in self._grounds.items()
+        }
         self._late = Late(self._show)
-        self._loaded = ""
 
     def close(self) -> None:
         """End all servers."""
@@ -132,7 +139,7 @@ class Insight:
                 servers += case.foresee(tally, limit)
         except FilepactError as error:
             return self._lost(error)
-        members = self._members(changes)
+        members = self._membership(changes)
         return put_together(servers, tally.findings(), members, message)
 
     def follow(
@@ -162,7 +169,7 @@ class Insight:
                 servers += took
         except FilepactError as error:
             return self._lost(error)
-        return put_together(servers, tally.findings(), self._members(changes))
+        return put_together(servers, tally.findings(), self._membership(changes))
 
     def line(self, update: WorkspaceUpdate) -> str:
         """What a receipt says of an update; empty where no server knows the files."""
@@ -220,20 +227,8 @@ class Insight:
         Of a large root only files are looked at that a server names, or was asked about before.
         """
         limit = self._limit(seconds, cancelled, patient=True)
-        reports: list[Report] = []
-        messages: dict[str, None] = {}
-        for ground in self._grounds.values() if self.mode != "off" else ():
-            members = ground.members()
-            if len(members) > _EVERY_FILE:
-                found = ground.affected(members, limit)
-                members, said = found[:_EVERY_FILE], "not all files could be looked at"
-                messages[said] = None
-            may_see = self._eyes(session)
-            seen = [path for path in members if may_see(path)]
-            reports += self._reports(ground, seen, limit)
-        messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
-        complete = not messages and all(one.complete for one in reports)
-        return Surveyed(tuple(reports), complete, tuple(messages))
+        grounds = self._grounds.values() if self.mode != "off" else ()
+        return survey_all(grounds, self._eyes(session), limit)
 
     def sync(self, *, force: bool = False) -> Synced:
         """Tell the servers of what others have written.
@@ -244,28 +239,8 @@ class Insight:
         Raises:
             PathBlockedError: A root is no longer there.
         """
-        before, paths, reason = self._turns(), list[str](), ""
-        for ground in self._grounds.values() if self.mode != "off" else ():
-            if force and ground.disk.begun:
-                members = ground.members()
-                if len(members) > _EVERY_FILE:
-                    reason = "there are too many files to tell of each"
-                    self._restart(ground)
-                    continue
-                ground.disk.tell_anew(members)
-                paths += [path.absolute for path in members]
-            paths += [one.path for one in ground.disk.catch_up()]
-        paths = list(dict.fromkeys(paths))
-        known = {path for path in paths if self.claims(path)}
-        return Synced(
-            tuple(path for path in paths if path in known),
-            tuple(path for path in paths if path not in known),
-            len(paths),
-            before,
-            self._turns(),
-            bool(reason),
-            reason,
-        )
+        grounds = self._grounds.values() if self.mode != "off" else ()
+        return sync_all(grounds, force=force, restart=self._restart)
 
     # -- the workspace --------------------------------------------------------------------
 
@@ -288,49 +263,30 @@ class Insight:
             )
         root = spot.root.path
         absolute = root if spot.place.path == "." else spot.path.absolute
-        self._loaded = absolute
         ground = self._grounds[root]
-        if spot.place.path.lower().endswith(_SOLUTIONS):
+        self._members[root].opened = "" if absolute == root else absolute
+        if is_solution(absolute):
             self._pool.know(root, solution_uri=uri_of(absolute))
         if ground.disk.begun:
             self._restart(ground)
-        return self._describe(absolute, ground)
+        return describe_opened(absolute, ground, self._members[root], self._show)
 
     def reload(self) -> Loaded:
         """End all servers, so that they begin with the disk as it is; they start when needed."""
         for ground in self._grounds.values():
             self._restart(ground)
         first = next(iter(self._grounds.values()))
-        return self._describe(self._loaded or first.root, first)
+        members = self._members[first.root]
+        return describe_opened(members.opened or first.root, first, members, self._show)
 
     def status(self) -> tuple[Provider, ...]:
         """All servers that may be used, installed or not."""
-        running = self._pool.status()
-        return tuple(
-            Provider(
-                one.name,
-                one.role,
-                tuple(glob for glob, _ in one.files),
-                self._pool.program(one),
-                one.install,
-                tuple(each for each in running if each.server == one.name),
-            )
-            for one in self._pool.servers
-        )
+        return providers_of(self._pool)
 
     def _restart(self, ground: Ground) -> None:
         # In this order: what is written while they end is seen by those that follow.
         ground.forget()
         self._pool.restart(ground.root)
-
-    def _describe(self, path: str, ground: Ground) -> Loaded:
-        lower = path.lower()
-        kind: LoadedKind = "folder" if path == ground.root else "project"
-        kind = "solution" if lower.endswith(_SOLUTIONS) else kind
-        return Loaded(kind, path, (), len(ground.members()))
-
-    def _turns(self) -> int:
-        return sum(one.disk.turn for one in self._grounds.values())
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -369,13 +325,22 @@ class Insight:
         """The root itself cannot be looked at any more."""
         return WorkspaceUpdate("failed", False, False, False, error.message)
 
-    def _members(self, changes: ChangeSet) -> tuple[bool, bool]:
-        """Whether the first file of a change belongs to the workspace, before and afterwards."""
-        if not changes:
-            return False, False
-        first = changes.changes[0]
-        claimed = self.claims(first.path.absolute)
-        return claimed and first.before is not None, claimed and first.after is not None
+    def _membership(self, changes: ChangeSet) -> tuple[bool, bool]:
+        """Whether a project includes the first file of a change, before and afterwards.
+
+        Of a file that gets another name, that is first the old one and then the new.
+        """
+        before = [one.path for one in changes.changes if one.before is not None]
+        after = [one.path for one in changes.changes if one.after is not None]
+        return self._includes(before[:1]), self._includes(after[:1])
+
+    def _includes(self, paths: Sequence[WorkspacePath]) -> bool:
+        return any(
+            self.mode != "off"
+            and one.root in self._members
+            and self._members[one.root].include(one)
+            for one in paths
+        )
 
     def _place(self, path: str) -> WorkspacePath | None:
         """The root of an absolute path, the innermost of several, and the path beneath it."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import content_id
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.fs.stamp import Scan, Stamp, stamp_at
+from filepact.fs.walk import walk
 from filepact.text.codec import decode
 from filepact.workspace.lookout import Glance, Lookout
 
@@ -40,6 +41,10 @@ class Taken:
     stamp: Stamp
     text: str | None = None
     content: str | None = None
+
+
+def _every(_path: str, _is_folder: bool) -> bool:
+    return True
 
 
 class Surroundings:
@@ -91,6 +96,22 @@ class Surroundings:
                 return Taken(stamp) if data is None else self._taken(path, stamp, data)
             stamp = again
         return None if stamp is None else Taken(stamp)
+
+    def ignored(self, path: WorkspacePath) -> bool:
+        """Whether ignore files name a file, or a folder above it; it need not be there."""
+        root, above = self._guard.root_of(path.root), "."
+        for part in path.path.split("/"):
+            here = part if above == "." else f"{above}/{part}"
+            with walk(root, above, allow=_every, max_depth=1) as entries:
+                try:
+                    seen = any(entry.name == part for entry in entries)
+                except FilepactError:
+                    return False
+            if not seen:
+                # What is there and is not seen is ignored; what is not there cannot be asked about.
+                return root.glance(here) is not None
+            above = here
+        return False
 
     def text(self, path: WorkspacePath, data: bytes) -> str | None:
         """The text that bytes stand for in a file; None where it is none."""
