@@ -95,14 +95,20 @@ def world(folder: Path, **options: Any) -> Iterator[World]:
 
 @contextmanager
 def served(
-    folder: Path, pool: Pool, *, name: str = "", limit: float = CALL_SECONDS, **options: Any
+    folder: Path,
+    pool: Pool,
+    *,
+    name: str = "",
+    limit: float = CALL_SECONDS,
+    kind: type[Insight] = Insight,
+    **options: Any,
 ) -> Iterator[World]:
     """A folder with language servers, which are waited for."""
     root = folder / "root"
     root.mkdir(exist_ok=True)
     workspace = open_workspace([str(root)], state_dir=str(folder / "state"))
     options = {"mode": "always", "budget": 30.0} | options
-    insight = Insight(workspace, pool, **options)
+    insight = kind(workspace, pool, **options)
     only_new = {one.name for one in pool.servers if one.only_new}
     engine = SolutionEngine(workspace, insight, name, only_new)
     toolbox = Toolbox(SOLUTION_TOOLS, engine, form=Envelope(limit))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.lsp.pool import Pool
+from filepact.semantic.insight import Insight
 from tests.lsp.fakes import fake, pool_of
 from tests.tools.solution_world import served
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from filepact.semantic.update import WorkspaceUpdate
     from tests.tools.solution_world import World
 
 GOOD = "one\ntwo\n"
@@ -285,3 +287,25 @@ def test_a_call_whose_time_is_over_says_so_and_keeps_what_it_wrote(tmp_path: Pat
         assert it.held("a.x") == BAD
         asked = it.answer("get_diagnostics", waitSeconds=60)
         assert (asked["data"]["fresh"], asked["meta"]["timedOut"]) == (False, True)
+
+
+class Broken(Insight):
+    """One that breaks in a way that nobody foresaw."""
+
+    def follow(self, *_arguments: Any, **_more: Any) -> WorkspaceUpdate:
+        raise OSError("/home/somebody/secret")
+
+    foresee = follow
+
+
+def test_what_is_written_is_said_though_asking_breaks(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with served(tmp_path, pool_of(fake()), kind=Broken) as it:
+        it.put("a.x", GOOD)
+        assert write(it, BAD)["workspaceUpdate"]["kind"] == "preview"
+        data = write(it, BAD, applyChanges=True)
+        assert (data["applied"], data["workspaceUpdate"]["kind"]) == (True, "failed")
+        assert data["operation"]
+        assert "secret" not in str(data)
+        assert "secret" in caplog.text

@@ -409,6 +409,25 @@ def test_a_refusal_and_its_news_are_both_told() -> None:
     assert answer["meta"]["news"] == ["one", "two"]
 
 
+def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def news() -> str:
+        raise OSError("/home/somebody/journal")
+
+    answer = Envelope()(attempt(lambda _call: Outcome("", receipt={"applied": True}), news=news))
+    assert answer.receipt is not None
+    assert (answer.receipt["success"], answer.receipt["data"]) == (True, {"applied": True})
+    assert "journal" not in answer.text
+    assert "journal" in caplog.text
+
+
+def test_lines_that_belong_together_are_one_piece_of_news() -> None:
+    outcome = Envelope()(
+        attempt(lambda _call: Outcome("", receipt={}), news=lambda: "one\n  more\ntwo")
+    )
+    assert outcome.receipt is not None
+    assert outcome.receipt["meta"]["news"] == ["one\n  more", "two"]
+
+
 def test_names_that_are_no_text_can_be_sent() -> None:
     outcome = Envelope()(attempt(lambda _call: Outcome("", receipt={"path": "a\udcff"})))
     assert json.loads(outcome.text)["data"]["path"] == "a\\udcff"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -150,11 +149,14 @@ class Envelope:
                     del unheard[:-_MOST_UNHEARD]
                 return ()
             unheard = self._unheard.pop(session, [])
-        # What was done is done: a journal that cannot be asked must not hide it.
-        with suppress(FilepactError):
-            for line in filter(None, attempt.news().split("\n")):
-                if line.startswith(" ") and unheard:
-                    unheard[-1] += f"\n{line}"  # belongs to the one before
-                else:
-                    unheard.append(line)
+        try:
+            lines = [line for line in attempt.news().split("\n") if line]
+        except Exception:  # noqa: BLE001 - what was done is done, and must not be hidden by this
+            _log.exception("the news for %s are not known", attempt.name)
+            lines = []
+        for line in lines:
+            if line.startswith(" ") and unheard:
+                unheard[-1] += f"\n{line}"  # belongs to the one before
+            else:
+                unheard.append(line)
         return tuple(unheard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Planned", "SolutionEngine"]
 
+_log = logging.getLogger(__name__)
+
+_BROKEN = "the language servers could not be asked; the server's log has the details"
 _OFF = "language servers are switched off, so nobody was told"
 _SAME = "the file holds this text already, so nobody had to be told"
 _UNKNOWN = "no installed language server knows this file"
@@ -209,14 +213,22 @@ class SolutionEngine:
         elif foreseen is not None and not done:
             update = foreseen
         else:
-            ask = self._insight.follow if done else self._insight.foresee
-            update = ask(
-                draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
-            )
+            update = self._ask(self._insight, call, draft, done=done)
             if update.kind == "none":
                 update = replace(update, message=update.message or _UNKNOWN)
         shown = receipt.status in ("preview", "pending") or draft.dry_run
         return replace(update, kind="preview", updated=False) if shown else update
+
+    @staticmethod
+    def _ask(insight: Insight, call: Call, draft: Draft, *, done: bool) -> WorkspaceUpdate:
+        ask = insight.follow if done else insight.foresee
+        try:
+            return ask(
+                draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
+            )
+        except Exception:  # noqa: BLE001 - what is on the disk has to be said, whatever fails here
+            _log.exception("the language servers could not be asked")
+            return WorkspaceUpdate("failed", False, False, False, _BROKEN)
 
 
 def _facts(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> dict[str, Any]:
