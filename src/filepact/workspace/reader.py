@@ -63,18 +63,19 @@ class Reader:
         document = self._load(spot)
         return window(spot, document, self._documents, first=first, count=count)
 
-    def excerpt(self, path: str, wanted: Wanted) -> Excerpt:
+    def excerpt(self, path: str, wanted: Wanted, *, found: Spot | None = None) -> Excerpt:
         """A part of a text file of any size, exactly as it stands.
 
         Args:
             path: The file.
             wanted: Which part of it, and how much may be answered.
+            found: The file, where it has just been found for this reader.
 
         Raises:
             TooLargeError: The part is over what may be answered.
             BinaryFileError: It does not hold text there.
         """
-        spot = self._file(path)
+        spot = found if found is not None and found.place.kind == "file" else self._file(path)
         if spot.place.size <= EDIT_LIMIT:
             return excerpt_of(self._load(spot).text, wanted, spot.shown)
         typed = self._documents.typed(spot.path)

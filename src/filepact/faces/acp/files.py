@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.excerpt import Excerpt
+    from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["ANSWER_LIMIT", "agreed", "cut", "excerpt", "key", "read", "write"]
@@ -37,9 +38,23 @@ def read(bound: Bound, session: Session, path: str, line: int | None, limit: int
 
 
 def excerpt(
-    bound: Bound, session: Session, path: str, line: int | None, limit: int | None
+    bound: Bound,
+    session: Session,
+    path: str,
+    line: int | None,
+    limit: int | None,
+    *,
+    found: Spot | None = None,
 ) -> Excerpt:
     """The same, with what else was seen of the file.
+
+    Args:
+        bound: The session's folders.
+        session: Who reads.
+        path: Absolute.
+        line: The first line, 1-based.
+        limit: Most lines.
+        found: The file, where it has just been found to be read by this session.
 
     Raises:
         Refusal: There is nothing to be shown.
@@ -47,7 +62,7 @@ def excerpt(
     _check_path(path)
     wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
-        return bound.workspace.reader(session).excerpt(path, wanted)
+        return bound.workspace.reader(session).excerpt(path, wanted, found=found)
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
 

@@ -109,7 +109,7 @@ class FileRequests:
                 done(work)
 
         if asked is None:
-            done(lambda: self._found(job, session))
+            done(lambda: self._found(job, session, spot))
         else:
             self._questions.ask_then(READ, asked, heard, request=job, patience=PATIENCE)
 
@@ -169,7 +169,7 @@ class FileRequests:
         spot = job.bound.workspace.guard.find(path, "read", agent=session.agent)
         asked = self._texts.question(job.bound, spot, path)
         if asked is None:
-            return self._found(job, session)
+            return self._found(job, session, spot)
         reply = self._questions.ask(READ, asked, patience=PATIENCE)
         return self._heard(job, session, spot, reply)
 
@@ -184,10 +184,11 @@ class FileRequests:
         self._texts.heard(job.bound, spot, reply)
         return self._found(job, session)
 
-    def _found(self, job: _Job, session: Session) -> Message:
-        """The answer from what is known of a file here."""
+    def _found(self, job: _Job, session: Session, spot: Spot | None = None) -> Message:
+        """The answer from what is known of a file here, which may just have been found."""
+        window = _window(job.request.params)
         try:
-            return self._result(files.excerpt(job.bound, session, *_window(job.request.params)))
+            return self._result(files.excerpt(job.bound, session, *window, found=spot))
         except Refusal as refusal:
             if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
                 return {"content": ""}
