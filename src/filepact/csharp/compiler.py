@@ -149,11 +149,7 @@ class Compiler:
             for unit in self._by_file.get(path, ()):
                 here = self._found_in(unit, unit.trees[path], token)
                 if unit.project.missing_packages and (
-                    self._leads_nowhere(unit.trees[path], here)
-                    or any(
-                        self._leads_nowhere(tree, self._found_in(unit, tree, token))
-                        for tree in self._speaking(unit)
-                    )
+                    self._leads_nowhere(unit.trees[path], here) or self._all_lead_nowhere(unit)
                 ):
                     here = {doubted(one) for one in here}
                 found |= here
@@ -174,19 +170,15 @@ class Compiler:
             for tree, one in told:
                 by_name.setdefault("" if tree is None else str(tree.FilePath), set()).add(one)
             places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
-            everywhere = bool(unit.project.missing_packages) and any(
-                self._leads_nowhere(tree, by_name.get(str(tree.FilePath), ()))
-                for tree in self._speaking(unit)
-            )
+            doubting = bool(unit.project.missing_packages)
+            everywhere = doubting and self._all_lead_nowhere(unit)
             found: dict[str, set[Finding]] = {}
             for name, several in by_name.items():
                 path = places.get(name)
                 if path is None:
                     whole = {replace(one, start=0, end=0) for one in several}
                     found.setdefault(unit.project.path, set()).update(whole)
-                elif everywhere or (
-                    unit.project.missing_packages and self._leads_nowhere(unit.trees[path], several)
-                ):
+                elif everywhere or (doubting and self._leads_nowhere(unit.trees[path], several)):
                     found[path] = {doubted(one) for one in several}
                 else:
                     found[path] = several
@@ -199,13 +191,20 @@ class Compiler:
     def _leads_nowhere(self, tree: Any, found: Iterable[Finding]) -> bool:
         return unresolved(str(tree.GetText(self._never)), found)
 
-    def _speaking(self, unit: _Unit) -> Iterator[Any]:
-        """The files of a project whose usings hold for all of it, the one that is generated last."""
-        for path, tree in unit.trees.items():
-            if path in unit.speaking:
-                yield tree
-        if unit.own is not None:
-            yield unit.own
+    def _all_lead_nowhere(self, unit: _Unit) -> bool:
+        """Whether one of the usings that hold for a whole project leads nowhere.
+
+        Diagnostics would say so too, but of such usings only after a look at all files.
+        """
+        compilation, extensions = self._compiled(unit), self._roslyn.core.ModelExtensions
+        speaking = [unit.trees[path] for path in unit.speaking]
+        for tree in [*speaking, *([unit.own] if unit.own is not None else [])]:
+            model = compilation.GetSemanticModel(tree, False)
+            for using in tree.GetRoot(self._never).Usings:
+                name = using.Name
+                if name and extensions.GetSymbolInfo(model, name, self._never).Symbol is None:
+                    return True
+        return False
 
     # -- projects ---------------------------------------------------------------------------
 

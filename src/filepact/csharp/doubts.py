@@ -28,7 +28,7 @@ _USING: Final = re.compile(
     r"\s*(?:global\s+)?using\s+(?:static\s+)?(?:\w+\s*=\s*)?[\w.:]+(?:<[\w.:<>,\s]*>)?\s*"
 )
 _NOWHERE: Final = frozenset({"CS0234", "CS0246", "CS0400"})
-_NAMES: Final = _NOWHERE | {"CS0103", "CS0012", "CS1061"}
+_NAMES: Final = _NOWHERE | {"CS0012", "CS0103", "CS1061", "CS1069"}
 _LONGEST: Final = 1_000
 _WHY: Final = " It may be in a package that was not restored."
 
