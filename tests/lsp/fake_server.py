@@ -163,13 +163,23 @@ def begun():
             os.write(2, b"complaint " * 1000)
     for item in ORDERS.get("nonsense", []):
         send(item)
-    if ORDERS.get("child") and os.fork() == 0:
+    if ORDERS.get("child"):
+        bear(ORDERS["child"])
+
+
+def bear(note):
+    """Have a child in a session of its own, whose number is noted before anything else is said."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
         os.setsid()
-        with open(ORDERS["child"], "w") as note:
-            note.write(str(os.getpid()))
+        os.write(writer, b"x")
         held = b"x" * ORDERS.get("eat", 0)
         time.sleep(600)
         del held
+    os.read(reader, 1)
+    with open(note, "w") as noted:
+        noted.write(str(pid))
 
 
 def main():
