@@ -191,3 +191,73 @@ def test_a_change_that_brings_errors_can_be_put_to_a_person(tmp_path: Path) -> N
         it.workspace.approve(data["pending"]["id"], Approval(Actor("person", "p")))
         assert it.held("a.x") == BAD
         assert it.data("get_diagnostics", filePath="a.x")["counts"]["error"] == 2
+
+
+# -- C# projects ----------------------------------------------------------------------------
+
+KIND = "{FAE04EC0-301F-11D3-BF4B-00C04F79EFBC}"
+SOLUTION = "Microsoft Visual Studio Solution File, Format Version 12.00\n" + "".join(
+    f'Project("{KIND}") = "{name}", "{path}", "{{0000000{number}-0000-0000-0000-000000000000}}"\n'
+    "EndProject\n"
+    for number, (name, path) in enumerate(
+        {
+            "App": "App\\App.csproj",
+            "Broken": "Broken\\Broken.csproj",
+            "Out": "..\\Out\\Out.csproj",
+        }.items()
+    )
+)
+APP = """\
+<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup>
+  <ItemGroup><Compile Remove="Drafts/**" /></ItemGroup>
+</Project>
+"""
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> Iterator[World]:
+    (tmp_path / "Out").mkdir()
+    (tmp_path / "Out" / "Out.csproj").write_text(APP)
+    pool = pool_of(fake(files={"*.cs": "csharp"}))
+    with served(tmp_path, pool, name="All.sln") as made:
+        made.put("All.sln", SOLUTION)
+        made.put("App/App.csproj", APP)
+        made.put("App/Program.cs", GOOD)
+        made.put("Broken/Broken.csproj", "<Project>\n  <PropertyGroup>\n</Project>\n")
+        yield made
+
+
+def test_what_is_not_covered_and_what_is_broken_is_named(projects: World) -> None:
+    data = projects.data("load", pathStyle="relative")
+    assert (data["loadedKind"], data["loadedPath"]) == ("solution", "All.sln")
+    assert "App" in data["projects"]
+    assert data["approximate"] is True
+    said = "\n".join(data["messages"])
+    assert "Out" in said
+    assert "outside" in said
+    assert "Broken.csproj" in said
+    broken = next(one for one in data["messages"] if "Broken.csproj" in one)
+    assert ":3" in broken or "line 3" in broken
+
+
+def test_a_file_that_no_project_includes_is_on_the_disk_and_not_in_the_workspace(
+    projects: World,
+) -> None:
+    sent = {"content": GOOD, "createIfMissing": True, "applyChanges": True}
+    inside = projects.data("write_file", filePath="App/New.cs", **sent)
+    assert inside["workspaceUpdate"]["inWorkspaceBefore"] is False
+    assert inside["workspaceUpdate"]["inWorkspaceAfter"] is True
+    outside = projects.data("write_file", filePath="App/Drafts/New.cs", **sent)
+    assert outside["applied"] is True
+    assert outside["workspaceUpdate"]["inWorkspaceAfter"] is False
+    assert any("project" in one for one in outside["hints"]["nextSteps"])
+    again = projects.data("write_file", filePath="App/Drafts/New.cs", **sent)
+    assert again["workspaceUpdate"]["inWorkspaceAfter"] is False
+
+
+def test_a_project_file_that_changes_changes_what_is_in_the_workspace(projects: World) -> None:
+    sent = {"filePath": "App/Drafts/New.cs", "content": GOOD, "createIfMissing": True}
+    assert projects.data("write_file", **sent)["workspaceUpdate"]["inWorkspaceAfter"] is False
+    projects.put("App/App.csproj", APP.replace("Drafts", "Nothing"))
+    assert projects.data("write_file", **sent)["workspaceUpdate"]["inWorkspaceAfter"] is True

@@ -107,6 +107,15 @@ class Insight:
         place = self._place(path)
         return self.mode != "off" and place is not None and self._grounds[place.root].claimed(path)
 
+    def includes(self, path: str) -> bool:
+        """Whether a project includes a file that a server knows; it need not be there.
+
+        Args:
+            path: Absolute.
+        """
+        place = self._place(path)
+        return place is not None and self._includes([place])
+
     # -- changes --------------------------------------------------------------------------
 
     def foresee(

@@ -45,7 +45,10 @@ def describe_opened(
     read = members.solution()
     if read is None:
         return Loaded(kind, path, (), files)
-    said = dict.fromkeys(f"{show(one.path)}: {one.text}" for one in read.all_messages())
+    said = dict.fromkeys(
+        f"{show(one.path)}{f':{one.line}' if one.line else ''}: {one.text}"
+        for one in read.all_messages()
+    )
     names = tuple(one.name for one in read.projects)
     return Loaded(kind, path, names, files, read.approximate, tuple(said))
 

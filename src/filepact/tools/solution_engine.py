@@ -208,7 +208,7 @@ class SolutionEngine:
         if self._insight is None:
             update = WorkspaceUpdate("none", False, False, False, _OFF)
         elif receipt.status == "unchanged":
-            there = self._insight.claims(planned.target.spot.path.absolute)
+            there = self._insight.includes(planned.target.spot.path.absolute)
             update = WorkspaceUpdate("none", False, there, there, _SAME)
         elif foreseen is not None and not done:
             update = foreseen
