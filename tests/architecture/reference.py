@@ -272,11 +272,15 @@ Those that are known without settings, in order of preference: of one role, the 
 comes with filepact. `filepact doctor` lists the same with what was found, and
 [settings](settings.md#serversname) change them or add others.
 
-| server | role | files | how to install it | held to |
-| --- | --- | --- | --- | --- |
+| server | role | files | how to install it | used for agents | held to |
+| --- | --- | --- | --- | --- | --- |
 """
 
 _SERVERS_END = """
+Those that are **not unasked** are used for agents only where your settings say
+[`trusted = true`](settings.md#serversname): what an agent writes could [run programs or read files](../explanation/diagnostics.md#what-a-server-may-do)
+through them.
+
 The last column says what filepact's own tests hold a server to, with the real program:
 
 - **all cases**: after files were edited, open and closed, made, imported, deleted, renamed, reverted, changed from outside, two at
@@ -305,12 +309,19 @@ The last column says what filepact's own tests hold a server to, with the real p
 """
 
 
+_USE = {
+    "": "yes",
+    "runs": "not unasked: it runs what build files say",
+    "discloses": "not unasked: it tells of any file that a text names",
+}
+
+
 def servers_page() -> str:
     """What `reference/language-servers.md` has to say."""
     known = present("lsp.builtin")
     rows = [
         f"| `{one.name}` | {one.role} | {', '.join(f'`{glob}`' for glob, _ in one.files)} "
-        f"| {one.install} | {_held_to(one.name)} |\n"
+        f"| {one.install} | {_USE[one.risk]} | {_held_to(one.name)} |\n"
         for one in (() if known is None else known.builtin_servers())
     ]
     return _SERVERS + "".join(rows) + _SERVERS_END

@@ -197,3 +197,20 @@ def test_a_file_that_names_no_server_loads_nothing_about_servers() -> None:
 
 def test_settings_stay_values() -> None:
     assert parse_settings(MINE, name=FILE) == parse_settings(MINE, name=FILE) != Settings()
+
+
+def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> None:
+    def names(text: str) -> tuple[set[str], set[str]]:
+        settings = parse_settings(text, name=FILE)
+        return (
+            {one.name for one in settings.agents_servers},
+            {one.name for one in settings.peoples_servers},
+        )
+
+    agents, people = names("")
+    assert {"ruff", "basedpyright", "filepact-csharp"} <= agents & people
+    assert not {"clangd", "typescript", "rust-analyzer"} & agents
+    assert {"clangd", "typescript"} <= people
+    assert "rust-analyzer" not in people
+    agents, people = names("[servers.clangd]\ntrusted = true\n")
+    assert "clangd" in agents

@@ -161,3 +161,16 @@ def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
         "memory": 2048,
     }
     assert 'new_errors = "ask"' in checks(cli)["diagnostics"]["said"]
+
+
+def test_a_server_by_which_agents_could_reach_what_is_refused_waits_for_trust(
+    cli: CommandLine, settings: Path
+) -> None:
+    settings.write_text(table(risk="discloses") + table("worse", risk="runs"))
+    found = checks(cli, "--servers")
+    for name in ("fake", "worse"):
+        assert (found[name]["level"], found[name]["used"]) == ("none", False)
+        assert f"`[servers.{name}]`" in found[name]["next"]
+        assert "version" not in found[name]
+    settings.write_text(table(risk="discloses", trusted=True) + table("worse", risk="runs"))
+    assert checks(cli)["fake"]["used"] is True

@@ -64,3 +64,27 @@ def test_a_linter_works_outside_a_wall_that_keeps_its_server_in(
         said = client.text("write_file", path="src/bad.py", content="print(1)\n")
         assert "1 fixed" in said
     assert {one.read_text() for one in (base / "outside").iterdir()} == {"SECRET\n"}
+
+
+REVEALING = """\
+template <int> struct X;
+constexpr unsigned char s[] = {
+#embed "../outside/secret.txt"
+};
+X<s[0]> first;
+"""
+
+
+@pytest.mark.skipif(shutil.which("clangd", path=PROGRAMS) is None, reason="no clangd")
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_compiler_tells_an_agent_of_files_outside_only_where_it_is_trusted(
+    base: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
+) -> None:
+    monkeypatch.setenv("PATH", f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}")
+    config = base / "mine.toml"
+    config.write_text(SETTINGS + ("[servers.clangd]\ntrusted = true\n" if trusted else ""))
+    (base / "outside" / "secret.txt").write_text("SECRET\n")
+    with served(base, (BROKEN, "on"), ("--config", str(config))) as (_process, client):
+        said = client.text("write_file", path="a.cpp", content=REVEALING, dry_run=True)
+        assert ("Diagnostics" in said) is trusted
+        assert (f"X<{ord('S')}>" in said) is trusted

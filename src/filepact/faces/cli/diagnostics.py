@@ -54,7 +54,7 @@ def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
         insight = open_insight(
             workspace,
             diagnosing=settings.diagnosing,
-            servers=settings.servers,
+            servers=settings.peoples_servers,
             environment=programs.environment,
             locate=programs,
         )

@@ -48,7 +48,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     elif of_solution and diagnosing.mode == "auto":
         # Who asks for a solution asks for its servers.
         diagnosing = replace(diagnosing, mode="always")
-    servers = () if diagnosing.mode == "off" else settings.servers
+    servers = () if diagnosing.mode == "off" else settings.agents_servers
     with ExitStack() as stack:
         programs = Programs(roots)
         nursery = None

@@ -65,14 +65,18 @@ def check_servers(
     programs = Programs([root.path for root in workspace.guard.roots])
     servers = settings.servers
     present = [one for one in servers if _place(one, programs) is not None]
-    yield _csharp(present, programs)
+    trusted = [one for one in present if one.serves_agents]
+    yield _csharp(trusted, programs)
     names = _names(workspace) if start else ()
     for server in servers:
         place = _place(server, programs)
         if place is None:
             yield _missing(server, programs)
             continue
-        rival = _rival(server, present)
+        if not server.serves_agents:
+            yield _untrusted(server, place)
+            continue
+        rival = _rival(server, trusted)
         globs = ", ".join(glob for glob, _ in server.files)
         shown, facts = place, {"program": place, "used": not rival}
         if programs.csharp is not None and "filepact-roslyn" in server.needs:
@@ -106,6 +110,22 @@ def _place(server: Server, programs: Programs) -> str | None:
     """Where a server's program is; None if anything that it needs is missing."""
     places = [programs(name) for name in (server.command[0], *server.needs)]
     return None if None in places else places[0]
+
+
+def _untrusted(server: Server, place: str) -> Finding:
+    """A server that is there and is not used for agents before the person says so."""
+    why = {
+        "runs": "it runs what a project's build files say, which agents may write",
+        "discloses": "it tells what is in any file that a text names, protected or outside",
+    }[server.risk]
+    return Finding(
+        server.name,
+        "none",
+        f"{place}; not used for agents: {why}",
+        f"To use it all the same, put `trusted = true` under `[servers.{server.name}]` in your "
+        "settings",
+        facts={"program": place, "used": False, "risk": server.risk},
+    )
 
 
 def _missing(server: Server, programs: Programs) -> Finding:
