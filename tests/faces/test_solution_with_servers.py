@@ -190,13 +190,25 @@ def test_what_a_change_would_break_is_known_before_it_is_made(project: Served) -
     assert fixed["workspaceUpdate"]["diagnostics"]["fixedCount"] == 1
 
 
+def test_a_file_that_the_project_leaves_out_is_written_and_not_in_the_workspace(
+    project: Served,
+) -> None:
+    sent = {"content": "namespace MyProject;\n\npublic class Later { }\n", "createIfMissing": True}
+    data = project.data("write_file", filePath="Drafts/Later.cs", **sent, applyChanges=True)
+    assert (data["applied"], data["created"]) == (True, True)
+    assert data["workspaceUpdate"]["inWorkspaceAfter"] is False
+    assert any("project" in one for one in data["hints"]["nextSteps"])
+
+
 def test_several_projects_of_a_solution_are_one_workspace(tmp_path: Path) -> None:
     toolchain_or_skip()
     root = tmp_path / "Shop"
     shutil.copytree(SHOP, root)
     served = Served(root, "Shop.sln")
     try:
-        assert served.data("load", waitSeconds=PATIENCE)["ready"] is True
+        loaded = served.data("load", waitSeconds=PATIENCE)
+        assert loaded["ready"] is True
+        assert {"Shop.Core", "Shop.App"} <= set(loaded["projects"])
         money = (root / "Shop.Core" / "Money.cs").read_text()
         text = money.replace("CompareTo(Money other)", "ComparedTo(Money other)")
         update = served.data("write_file", filePath="Shop.Core/Money.cs", content=text)[
