@@ -85,7 +85,12 @@ class Scene:
     # -- through the door -----------------------------------------------------------------
 
     def change(
-        self, act: Callable[[Draft], None], *, dry: bool = False, **options: Any
+        self,
+        act: Callable[[Draft], None],
+        *,
+        dry: bool = False,
+        remembered: bool = False,
+        **options: Any,
     ) -> WorkspaceUpdate:
         """Do something with a draft, or only foresee it."""
         with self.workspace.draft(AGENT, "write_file") as draft:
@@ -93,6 +98,8 @@ class Scene:
             changes, contents = draft.changes, dict(draft.contents)
             if dry:
                 return self.insight.foresee(changes, contents, session=AGENT, **options)
+            if remembered:
+                self.insight.remember(changes, contents, session=AGENT)
             self.workspace.submit(draft, "a change")
         return self.insight.follow(changes, contents, session=AGENT, **options)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.semantic.scene import WRONG_LIB, Scene, codes
+from tests.semantic.scene import AGENT, PYTHON, WRONG_LIB, Scene, codes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,5 +76,45 @@ def test_files_come_and_go(server: str, tmp_path: Path) -> None:
         scene.write({"use.py": scene.get("use.py") + "\n"})
         lost = scene.write({"lib.py": None})
         assert [name for name, _ in codes(lost)] == ["use.py"]
+    finally:
+        scene.close()
+
+
+@pytest.mark.parametrize("server", ["ty", "basedpyright"])
+def test_a_first_change_is_compared_with_what_was_there(server: str, tmp_path: Path) -> None:
+    files = {**PYTHON, "bad.py": "from lib import double\n\nx: str = double(1)\n"}
+    scene = Scene(tmp_path, [server], files)
+    try:
+        scene.write({"other.py": "import lib\n"})
+        scene.workspace.reader(AGENT).document("lib.py")
+        gone = scene.write({"lib.py": None}, remembered=True)
+        assert gone.findings is not None
+        assert gone.findings.compared
+        assert {name for name, _ in codes(gone)} == {"other.py", "use.py", "bad.py"}
+        assert [name for name, _ in codes(gone, "fixed")] == ["bad.py"]
+        back = scene.write({"lib.py": files["lib.py"]}, remembered=True)
+        assert {name for name, _ in codes(back, "fixed")} == {"other.py", "use.py", "bad.py"}
+    finally:
+        scene.close()
+
+
+def test_a_new_file_is_seen_by_its_users_in_a_preview(tmp_path: Path) -> None:
+    project = {
+        "tsconfig.json": '{"compilerOptions": {"strict": true, "module": "nodenext"}}',
+        "package.json": '{"name": "p", "type": "module"}',
+        "use.ts": 'import { word } from "./extra.js";\n\nexport const n: number = word;\n',
+    }
+    scene = Scene(tmp_path, ["typescript"], project)
+    try:
+        text = "export const word: string = 'one';\n"
+        seen = scene.foresee({"extra.ts": text})
+        assert seen.findings is not None
+        assert seen.findings.complete
+        assert codes(seen, "fixed") == [("use.ts", "2307")]
+        assert codes(seen) == [("use.ts", "2322")]
+        done = scene.write({"extra.ts": text})
+        assert (done.kind, done.updated) == ("added", True)
+        assert codes(done) == codes(seen)
+        assert codes(done, "fixed") == codes(seen, "fixed")
     finally:
         scene.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from filepact.semantic.update import Took
-from filepact.semantic.verdict import kind_of, took, took_preview
+from filepact.semantic.verdict import Tally, kind_of, took, took_preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from filepact.semantic.ground import Ground
     from filepact.semantic.texts import Step
     from filepact.semantic.update import Kind
-    from filepact.semantic.verdict import Tally
 
 __all__ = ["Case"]
 
@@ -91,6 +90,23 @@ class Case:
                 was = known.diagnostics if known else () if report.path in new else None
                 tally.add(report, was, only_new=self.ground.only_new(answer.server))
         return [took_preview(one, self.ground.disk.turn) for one in asked.answers]
+
+    def remember(self, limit: Limit) -> None:
+        """Have it known what servers find before it is done, where that cannot be asked later.
+
+        Texts that were there can be shown to servers again; a file that was not, or is not any
+        more, cannot.
+        """
+        if all(one.kind == "changed" for one in self.steps) or not self.concerns_servers:
+            return
+        there = [
+            path
+            for one in self.steps
+            for path in ((one.old or one.path),)
+            if one.before is not None and self.may_see(path)
+        ]
+        if self.ground.disk.begun:
+            self.ground.remember([*there, *self._dependents(Tally("dependents"))], limit)
 
     # -- afterwards -----------------------------------------------------------------------
 

@@ -209,6 +209,21 @@ class Ground:
 
         return self._until_steady(question, limit)
 
+    def remember(self, paths: Sequence[WorkspacePath], limit: Limit) -> None:
+        """Learn what is found in files now, where that is not known.
+
+        Args:
+            paths: Files that are going to change, or others because of them.
+            limit: How long to wait.
+        """
+        new = [
+            path
+            for path in paths
+            if any(self.known(one, path.absolute) is None for one in self.servers(path.absolute))
+        ]
+        if new and self.disk.begun:
+            self.report(new, limit)
+
     def report(self, paths: Sequence[WorkspacePath], limit: Limit) -> tuple[Report, ...]:
         """What the servers find in files, one report of each server and file."""
         asked = self.ask(paths, (), limit)

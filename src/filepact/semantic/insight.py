@@ -6,6 +6,8 @@ answer, and no answer takes longer than its time.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
@@ -150,6 +152,29 @@ class Insight:
             return self._lost(error)
         members = self._membership(changes)
         return put_together(servers, tally.findings(), members, message)
+
+    def remember(
+        self,
+        changes: ChangeSet,
+        contents: Mapping[str, bytes],
+        *,
+        session: Session,
+        cancelled: Callable[[], bool] = _never,
+    ) -> float:
+        """Ask what is found before files come or go; later it could not be asked any more.
+
+        What they find afterwards is compared with that.  Without it, some of what a first such
+        change brings cannot be told from what was there.  Other arguments as for `foresee`.
+
+        Returns:
+            How many seconds of the budget are left for following the change; half of it at least.
+        """
+        began = time.monotonic()
+        limit = self._limit(self.budget / 2, cancelled)
+        with suppress(FilepactError):
+            for case in self._cases(changes, contents, session):
+                case.remember(limit)
+        return max(self.budget - (time.monotonic() - began), self.budget / 2)
 
     def follow(
         self,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["NEW_ERRORS_RULE", "follow", "foresee", "hold_to"]
+__all__ = ["NEW_ERRORS_RULE", "follow", "foresee", "hold_to", "remember"]
 
 NEW_ERRORS_RULE: Final = "new errors"
 """Stands for a rule where a person is asked because servers find new errors."""
@@ -40,6 +40,24 @@ def foresee(insight: Insight, draft: Draft, call: Call) -> WorkspaceUpdate | Non
     if strict:
         hold_to(insight, draft, update)
     return update
+
+
+def remember(insight: Insight, draft: Draft, call: Call) -> float | None:
+    """Ask what servers find before a change where that cannot be asked afterwards.
+
+    Args:
+        insight: The servers.
+        draft: The change.
+        call: Who wants it.
+
+    Returns:
+        How many seconds are left for following it; None for all that are allowed.
+    """
+    if not draft.changes or draft.dry_run or draft.asks:
+        return None
+    return insight.remember(
+        draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
+    )
 
 
 def hold_to(insight: Insight, draft: Draft, update: WorkspaceUpdate) -> None:
@@ -82,7 +100,12 @@ def hold_to(insight: Insight, draft: Draft, update: WorkspaceUpdate) -> None:
 
 
 def follow(
-    insight: Insight, draft: Draft, receipt: Receipt, call: Call, foreseen: WorkspaceUpdate | None
+    insight: Insight,
+    draft: Draft,
+    receipt: Receipt,
+    call: Call,
+    foreseen: WorkspaceUpdate | None,
+    seconds: float | None,
 ) -> str:
     """What a receipt says of it; empty where no server knows the files.
 
@@ -92,12 +115,17 @@ def follow(
         receipt: What came of it.
         call: Who wanted it.
         foreseen: What was found before it was done.
+        seconds: How long it may take; None for as long as is set.
     """
     if receipt.status == "preview" and foreseen is not None:
         return insight.line(foreseen)
     if receipt.status != "applied":
         return ""
     update = insight.follow(
-        draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
+        draft.changes,
+        draft.contents,
+        session=call.session,
+        seconds=seconds,
+        cancelled=call.cancelled,
     )
     return insight.line(update)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from filepact.tools.answer import receipt_facts, render_receipt
-from filepact.tools.checked import follow, foresee
+from filepact.tools.checked import follow, foresee, remember
 from filepact.tools.registry import Written
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ class WorkspaceEngine:
         with self._workspace.draft(call.session, tool) as draft:
             summary = action(draft)
             foreseen = None if insight is None else foresee(insight, draft, call)
+            rest = None if insight is None else remember(insight, draft, call)
             receipt = self._workspace.submit(draft, summary)
         # The locks are given back: nobody else has to wait for the servers.
-        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
+        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen, rest)
         return Written(render_receipt(receipt, diagnostics=said), receipt_facts(receipt))
 
     def news(self, call: Call) -> str:
