@@ -17,7 +17,7 @@ from filepact.errors import (
 )
 from filepact.semantic.update import WorkspaceUpdate
 from filepact.tools.advice import next_steps
-from filepact.tools.checked import foresee
+from filepact.tools.checked import foresee, remember
 from filepact.tools.registry import Written
 from filepact.tools.solution_port import Solution
 from filepact.tools.view import View
@@ -146,17 +146,18 @@ class SolutionEngine:
         with self._workspace.draft(call.session, tool) as draft:
             planned = Planned(draft, self._root)
             summary = action(planned)
+            foreseen = self._check(draft, call)
+            seconds = self._ask_before(draft, call)
             if call.cancelled():
                 raise CallCancelledError(
                     f"{planned.target.spot.shown}: given up before anything was written",
                     hint="Send it again if it is still wanted.",
                 )
-            foreseen = self._check(draft, call)
             receipt = self._workspace.submit(draft, summary)
             if receipt.status == "preview":
                 self._remember(call, planned)
         # The lock is given back: nobody else has to wait for the servers.
-        update = self._update(call, planned, draft, receipt, foreseen)
+        update = self._update(call, planned, draft, receipt, foreseen, seconds)
         return Written("", _facts(planned, receipt, update))
 
     def news(self, call: Call) -> str:
@@ -169,8 +170,12 @@ class SolutionEngine:
         with self._lock:
             opened, self._opened = self._opened, True
             if not opened and self._insight is not None:
-                with suppress(FilepactError):  # said by load; a write does not fail for it
+                try:
                     self._insight.load(self._name)
+                except FilepactError:
+                    pass  # said by load; a write does not fail for it
+                except Exception:  # noqa: BLE001 - the same, and it is logged
+                    _log.exception("the solution could not be opened")
 
     def _check(self, draft: Draft, call: Call) -> WorkspaceUpdate | None:
         """What servers would find in a change that may be refused for it; None if it may not.
@@ -189,6 +194,16 @@ class SolutionEngine:
                 **error.details,
             ) from None
 
+    def _ask_before(self, draft: Draft, call: Call) -> float | None:
+        """Ask what could not be asked later; the seconds that are left, None for all."""
+        if self._insight is None:
+            return None
+        try:
+            return remember(self._insight, draft, call)
+        except Exception:  # noqa: BLE001 - a write does not fail for it, and it is logged
+            _log.exception("the language servers could not be asked")
+            return None
+
     def _remember(self, call: Call, planned: Planned) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
         if planned.target.document is not None:
@@ -202,6 +217,7 @@ class SolutionEngine:
         draft: Draft,
         receipt: Receipt,
         foreseen: WorkspaceUpdate | None,
+        seconds: float | None,
     ) -> WorkspaceUpdate:
         """How the servers took a change, or would take one that is not done."""
         done = receipt.status == "applied"
@@ -213,18 +229,24 @@ class SolutionEngine:
         elif foreseen is not None and not done:
             update = foreseen
         else:
-            update = self._ask(self._insight, call, draft, done=done)
+            update = self._ask(self._insight, call, draft, seconds, done=done)
             if update.kind == "none":
                 update = replace(update, message=update.message or _UNKNOWN)
         shown = receipt.status in ("preview", "pending") or draft.dry_run
         return replace(update, kind="preview", updated=False) if shown else update
 
     @staticmethod
-    def _ask(insight: Insight, call: Call, draft: Draft, *, done: bool) -> WorkspaceUpdate:
+    def _ask(
+        insight: Insight, call: Call, draft: Draft, seconds: float | None, *, done: bool
+    ) -> WorkspaceUpdate:
         ask = insight.follow if done else insight.foresee
         try:
             return ask(
-                draft.changes, draft.contents, session=call.session, cancelled=call.cancelled
+                draft.changes,
+                draft.contents,
+                session=call.session,
+                seconds=seconds,
+                cancelled=call.cancelled,
             )
         except Exception:  # noqa: BLE001 - what is on the disk has to be said, whatever fails here
             _log.exception("the language servers could not be asked")
