@@ -302,6 +302,7 @@ The last column says what filepact's own tests hold a server to, with the real p
   compiler's own server from version 7 on, needs none of this and goes first.
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
   files; without one it is started anew for them.
+- `filepact-csharp` takes a proposed file that is not on the disk yet as if it were there, also for other files. It takes 200 to 350 MiB.
 - `bash` finds nothing without ShellCheck, and is not used without it.
 - `yaml` fetches no schemas, unless your settings say so.
 - A server that takes more memory than [`memory`](settings.md#diagnostics) allows, with all that it has started, is ended within a few
