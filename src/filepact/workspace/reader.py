@@ -93,18 +93,29 @@ class Reader:
         Raises:
             TooLargeError: It is over the limit for whole reads.
         """
-        return self._load(self._file(path))
+        return self.remember(self.glance(path))
+
+    def glance(self, path: str) -> Document:
+        """The same for who does not know yet whether it will be shown."""
+        return self._look(self._file(path))
+
+    def remember(self, document: Document) -> Document:
+        """A file was shown to the session."""
+        self._seen.note(self._session.id, document)
+        return document
 
     def _file(self, path: str) -> Spot:
         agent, held = self._session.agent, self._documents.held
         return self._guard.find_file(path, "read", agent=agent, held=held)
 
     def _load(self, spot: Spot) -> Document:
+        return self.remember(self._look(spot))
+
+    def _look(self, spot: Spot) -> Document:
         document = self._documents.load(spot)
         if document is None:
             raise NotFoundError(f"{spot.shown}: was removed just now", path=spot.shown)
         self._check(document.data, spot)
-        self._seen.note(self._session.id, document)
         return document
 
     def _check(self, data: bytes, spot: Spot) -> None:

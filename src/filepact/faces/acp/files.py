@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,14 @@ from filepact.workspace.excerpt import cut as part_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["ANSWER_LIMIT", "agreed", "cut", "excerpt", "key", "read", "write"]
+__all__ = ["ANSWER_LIMIT", "Known", "beforehand", "cut", "excerpt", "key", "read", "write"]
 
 ANSWER_LIMIT = 24 * 1_048_576
 """Bytes of the longest answer: other programs end the connection at a message over 32 MiB."""
@@ -67,20 +69,40 @@ def excerpt(
         raise to_refusal(error, path, bound.roots) from None
 
 
-def agreed(
-    bound: Bound, session: Session, path: str, line: int | None, limit: int | None, text: str
-) -> Excerpt | None:
-    """The same where an editor shows just this text; None unless the disk has it too.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the disk has of a file, before it is known what an editor shows of it.
 
-    None also where an editor has said before that it holds something else, and where there is
+    Attributes:
+        document: The file.
+        part: What to answer where the editor shows the same.
+    """
+
+    document: Document
+    part: Excerpt
+
+    def agrees(self, bound: Bound, session: Session, text: str | None) -> bool:
+        """Whether an editor shows just that; it counts as shown to the session then."""
+        if text is None or text != self.document.text:
+            return False
+        bound.workspace.reader(session).remember(self.document)
+        return True
+
+
+def beforehand(
+    bound: Bound, session: Session, path: str, line: int | None, limit: int | None
+) -> Known | None:
+    """What the disk has of a file that an editor is asked about.
+
+    None where an editor has said before that it holds something else, and where there is
     something to refuse: all that is for the long way.
     """
     wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
-        document = bound.workspace.reader(session).document(path)
-        if bound.workspace.editors.shows(document.path) or document.text != text:
+        document = bound.workspace.reader(session).glance(path)
+        if bound.workspace.editors.shows(document.path):
             return None
-        return excerpt_of(document.text, wanted, path)
+        return Known(document, excerpt_of(document.text, wanted, path))
     except FilepactError:
         return None
 

@@ -22,6 +22,7 @@ from filepact.faces.acp.errors import (
 )
 from filepact.faces.acp.proxy.dialog import settle, waits
 from filepact.faces.acp.proxy.lanes import Lanes
+from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.texts import PATIENCE, text_in
 from filepact.faces.acp.proxy.traffic import READ
 from filepact.faces.acp.quirks import quirks_of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Spot
 
-__all__ = ["FileRequests", "failure"]
+__all__ = ["FileRequests", "failure", "success"]
 
 _log = logging.getLogger(__name__)
 
@@ -66,11 +67,15 @@ class FileRequests:
         texts: What the editor shows.
         questions: Asks the editor.
         facts: What editor and agent have said about themselves.
-        send: Takes a message for the agent.
+        send: Takes a message for the agent, perhaps encoded.
     """
 
     def __init__(
-        self, texts: Texts, questions: Questions, facts: Facts, send: Callable[[Message], None]
+        self,
+        texts: Texts,
+        questions: Questions,
+        facts: Facts,
+        send: Callable[[Message | bytes], None],
     ) -> None:
         self._texts = texts
         self._questions = questions
@@ -135,7 +140,7 @@ class FileRequests:
 
     # -- in the workers' threads ----------------------------------------------------------
 
-    def _finish(self, job: _Job, work: Callable[[], Message]) -> None:
+    def _finish(self, job: _Job, work: Callable[[], Message | bytes]) -> None:
         name = _name(job.request.id)
         try:
             self._send(self._answer(job, work))
@@ -143,7 +148,8 @@ class FileRequests:
             if self._jobs.get(name) is job:
                 del self._jobs[name]
 
-    def _answer(self, job: _Job, work: Callable[[], Message]) -> Message:
+    def _answer(self, job: _Job, work: Callable[[], Message | bytes]) -> Message | bytes:
+        """The answer that some work comes to; in bytes where it has been encoded."""
         request = job.request
         try:
             with self._questions.asked_for(job):
@@ -157,9 +163,9 @@ class FileRequests:
             # The exception's text may name host paths: for the log only.
             _log.exception("%s failed", request.method)
             return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
-        return {"jsonrpc": "2.0", "id": request.id, "result": result}
+        return result if isinstance(result, bytes) else success(request.id, result)
 
-    def _act(self, job: _Job) -> Message:
+    def _act(self, job: _Job) -> Message | bytes:
         if job.request.method != READ:
             self._write(job)
             return {}
@@ -170,17 +176,30 @@ class FileRequests:
         asked = self._texts.question(job.bound, spot, path)
         if asked is None:
             return self._found(job, session, spot)
-        reply = self._questions.ask(READ, asked, patience=PATIENCE)
-        return self._heard(job, session, spot, reply)
+        ready: list[tuple[files.Known, bytes]] = []
+
+        def prepare() -> None:
+            # A long file takes as long here as there, and most often both have the same.
+            known = files.beforehand(job.bound, session, *_window(job.request.params))
+            if known is not None:
+                ready.append((known, encode(success(job.request.id, self._result(known.part)))))
+
+        reply = self._questions.ask(READ, asked, patience=PATIENCE, meanwhile=prepare)
+        text = text_in(reply)
+        if ready and ready[0][0].agrees(job.bound, session, text):
+            self._texts.agreed(spot)
+            return ready[0][1]
+        self._texts.heard(job.bound, spot, reply)
+        return self._found(job, session)
 
     def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
         """The answer once the editor has said what it shows."""
         text = text_in(reply)
         if text is not None:
-            agreed = files.agreed(job.bound, session, *_window(job.request.params), text)
-            if agreed is not None:
+            known = files.beforehand(job.bound, session, *_window(job.request.params))
+            if known is not None and known.agrees(job.bound, session, text):
                 self._texts.agreed(spot)
-                return self._result(agreed)
+                return self._result(known.part)
         self._texts.heard(job.bound, spot, reply)
         return self._found(job, session)
 
@@ -224,6 +243,11 @@ class FileRequests:
 
     def _session(self, bound: Bound) -> Session:
         return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version))
+
+
+def success(wanted: Any, result: Message) -> Message:
+    """A result as the answer to a request."""
+    return {"jsonrpc": "2.0", "id": wanted, "result": result}
 
 
 def failure(wanted: Any, refusal: Refusal) -> Message:

@@ -74,6 +74,7 @@ class Questions:
         params: Message,
         *,
         patience: float | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> Reply:
         """Ask, and wait for the answer.
 
@@ -81,6 +82,7 @@ class Questions:
             method: Of the protocol.
             params: With the session's id.
             patience: Seconds to wait; None for as long as it takes a person.
+            meanwhile: What can be done before there is an answer.
         """
         heard = threading.Event()
         reply = Reply("silent")
@@ -92,6 +94,8 @@ class Questions:
 
         request = getattr(self._mine, "request", None)
         name = self._put(method, params, _Question(str(params.get("sessionId")), request, take))
+        if name:
+            meanwhile()
         if name and not heard.wait(patience):
             with self._lock:
                 given_up = self._open.pop(name, None)

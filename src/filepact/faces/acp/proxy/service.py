@@ -153,8 +153,8 @@ class Service:
         if any(doors.counts.values()):
             _log.info("%s %s: %s", facts.agent, facts.version, doors)
 
-    def _to_agent(self, message: Message) -> None:
-        self._links.to_agent(encode(message))
+    def _to_agent(self, message: Message | bytes) -> None:
+        self._links.to_agent(message if isinstance(message, bytes) else encode(message))
 
     # -- sessions -------------------------------------------------------------------------
 
