@@ -38,6 +38,7 @@ class Scene:
         folder: An empty folder.
         servers: Names of real servers, or servers.
         files: What is there at first.
+        rules: The project's own.
         options: Of the insight.
     """
 
@@ -46,6 +47,7 @@ class Scene:
         folder: Path,
         servers: list[str] | list[Server],
         files: Mapping[str, str] = PYTHON,
+        rules: str = "",
         **options: Any,
     ) -> None:
         self.root = folder / "deep" / "enough" / "project"
@@ -53,6 +55,8 @@ class Scene:
         for name, text in files.items():
             self.put(name, text)
         chosen = [server(one) if isinstance(one, str) else one for one in servers]
+        if rules:
+            self.put(".filepact.toml", rules)
         real = all(isinstance(one, str) for one in servers)
         self.workspace = open_workspace([str(self.root)], state_dir=str(folder / "state"))
         environment = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.errors import PathBlockedError
 from tests.semantic.scene import AGENT, PYTHON, WRONG_LIB, Scene, codes
 
 if TYPE_CHECKING:
@@ -116,5 +117,23 @@ def test_a_new_file_is_seen_by_its_users_in_a_preview(tmp_path: Path) -> None:
         assert (done.kind, done.updated) == ("added", True)
         assert codes(done) == codes(seen)
         assert codes(done, "fixed") == codes(seen, "fixed")
+    finally:
+        scene.close()
+
+
+def test_nothing_is_told_of_files_that_an_agent_may_not_read(tmp_path: Path) -> None:
+    files = {**PYTHON, "hidden/use.py": "from lib import double\n\nsecret: int = double(7)\n"}
+    rule = '[[deny]]\nname = "hidden"\npaths = ["hidden/"]\nactions = ["read"]\nwhy = "it is"\n'
+    scene = Scene(tmp_path, ["ty"], files, rules=rule)
+    try:
+        for update in (scene.foresee({"lib.py": WRONG_LIB}), scene.write({"lib.py": WRONG_LIB})):
+            assert {name for name, _ in codes(update)} == {"use.py"}
+            assert update.findings is not None
+            assert {one.path for one in update.findings.new} == {scene.path("use.py")}
+            assert not update.findings.complete
+        surveyed = scene.insight.survey(session=AGENT)
+        assert scene.path("hidden/use.py") not in {one.path for one in surveyed.reports}
+        with pytest.raises(PathBlockedError):
+            scene.insight.look(["hidden/use.py"], session=AGENT)
     finally:
         scene.close()

@@ -204,6 +204,7 @@ class Case:
         ]
         found, whole = self.ground.depending(names, 2 * _MOST_DEPENDENTS)
         seen = [path for path in found if self.may_see(path)]
+        whole = whole and self.ground.disk.whole
         if not whole or len(seen) < len(found) or len(seen) > _MOST_DEPENDENTS:
             tally.miss()
         return seen[:_MOST_DEPENDENTS]
