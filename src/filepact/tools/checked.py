@@ -105,7 +105,7 @@ def follow(
     receipt: Receipt,
     call: Call,
     foreseen: WorkspaceUpdate | None,
-    seconds: float | None,
+    seconds: float | None = None,
 ) -> str:
     """What a receipt says of it; empty where no server knows the files.
 
