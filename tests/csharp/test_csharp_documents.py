@@ -72,8 +72,10 @@ def test_a_change_that_cannot_be_followed_makes_the_text_unknown_until_it_comes_
     assert documents.lost(PATH)
     changed(documents, change((0, 0), (0, 0), "-"))
     assert documents.lost(PATH)
+    assert documents.first_lost == PATH
     assert changed(documents, {"text": "whole"}) == "whole"
     assert not documents.lost(PATH)
+    assert documents.first_lost is None
 
 
 def test_documents_that_are_closed_or_no_files_are_not_held() -> None:

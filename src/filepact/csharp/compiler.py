@@ -82,15 +82,16 @@ class Compiler:
 
     def load(self, projects: Sequence[Project]) -> None:
         """Take other projects, or the same as they are now; files that stay are not read again."""
-        before, self._units = self._units, {}
+        units: dict[str, _Unit] = {}
         for project in projects:
-            unit, old = self._begun(project), before.get(project.path)
+            unit, old = self._begun(project), self._units.get(project.path)
             same = old is not None and old.project == project and old.libraries == unit.libraries
             if old is None or not same or len(old.trees) != len(project.sources):
                 self._fill(unit, old)
             else:
                 unit = old
-            self._units[project.path] = unit
+            units[project.path] = unit
+        self._units = units
         self._by_file = {}
         for unit in self._units.values():
             for path in unit.trees:

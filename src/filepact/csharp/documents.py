@@ -37,6 +37,11 @@ class Documents:
         """Whether a change could not be followed; nothing is known of the text until it comes whole."""
         return path in self._lost
 
+    @property
+    def first_lost(self) -> str | None:
+        """One of which that is so; None if there is none."""
+        return min(self._lost, default=None)
+
     def open(self, params: Any) -> str:
         """Take a document that was opened; the answer is its path."""
         item = params["textDocument"]

@@ -202,24 +202,30 @@ class Server:
         compiler = self._compiler
         if compiler is None:
             raise RefusedError("the compiler was not started")
-        behind, self._behind = self._behind, {}
         if self._solution is None:
             sources = self._sources
             entry = self._entry or self._root
             solution = read_solution(entry, self._root, sources, self._newest)
             compiler.load(solution.projects)
             self._solution, self._inputs = solution, frozenset(solution.inputs)
-        for path in behind:
+        for path in list(self._behind):
             compiler.put(path)
+            del self._behind[path]
         return compiler
+
+    def _known(self) -> Compiler:
+        """The same, if all texts are known; each may count for every file."""
+        lost = self._documents.first_lost
+        if lost is not None:
+            name = posixpath.basename(lost)[:80]
+            raise RefusedError(f"the text of {name} is not known any more; send it whole")
+        return self._present()
 
     # -- questions ------------------------------------------------------------------------------
 
     def _diagnose(self, params: Any, ticket: Ticket) -> Any:
         path = document_path(params["textDocument"])
-        if self._documents.lost(path):
-            raise RefusedError("the document's text is not known any more; send it whole")
-        compiler = self._present()
+        compiler = self._known()
         state, number, items = self._answers.get(path, (-1, "", []))
         if state != compiler.state:
             found = compiler.check(path, ticket.stops)
@@ -229,7 +235,7 @@ class Server:
         return {"kind": "full", "resultId": number, "items": items}
 
     def _survey(self, params: Any, ticket: Ticket) -> Any:
-        compiler = self._present()
+        compiler = self._known()
         before = {one["uri"]: one["value"] for one in params.get("previousResultIds") or []}
         found: dict[str, set[Finding]] = {}
         told: dict[str, Any] = {}
