@@ -10,6 +10,7 @@ bench/README.md.
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import statistics
 import sys
@@ -87,7 +88,11 @@ def report() -> str:
                     rows.append(
                         f"| {depth} | {way} | {statistics.median(taken):.1f} | {within:.1f} |"
                     )
-    return f"{MARK}\n\nMicroseconds.\n\n" + "\n".join(rows) + f"\n\n{END}"
+    about = (
+        f"Measured {dt.datetime.now(tz=dt.UTC).date()}: microseconds; {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f}."
+    )
+    return "\n".join([MARK, "", about, "", *rows, "", END])
 
 
 def main() -> int:
