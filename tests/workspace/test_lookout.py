@@ -131,6 +131,27 @@ def test_files_in_a_folder_that_came_later_are_noticed(watcher: Watcher, tree: P
     assert watcher.look().names == {"more/below/x.txt"}
 
 
+def test_a_file_that_goes_while_everything_is_looked_at_is_seen_when_it_comes_again(
+    watcher: Watcher, tree: Path
+) -> None:
+    place = tree / "sub/new.txt"
+    place.write_text("1")
+
+    def remove() -> bool:
+        place.unlink(missing_ok=True)
+        return False
+
+    seen = watcher.lookout.glance(watcher.known.__contains__, remove)
+    assert seen.scan is not None
+    assert "sub/new.txt" not in seen.scan.stamps
+    for text in "23":
+        place.write_text(text)
+        again = watcher.look()
+        assert "sub/new.txt" in watcher.known | again.names
+        place.unlink()
+        watcher.look()
+
+
 def test_an_ignored_file_is_looked_for_once(watcher: Watcher, tree: Path) -> None:
     (tree / "noise.log").write_text("1")
     assert watcher.look().scan is not None

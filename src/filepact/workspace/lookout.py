@@ -56,6 +56,7 @@ class Lookout:
         self._clock = clock
         self._notices: Notices | None = None
         self._left_out: set[str] = set()
+        self._again: frozenset[str] = frozenset()
         self._last = 0.0
         self._trusted = True
 
@@ -84,7 +85,8 @@ class Lookout:
         if self._notices is None:
             return self._everything(frozenset(), cancelled)
         noticed = self._notices.drain()
-        names = frozenset(name for name in noticed.names if not _is_ours(name))
+        names = frozenset(name for name in noticed.names if not _is_ours(name)) | self._again
+        self._again = frozenset()
         if noticed.folders:
             self.close()
             return self._everything(names, cancelled)
@@ -98,13 +100,18 @@ class Lookout:
         }
         if strange:
             seen = self._everything(names, cancelled)
-            if seen.scan is not None:
-                self._left_out |= strange - seen.scan.stamps.keys()
+            # Only what is there, and was not touched meanwhile, is known to be ignored.
+            self._again = self._late_names()
+            unseen = strange - seen.scan.stamps.keys() if seen.scan is not None else set()
+            self._left_out |= {
+                name for name in unseen - self._again if stamp_at(self._root, name) is not None
+            }
             return seen
         if self._clock() - self._last > _EVERYTHING_EVERY:
             seen = self._everything(names, cancelled)
-            # What happened just now may be seen in both ways.
-            return seen._replace(names=names | self._late_names(), sure=seen.watched)
+            # What happened just now may be seen in both ways, and has to be looked at again.
+            self._again = self._late_names()
+            return seen._replace(names=names | self._again, sure=self._notices is not None)
         return Glance(names - self._left_out, watched=True, sure=True)
 
     def _everything(self, names: frozenset[str], cancelled: Callable[[], bool]) -> Glance:
@@ -130,7 +137,13 @@ class Lookout:
         return Glance(names, found, watched=self._notices is not None)
 
     def _late_names(self) -> frozenset[str]:
-        return frozenset() if self._notices is None else self._notices.drain().names
+        """What was touched while everything was looked at."""
+        if self._notices is None:
+            return frozenset()
+        noticed = self._notices.drain()
+        if noticed.folders:
+            self.close()
+        return frozenset(name for name in noticed.names if not _is_ours(name))
 
     def _scan(self, cancelled: Callable[[], bool]) -> Scan:
         return scan(self._root, skip=self._skip, most=_MOST_FILES, cancelled=cancelled)
