@@ -62,7 +62,9 @@ def test_a_parent_that_is_killed_leaves_no_server(
         text=True,
     ) as parent:
         assert parent.stdout is not None
-        while parent.stdout.readline().strip() != moment:
-            pass
+        said = ""
+        while said != moment:
+            said = parent.stdout.readline().strip()
+            assert said, "the parent has ended by itself"
         parent.send_signal(how)
     assert left_of(mark) == []
