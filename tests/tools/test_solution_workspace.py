@@ -248,9 +248,12 @@ def test_a_file_that_no_project_includes_is_on_the_disk_and_not_in_the_workspace
     inside = projects.data("write_file", filePath="App/New.cs", **sent)
     assert inside["workspaceUpdate"]["inWorkspaceBefore"] is False
     assert inside["workspaceUpdate"]["inWorkspaceAfter"] is True
+    assert inside["workspaceUpdate"]["updated"] is True
     outside = projects.data("write_file", filePath="App/Drafts/New.cs", **sent)
     assert outside["applied"] is True
     assert outside["workspaceUpdate"]["inWorkspaceAfter"] is False
+    assert outside["workspaceUpdate"]["updated"] is False
+    assert "no project includes the file" in outside["workspaceUpdate"]["message"]
     assert any("project" in one for one in outside["hints"]["nextSteps"])
     again = projects.data("write_file", filePath="App/Drafts/New.cs", **sent)
     assert again["workspaceUpdate"]["inWorkspaceAfter"] is False

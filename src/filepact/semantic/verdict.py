@@ -36,6 +36,7 @@ _KINDS: Final[dict[str, Kind]] = {
     "deleted": "removed",
     "renamed": "renamed",
 }
+_OUTSIDE: Final = "no project includes the file, so the workspace is without it"
 _EVENTS: Final[dict[Kind, str]] = {
     "added": "didOpen",
     "updated": "didChange",
@@ -174,7 +175,11 @@ def put_together(
     servers = tuple(servers)
     kind: Kind = min((one.kind for one in servers), key=_WORST.index, default="none")
     proven = kind not in ("none", "preview", "failed", "stale", "pending")
-    updated = proven and all(one.confirmed_by != "none" for one in servers)
+    # A server that was given a file's text has a file, and its workspace may still not.
+    outside = bool(servers) and kind != "removed" and not members[1]
+    updated = proven and not outside and all(one.confirmed_by != "none" for one in servers)
+    if outside:
+        message = "; ".join(filter(None, (message, _OUTSIDE)))
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
     text = "; ".join(dict.fromkeys([message, *told] if message else told)) or None
     return WorkspaceUpdate(kind, updated, *members, text, servers, findings)
