@@ -58,11 +58,15 @@ def deal(files: Iterable[str], seconds: Mapping[str, float], shares: int) -> lis
 
 
 def measured(reports: Iterable[Path]) -> dict[str, float]:
-    """Seconds by file, from pytest's reports in XML (of the family that names files)."""
+    """Seconds by file, from pytest's reports in XML."""
     sums: Counter[str] = Counter()
     for report in reports:
         for case in ET.parse(report).iter("testcase"):  # noqa: S314 - our own pytest wrote it
-            if file := case.get("file"):
+            # The module, and below it a class, if there is one.
+            parts = case.get("classname", "").split(".")
+            names = [at for at, part in enumerate(parts) if part.startswith("test_")]
+            if names:
+                file = "/".join(parts[: names[0] + 1]) + ".py"
                 sums[file] += float(case.get("time", "0"))
     return dict(sums)
 

@@ -74,18 +74,16 @@ def test_the_next_file_goes_to_the_lighter_share(
 
 
 def test_what_was_measured_becomes_a_table(tmp_path: Path) -> None:
-    for number, file in enumerate(("tests/b.py", "tests/a.py")):
-        case = (
-            f'<testcase file="{file}" time="{12.34 + number}"/><testcase file="{file}" time="1"/>'
-        )
-        (tmp_path / f"{number}.xml").write_text(
-            f"<testsuites><testsuite>{case}</testsuite></testsuites>"
-        )
+    for number, name in enumerate(("tests.below.test_b.TestClass", "tests.test_a")):
+        case = f'<testcase classname="{name}" time="{12.34 + number}"/>'
+        again = f'<testcase classname="{name}" time="1"/>'
+        text = f"<testsuites><testsuite>{case}{again}</testsuite></testsuites>"
+        (tmp_path / f"{number}.xml").write_text(text)
     seconds = SHARES.measured(tmp_path.glob("*.xml"))
     SHARES.write_table(tmp_path / "table.json", seconds | {"tests/c.py": 0.001, "tests/d.py": 0.66})
     assert json.loads((tmp_path / "table.json").read_text()) == {
-        "tests/a.py": 14.0,
-        "tests/b.py": 13.0,
+        "tests/test_a.py": 14.0,
+        "tests/below/test_b.py": 13.0,
         "tests/c.py": 0.1,
         "tests/d.py": 0.7,
     }
