@@ -57,11 +57,13 @@ class Noticed(NamedTuple):
 
     Attributes:
         names: Files, by path beneath the root.
+        gone: Those of them that were not there for a time at least.
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
     """
 
     names: frozenset[str]
+    gone: frozenset[str]
     folders: bool
 
 
@@ -130,6 +132,7 @@ class Notices:
     def drain(self) -> Noticed:
         """All that was touched since the last time."""
         names: set[str] = set()
+        gone: set[str] = set()
         structure = False
         while data := self._read():
             at = 0
@@ -141,8 +144,11 @@ class Notices:
                 moved = bool(mask & _IS_FOLDER and mask & _COMING_AND_GOING)
                 structure |= moved or bool(mask & _STRUCTURE)
                 if name and not mask & _IS_FOLDER:
-                    names.add(self._folders.get(number, "") + os.fsdecode(name))
-        return Noticed(frozenset(names), structure)
+                    path = self._folders.get(number, "") + os.fsdecode(name)
+                    names.add(path)
+                    if mask & (_DELETE | _MOVED_FROM):
+                        gone.add(path)
+        return Noticed(frozenset(names), frozenset(gone), structure)
 
     def _read(self) -> bytes:
         try:

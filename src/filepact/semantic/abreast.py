@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.lsp.changes import Change
 from filepact.semantic.told import Told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.lsp.pool import Pool
@@ -150,7 +150,9 @@ class Abreast:
             with self.lock:
                 differences = self._told.differences(seen)
                 few = len(differences) <= _MOST_TEXTS
-                changes = tuple(self._change(one, with_text=few) for one in differences)
+                changes = tuple(
+                    change for one in differences for change in self._changes(one, with_text=few)
+                )
                 if changes:
                     self._pool.tell(self._root, changes)
             if seen.sure and any(one.path.path not in seen.names for one in differences):
@@ -172,14 +174,22 @@ class Abreast:
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def _change(self, one: Difference, *, with_text: bool) -> Change:
+    def _changes(self, one: Difference, *, with_text: bool) -> Iterator[Change]:
+        """What servers are told of a difference.
+
+        One that looked while the file was not there has to hear that it has come.
+        """
         path = one.path.absolute
         taken = None if one.stamp is None else self._surroundings.take(one.path)
         self._note(one.path, taken)
-        if taken is None:
-            return Change(path, "deleted")
-        wanted = path in self._shown or (with_text and self._claimed(path))
-        return Change(path, "changed" if one.known else "created", taken.text if wanted else None)
+        if taken is None or one.was_gone:
+            yield Change(path, "deleted")
+        if taken is not None:
+            wanted = path in self._shown or (with_text and self._claimed(path))
+            kind: Literal["changed", "created"] = (
+                "changed" if one.known and not one.was_gone else "created"
+            )
+            yield Change(path, kind, taken.text if wanted else None)
 
     def _note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:
         self._told.note(path, taken, again=again)

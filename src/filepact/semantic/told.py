@@ -33,11 +33,13 @@ class Difference:
         path: The file.
         known: Whether they know of it at all.
         stamp: What the system says of it now; None when it is gone.
+        was_gone: Whether it was not there for a time, and another file with its name is there now.
     """
 
     path: WorkspacePath
     known: bool
     stamp: Stamp | None
+    was_gone: bool = False
 
 
 class Told:
@@ -107,7 +109,8 @@ class Told:
             path = WorkspacePath(self._root, name)
             stamp, was = self._surroundings.stamp(path), self._stamps.get(name)
             if stamp != was or (name in self._young and not self._same(path, stamp)):
-                differences.append(Difference(path, was is not None, stamp))
+                was_gone = name in seen.gone and stamp is not None and was is not None
+                differences.append(Difference(path, was is not None, stamp, was_gone))
         return differences
 
     def note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:

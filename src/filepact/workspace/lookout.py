@@ -31,12 +31,14 @@ class Glance(NamedTuple):
         scan: All files, where it had to be looked at all of them.
         watched: Whether all that happens from now on will show among the names of later glances.
         sure: Whether all that happened before it has to show among the names.
+        gone: Files of which it is known that they were not there for a time, now or no more.
     """
 
     names: frozenset[str]
     scan: Scan | None = None
     watched: bool = False
     sure: bool = False
+    gone: frozenset[str] = frozenset()
 
 
 class Lookout:
@@ -57,6 +59,7 @@ class Lookout:
         self._notices: Notices | None = None
         self._left_out: set[str] = set()
         self._again: frozenset[str] = frozenset()
+        self._again_gone: frozenset[str] = frozenset()
         self._last = 0.0
         self._trusted = True
 
@@ -86,8 +89,20 @@ class Lookout:
             return self._everything(frozenset(), cancelled)
         noticed = self._notices.drain()
         names = frozenset(name for name in noticed.names if not _is_ours(name)) | self._again
-        self._again = frozenset()
-        if noticed.folders:
+        gone = (noticed.gone | self._again_gone) & names
+        self._again = self._again_gone = frozenset()
+        return self._seen(names, knows, cancelled, anew=noticed.folders)._replace(gone=gone)
+
+    def _seen(
+        self,
+        names: frozenset[str],
+        knows: Callable[[str], bool],
+        cancelled: Callable[[], bool],
+        *,
+        anew: bool,
+    ) -> Glance:
+        """The glance at names that were touched, or at everything if they do not tell enough."""
+        if anew:
             self.close()
             return self._everything(names, cancelled)
         if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
@@ -143,6 +158,7 @@ class Lookout:
         noticed = self._notices.drain()
         if noticed.folders:
             self.close()
+        self._again_gone = noticed.gone
         return frozenset(name for name in noticed.names if not _is_ours(name))
 
     def _scan(self, cancelled: Callable[[], bool]) -> Scan:
