@@ -86,6 +86,10 @@ class Abreast:
         with self.lock:
             return tuple(self._shown)
 
+    def listed(self, path: WorkspacePath) -> bool:
+        """Whether a file was there, and not ignored, when everything was last looked at."""
+        return self._told.listed(path.path)
+
     def begin(self) -> None:
         """Take the disk as it is for known; call it before a server is started."""
         if not self._told.begun:

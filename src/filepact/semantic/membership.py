@@ -82,6 +82,8 @@ class Members:
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file; of one that is gone, whether they did."""
+        if self._ground.disk.listed(path):
+            return False
         ignored = self._surroundings.ignored(path)
         if self._surroundings.stamp(path) is None:
             return self._ignored.get(path, ignored)

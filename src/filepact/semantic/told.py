@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.document import WorkspacePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from filepact.domain.document import RootId
     from filepact.workspace.surroundings import Glance, Scan, Stamp, Surroundings, Taken
@@ -57,6 +57,7 @@ class Told:
         self._root = root
         self._surroundings = surroundings
         self._stamps: dict[str, Stamp] = {}
+        self._listed: Collection[str] = ()
         self._young: dict[str, str | None] = {}
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
         self.begun = False
@@ -81,6 +82,7 @@ class Told:
         """
         now = time.time_ns()
         self._stamps = dict(found.stamps)
+        self._listed = found.stamps.keys()
         self._young = {
             name: _NEVER_READ
             for name, one in ({} if watched else found.stamps).items()
@@ -93,6 +95,10 @@ class Told:
         """Whether the servers know of a file, by its path beneath the root."""
         return name in self._stamps
 
+    def listed(self, name: str) -> bool:
+        """Whether a file was there, and not ignored, when everything was last looked at."""
+        return name in self._listed
+
     def differences(self, seen: Glance) -> list[Difference]:
         """What is different from what the servers know; each is looked at once more.
 
@@ -103,6 +109,7 @@ class Told:
         suspects: Iterable[str] = seen.names
         if seen.scan is not None:
             self.whole = seen.scan.end is None
+            self._listed = seen.scan.stamps.keys()
             suspects = {**dict.fromkeys(self._suspects(seen.scan)), **dict.fromkeys(seen.names)}
             suspects = [one for one in suspects if one in seen.scan.stamps or self.knows(one)]
         for name in suspects:
