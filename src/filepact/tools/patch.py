@@ -63,11 +63,17 @@ def patch_apply(
         _check_names(patches[0], path)
     steps = [_sides(one, path) for one in patches]
     names = list(dict.fromkeys(name for step in steps for name in step if name is not None))
+    together = _by_file(patches, steps)
     if len(patches) == 1 and len(names) == 1:
         targets = {names[0]: draft.open(names[0], expected_revision=expected_revision)}
     else:
-        targets = dict(zip(names, draft.open_all(names), strict=True))
-    for parts, step in _by_file(patches, steps):
+        there = {
+            old
+            for parts, (old, new) in together
+            if old is not None and not (old == new and _only_begins(parts[-1]))
+        }
+        targets = dict(zip(names, draft.open_all(names, there=there), strict=True))
+    for parts, step in together:
         _apply_one(draft, parts, step, targets)
     hunks = sum(len(one.hunks) for one in patches)
     shown = ", ".join(targets[name].spot.shown for name in names[:5])

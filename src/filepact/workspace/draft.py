@@ -31,7 +31,7 @@ from filepact.workspace.judge import Judge
 from filepact.workspace.target import Target, existing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from types import TracebackType
 
     from filepact.domain.operation import Session
@@ -111,8 +111,10 @@ class Draft:
             raise NotFoundError(f"{path}: no such file", path=path)
         return target
 
-    def open_all(self, paths: list[str]) -> list[Target]:
+    def open_all(self, paths: list[str], *, there: Collection[str] = ()) -> list[Target]:
         """Open all files of a change at once, their locks taken in one order everywhere.
+
+        Those that are to be ``there`` are looked for before any lock is taken.
 
         May be called once: taking further locks while holding some could block another call
         that waits the other way round.
@@ -120,7 +122,7 @@ class Draft:
         if self._opened:
             raise RuntimeError("a draft opens its files once")
         self._opened = True
-        spots = [self._find(path) for path in paths]
+        spots = [self._find(path, there=path in there) for path in paths]
         self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
         targets: dict[str, Target] = {}
         for path in paths:
@@ -143,10 +145,12 @@ class Draft:
         self.opened = tuple(one.document for one in targets.values() if one.document is not None)
         return [targets[path] for path in paths]
 
-    def _find(self, path: str) -> Spot:
+    def _find(self, path: str, *, there: bool = False) -> Spot:
         spot = self._judge.find(path)
         if spot.place.kind != "missing":
             check_is_file(spot, path)
+        elif there and not self._documents.held(spot.path):
+            existing(Target(spot, None, None))
         return spot
 
     def _check_expected(self, target: Target, expected: str) -> None:
