@@ -32,7 +32,7 @@ TREES: dict[str, dict[str, str]] = {
     },
     "several TypeScript projects": {
         "tsconfig.json": '{"files": [], "references": [{"path": "one"}]}',
-        "one/tsconfig.json": '{"include": ["*.ts", "../shared/*.ts"]}',
+        "one/tsconfig.json": '{"include": ["*.ts", "../common/*.ts"]}',
     },
     "C": {
         "build/compile_commands.json": '[{"directory": "ROOT/build", "file": "../a.c"}]',
@@ -53,7 +53,7 @@ CASES = [
     ("TypeScript", "lib/other.ts", False),
     ("TypeScript", "src/b.js", False),
     ("several TypeScript projects", "one/a.ts", True),
-    ("several TypeScript projects", "shared/a.ts", True),
+    ("several TypeScript projects", "common/a.ts", True),
     ("several TypeScript projects", "two/a.ts", False),
     ("C", "new.c", False),
     ("C", "new.h", True),
