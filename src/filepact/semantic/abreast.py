@@ -169,11 +169,14 @@ class Abreast:
             changes: list[Change] = []
             for path in paths:
                 taken = self._surroundings.take(path)
+                kind: Literal["changed", "created"] = (
+                    "changed" if self._told.knows(path.path) else "created"
+                )
                 self._note(path, taken, again=True)
                 changes.append(
                     Change(path.absolute, "deleted")
                     if taken is None
-                    else Change(path.absolute, "changed", taken.text)
+                    else Change(path.absolute, kind, taken.text)
                 )
             self._pool.tell(self._root, changes)
             return len(changes)
