@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BURSTS = int(os.environ.get("LSP_BURSTS", "8"))
-# Of hundreds of such bursts with files that go and come again, one ends with a file taken for
+# Of such bursts with files that go and come again, about one in fifty ends with a file taken for
 # missing; docs/explanation/diagnostics.md says so.
 GOING = bool(os.environ.get("LSP_BURSTS"))
 PAIRS = range(4)
