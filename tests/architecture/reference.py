@@ -284,8 +284,10 @@ through them.
 The last column says what filepact's own tests hold a server to, with the real program:
 
 - **all cases**: after files were edited, open and closed, made, imported, deleted, renamed, reverted, changed from outside, two at
-  once, and in new folders, the server that runs says what one says that is started then; and in hundreds of random edits and
-  proposals nothing that is not so any more is given out as being so.
+  once, in new folders, under their old dates, and seen or shown before they were told of, the server that runs says what one says
+  that is started then; in hundreds of random edits and proposals nothing that is not so any more is given out as being so; and
+  what it says once it is quiet is true after two agents and another program wrote, foresaw and removed files at the same moments
+  (not tried with `ruff`, which looks at one file at a time).
 - **an edit, a proposal**: the first list is right, an edit is seen, a proposed text is judged, and leaves no trace.
 - **form alone**: errors of form, and only what differs.
 - **its documentation**: it could not be started where these tests run. What it is told follows what its authors say; that this is
@@ -296,6 +298,8 @@ The last column says what filepact's own tests hold a server to, with the real p
 - `clangd` tells the texts of an included file apart by their length and the second in which it got them. A second edit of equal length
   within one second is therefore sent again when the second is over: such an answer may take a second longer. It is never told of
   saves, because it dates all open texts anew then.
+- `ty` goes by dates. A file whose date is that of the text before, or that had gone and came again, is therefore opened and closed
+  once, so that it is read again.
 - `bash`, `gopls`, `jdtls`, `php`, `typescript-language-server` and `yaml` publish what they find without saying which text it is about. Their lists
   count when nothing more has come for a second or more (`quiet`), which is the weakest proof; each answer takes at least that long.
 - `typescript-language-server` sees that files come and go only after seconds of its own; it is started anew for each. `typescript`, the

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lsp.real_servers import Tree
+from tests.lsp.real_servers import SECONDS, Tree
 from tests.lsp.sync_trees import PROJECTS, Project
 
 if TYPE_CHECKING:
@@ -121,6 +122,36 @@ def overlay_and_withdrawn(tree: Tree, project: Project) -> None:
         assert [one.path for one in seen.delta.new if one.severity == "error"]
 
 
+def shown_while_it_was_gone(tree: Tree, project: Project) -> None:
+    """A question that was on its way shows a text whose file has gone meanwhile."""
+    tree.report()
+    tree.tell(tree.delete(project.dependency))
+    tree.report(project.user)
+    texts = {tree.path(project.dependency): project.right}
+    tree.pool.report(str(tree.root), texts, SECONDS)
+    tree.tell(tree.write(project.dependency, project.right))
+
+
+def seen_before_it_was_told(tree: Tree, project: Project) -> None:
+    """A server that looks by itself finds a file that it has not heard of, and then another."""
+    tree.report(project.user)
+    tree.tell(tree.delete(project.dependency))
+    tree.report(project.user)
+    tree.write(project.dependency, project.right)
+    tree.tell(tree.write(project.user, project.user_text + "\n"))
+    tree.tell(tree.write("unrelated" + os.path.splitext(project.user)[1], ""))
+    tree.report(project.user)
+    tree.tell(replace(tree.write(project.dependency, project.wrong), kind="created"))
+
+
+def another_of_the_same_date(tree: Tree, project: Project) -> None:
+    tree.report(project.user)
+    before = (tree.root / project.dependency).stat()
+    change = tree.write(project.dependency, project.wrong)
+    os.utime(tree.root / project.dependency, ns=(before.st_atime_ns, before.st_mtime_ns))
+    tree.tell(replace(change, same_date=True))
+
+
 STEPS = [
     edit_open_file,
     edit_closed_file,
@@ -134,6 +165,9 @@ STEPS = [
     syntax_error_and_back,
     only_saved,
     overlay_and_withdrawn,
+    shown_while_it_was_gone,
+    seen_before_it_was_told,
+    another_of_the_same_date,
 ]
 
 
@@ -144,7 +178,10 @@ def test_a_server_kept_in_step_says_what_a_new_one_says(
     if project.server in SLOW and STEPS.index(step) % 3 and "LSP_ALL" not in os.environ:
         pytest.skip("one of the cases of a slow server that are left to LSP_ALL=1")
     step(tree, project)
+    # First while the others are as the server finds them, and then with all of them shown to it.
+    alone = tree.report(project.user)[project.user]
     warm, cold = tree.report(), tree.cold()
+    assert alone.diagnostics == cold[project.user].diagnostics
     assert {name: one.diagnostics for name, one in warm.items()} == {
         name: one.diagnostics for name, one in cold.items()
     }

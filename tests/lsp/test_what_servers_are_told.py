@@ -104,7 +104,9 @@ EVENT = "didChangeWatchedFiles"
             ["didOpen b.x", f"{EVENT} 2:b.x", "didSave b.x", "didChange a.x"],
         ),
         ({"created": "announce"}, "created", [f"{EVENT} 1:b.x", "again"]),
-        ({"folders": True}, "created", [f"{EVENT} 1:b.x"]),
+        ({"folders": True}, "created", [f"{EVENT} 1:ROOT 1:b.x"]),
+        ({"lazy": True}, "created", [f"{EVENT} 2:b.x 1:b.x"]),
+        ({"lazy": True}, "changed", [f"{EVENT} 2:b.x"]),
     ],
 )
 def test_a_change_of_a_closed_file(
@@ -113,7 +115,33 @@ def test_a_change_of_a_closed_file(
     text = None if kind == "deleted" else "new"
     announce = [{"method": "fake/again", "params": {"list": ["{root_uri}"], "n": 1}}]
     change = Change(str(tmp_path / "b.x"), kind, text)
+    expected = [one.replace("ROOT", tmp_path.name) for one in expected]
     assert told(tmp_path, sync, [change], announce=announce) == expected
+
+
+@pytest.mark.parametrize(
+    ("by_date", "same_date", "kind", "expected"),
+    [
+        (True, True, "changed", ["didOpen b.x", "didClose b.x", f"{EVENT} 2:b.x"]),
+        (True, True, "created", ["didOpen b.x", "didClose b.x", f"{EVENT} 1:b.x"]),
+        (True, False, "changed", [f"{EVENT} 2:b.x"]),
+        (False, True, "changed", [f"{EVENT} 2:b.x"]),
+    ],
+)
+def test_a_text_that_dates_do_not_tell_from_the_last_is_opened_and_closed(
+    tmp_path: Path, by_date: bool, same_date: bool, kind: Any, expected: list[str]
+) -> None:
+    change = Change(str(tmp_path / "b.x"), kind, "new", same_date=same_date)
+    assert told(tmp_path, {"by_date": by_date}, [change]) == expected
+
+
+def test_one_that_cannot_be_opened_starts_the_server_anew(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, sync={"by_date": True})
+    for starts, name in ((1, "b.other"), (2, "b.x")):
+        scene.change(Change(scene.path(name), "changed", None, same_date=True))
+        (status,) = scene.pool.status()
+        assert status.starts == starts
+    scene.pool.close()
 
 
 def test_an_open_file_that_was_written_is_changed_and_saved(tmp_path: Path) -> None:
@@ -135,20 +163,26 @@ def test_a_file_that_is_no_text_any_more_is_closed(tmp_path: Path) -> None:
     assert found == ["didClose a.x", f"{EVENT} 2:a.x", "didOpen a.x"]
 
 
-def test_new_folders_are_told_once_and_again_when_they_may_have_gone(tmp_path: Path) -> None:
-    def one(name: str, kind: Any) -> Change:
-        return Change(str(tmp_path / name), kind, None if kind == "deleted" else "")
-
-    changes = [
-        one("p/q/c.x", "created"),
-        one("p/d.x", "created"),
-        one("p/q/c.x", "deleted"),
-        one("p/q/c.x", "created"),
+def test_folders_are_told_with_their_files_and_those_above_when_they_may_be_new(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path, sync={"folders": True})
+    for names in (["p/q/c.x", "p/d.x"], ["p/q/e.x"], ["-p/q/c.x"], ["p/q/c.x", "p/q/f.x"]):
+        scene.change(
+            *(
+                Change(scene.path(one.removeprefix("-")), "deleted")
+                if one.startswith("-")
+                else Change(scene.path(one), "created", "")
+                for one in names
+            )
+        )
+    events = [one.split()[1:] for one in scene.end() if one.startswith(EVENT)]
+    assert events == [
+        ["1:p", "1:q", "1:c.x", "1:d.x"],
+        ["1:q", "1:e.x"],
+        ["3:c.x"],
+        ["1:p", "1:q", "1:c.x", "1:f.x"],
     ]
-    (event,) = told(tmp_path, {"folders": True}, changes)
-    assert event.split()[1:] == [
-        "1:p", "1:q", "1:c.x", "1:d.x", "3:c.x", "1:p", "1:q", "1:c.x",
-    ]  # fmt: skip
 
 
 def test_a_change_that_no_event_shows_starts_the_server_anew(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,79 +18,193 @@ from tests.semantic.scene import AGENT, Scene
 if TYPE_CHECKING:
     from pathlib import Path
 
-BURSTS = int(os.environ.get("LSP_BURSTS", "8"))
-# Of such bursts with files that go and come again, about one in fifty ends with a file taken for
-# missing; docs/explanation/diagnostics.md says so.
-GOING = bool(os.environ.get("LSP_BURSTS"))
 PAIRS = range(4)
-KINDS = {"int": "value: int = 1\n", "str": "value: str = ''\n"}
 
 
-def module(kind: str) -> str:
-    return KINDS[kind]
+@dataclass(frozen=True)
+class Language:
+    """Pairs of files, of which one uses the other; a server finds nothing but that they do not fit.
+
+    Attributes:
+        bursts: How many are tried, if nobody asks for more.
+        module: The name of what is used; the number of the pair stands for the brackets.
+        user: The name of its user, likewise.
+        texts: What a module holds, by the kind of users that it fits; the last one fits none.
+        uses: What a user holds; its kind stands for ``KIND``.
+        settings: Files that only configure.
+    """
+
+    bursts: int
+    module: str
+    user: str
+    texts: dict[str, str]
+    uses: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> list[str]:
+        return list(self.texts)[:-1]
+
+    def a_module(self, number: int, kind: str) -> tuple[str, str]:
+        """Name and text."""
+        return self.module.replace("[]", str(number)), self.texts[kind].replace("[]", str(number))
+
+    def a_user(self, number: int, kind: str) -> tuple[str, str]:
+        """Name and text."""
+        text = self.uses.replace("[]", str(number)).replace("KIND", kind)
+        return self.user.replace("[]", str(number)), text
 
 
-def user(number: int, kind: str) -> str:
-    return f"from m{number} import value\n\nx: {kind} = value\n"
+def python(bursts: int) -> Language:
+    return Language(
+        bursts,
+        "m[].py",
+        "u[].py",
+        {"int": "value: int = 1\n", "str": "value: str = ''\n", "": "value: bytes = b''\n"},
+        "from m[] import value\n\nx: KIND = value\n",
+        {"pyproject.toml": '[project]\nname = "p"\nversion = "1"\n'},
+    )
 
 
-def wrong(scene: Scene) -> set[str]:
+LANGUAGES = {
+    "ty": python(8),
+    "basedpyright": python(2),
+    "typescript": Language(
+        4,
+        "m[].ts",
+        "u[].ts",
+        {
+            "number": "export const value: number = 1;\n",
+            "string": "export const value: string = '';\n",
+            "": "export const value: bigint = 1n;\n",
+        },
+        'import { value } from "./m[].js";\n\nexport const x: KIND = value;\n',
+        {
+            "tsconfig.json": '{"compilerOptions": {"strict": true, "noEmit": true, '
+            '"target": "es2022", "module": "nodenext"}, "include": ["**/*.ts"]}\n',
+            "package.json": '{"name": "p", "type": "module"}\n',
+        },
+    ),
+    "clangd": Language(
+        2,
+        "m[].h",
+        "u[].c",
+        {
+            "int": "extern int *value;\n",
+            "float": "extern float *value;\n",
+            "": "extern struct other *value;\n",
+        },
+        '#include "m[].h"\n\nKIND *get(void) { return value; }\n',
+    ),
+    "gopls": Language(
+        2,
+        "m[].go",
+        "u[].go",
+        {
+            "int": "package p\n\nvar value[] int = 1\n",
+            "string": 'package p\n\nvar value[] string = ""\n',
+            "": "package p\n\nvar value[] bool = true\n",
+        },
+        "package p\n\nvar X[] KIND = value[]\n",
+        {"go.mod": "module p\n\ngo 1.18\n"},
+    ),
+    "filepact-csharp": Language(
+        3,
+        "M[].cs",
+        "U[].cs",
+        {
+            "int": "public class M[] { public int Value() => 1; }\n",
+            "string": 'public class M[] { public string Value() => ""; }\n',
+            "": "public class M[] { public byte[] Value() => null; }\n",
+        },
+        "public class U[] { public KIND Get() => new M[]().Value(); }\n",
+        {
+            "p.csproj": '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup>'
+            "<TargetFramework>net8.0</TargetFramework></PropertyGroup></Project>\n"
+        },
+    ),
+}
+
+
+def wrong(scene: Scene, language: Language) -> set[str]:
     """The users that do not fit their modules, as the disk has them."""
     found = set()
     for number in PAIRS:
-        place = scene.root / f"m{number}.py"
-        kind = scene.get(f"u{number}.py").partition("x: ")[2][:3]
-        if not place.exists() or place.read_text() != module(kind):
-            found.add(f"u{number}.py")
+        user, _ = language.a_user(number, "")
+        (kind,) = [
+            one for one in language.kinds if scene.get(user) == language.a_user(number, one)[1]
+        ]
+        module, text = language.a_module(number, kind)
+        place = scene.root / module
+        if not place.exists() or place.read_text() != text:
+            found.add(user)
     return found
 
 
-def another_program(scene: Scene, chance: random.Random, over: threading.Event) -> None:
+def another_program(
+    scene: Scene, language: Language, chance: random.Random, over: threading.Event
+) -> None:
     while not over.wait(chance.random() * 0.02):
-        number = chance.choice(PAIRS)
+        number, kind = chance.choice(PAIRS), chance.choice(language.kinds)
         match chance.randrange(5):
-            case 0 if GOING:
-                (scene.root / f"m{number}.py").unlink(missing_ok=True)
+            case 0:
+                name, _ = language.a_module(number, kind)
+                (scene.root / name).unlink(missing_ok=True)
             case 1:
-                scene.put(f"u{number}.py", user(number, chance.choice(list(KINDS))))
+                scene.put(*language.a_user(number, kind))
             case _:
-                scene.put(f"m{number}.py", module(chance.choice(list(KINDS))))
+                scene.put(*language.a_module(number, kind))
 
 
-def an_agent(scene: Scene, chance: random.Random) -> None:
+def an_agent(scene: Scene, language: Language, chance: random.Random) -> None:
     for _ in range(4):
         number = chance.choice(PAIRS)
         # That somebody else was quicker is refused, and no matter here.
         with suppress(FilepactError):
-            text = user(number, chance.choice(list(KINDS)))
-            scene.write({f"u{number}.py": text.encode()})
+            name, text = language.a_user(number, chance.choice(language.kinds))
+            scene.write({name: text.encode()})
         with suppress(FilepactError):
-            scene.foresee({f"m{number}.py": b"value: bytes = b''\n"})
+            name, text = language.a_module(number, "")
+            scene.foresee({name: text.encode()})
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_answers_are_true_after_everybody_wrote_at_once(seed: int, tmp_path: Path) -> None:
-    files = {f"m{one}.py": module("int") for one in PAIRS}
-    files |= {f"u{one}.py": user(one, "int") for one in PAIRS}
-    scene = Scene(tmp_path, ["ty"], files)
+@pytest.mark.parametrize("server", LANGUAGES)
+def test_answers_are_true_after_everybody_wrote_at_once(
+    server: str, seed: int, tmp_path: Path
+) -> None:
+    language = LANGUAGES[server]
+    bursts = int(os.environ.get("LSP_BURSTS", language.bursts))
+    kind = language.kinds[0]
+    files = dict(language.a_module(one, kind) for one in PAIRS)
+    files |= dict(language.a_user(one, kind) for one in PAIRS)
+    scene = Scene(tmp_path, [server], language.settings | files)
     try:
-        for burst in range(BURSTS):
+        for burst in range(bursts):
             over = threading.Event()
             chances = [random.Random(f"{seed} {burst} {one}") for one in range(3)]
-            others = threading.Thread(target=another_program, args=(scene, chances[0], over))
-            agents = [threading.Thread(target=an_agent, args=(scene, one)) for one in chances[1:]]
+            others = threading.Thread(
+                target=another_program, args=(scene, language, chances[0], over)
+            )
+            agents = [
+                threading.Thread(target=an_agent, args=(scene, language, one))
+                for one in chances[1:]
+            ]
             for one in (others, *agents):
                 one.start()
             for one in agents:
                 one.join()
             over.set()
             others.join()
-            names = [f"u{one}.py" for one in PAIRS]
+            names = [language.a_user(one, kind)[0] for one in PAIRS]
             reports = scene.insight.look(names, session=AGENT, seconds=SECONDS)
             assert all(one.fresh for one in reports)
             found = {os.path.basename(one.path) for one in reports if one.diagnostics}
-            assert found == wrong(scene)
+            assert found == wrong(scene, language), (
+                burst,
+                [(one.path[-6:], [d.message for d in one.diagnostics]) for one in reports],
+            )
     finally:
         scene.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.fs import atomic
+from filepact.fs.held import Expected
 from filepact.fs.notice import Notices
 from filepact.fs.root import Root
 from filepact.workspace.lookout import Lookout
@@ -192,6 +195,54 @@ def test_more_than_can_be_told_is_looked_at(tree: Path) -> None:
     finally:
         notices.close()
         root.close()
+
+
+def test_an_exchange_of_names_is_no_absence(watcher: Watcher, tree: Path) -> None:
+    parent = watcher.root.open_directory(".")
+    old = (tree / "a.txt").read_bytes()
+    for number, text in enumerate((b"one", b"two", b"three")):
+        expected = Expected(hashlib.sha256(old).hexdigest(), 0o644)
+        written = atomic.replace(
+            parent, "a.txt", text, mode=0o644, expected=expected, token=str(number), shown="a.txt"
+        )
+        assert written.displaced is not None
+        written.displaced.close()
+        seen = watcher.look()
+        assert (seen.names, seen.gone) == ({"a.txt"}, frozenset())
+        old = text
+    os.close(parent)
+
+
+def test_what_went_and_came_again_was_gone(watcher: Watcher, tree: Path) -> None:
+    place = tree / "a.txt"
+
+    def removed() -> None:
+        place.unlink()
+        place.write_text("a.txt")
+
+    def moved() -> None:
+        place.rename(tree / "sub/a.txt")
+        (tree / "sub/a.txt").rename(place)
+
+    def moved_out() -> None:
+        place.rename(tree.parent / "a.txt")
+        (tree.parent / "a.txt").rename(place)
+
+    def replaced_then_moved_back() -> None:
+        (tree / "n.txt").write_text("n")
+        (tree / "n.txt").rename(place)
+        place.rename(tree / "n.txt")
+        (tree / "n.txt").rename(place)
+
+    for act in (removed, moved, moved_out, replaced_then_moved_back):
+        act()
+        assert "a.txt" in watcher.look().gone
+        assert not watcher.look().gone
+    place.write_text("other")
+    other = tree / "other"
+    other.write_text("replaced by")
+    other.rename(place)
+    assert "a.txt" not in watcher.look().gone
 
 
 @pytest.mark.parametrize("seed", range(5))

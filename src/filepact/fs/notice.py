@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError
 from filepact.fs.kernel import file_system, notices_from, open_notices
+from filepact.fs.stamp import is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +58,8 @@ class Noticed(NamedTuple):
 
     Attributes:
         names: Files, by path beneath the root.
-        gone: Those of them that were not there for a time at least.
+        gone: Those of them that were not there for a time at least.  One that exchanged its name
+            with another of ours was there all the time.
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
     """
@@ -132,12 +134,12 @@ class Notices:
     def drain(self) -> Noticed:
         """All that was touched since the last time."""
         names: set[str] = set()
-        gone: set[str] = set()
+        moves = _Moves()
         structure = False
         while data := self._read():
             at = 0
             while at < len(data):
-                number, mask, _cookie, length = _HEAD.unpack_from(data, at)
+                number, mask, cookie, length = _HEAD.unpack_from(data, at)
                 at += _HEAD.size
                 name = data[at : at + length].rstrip(b"\0")
                 at += length
@@ -146,12 +148,49 @@ class Notices:
                 if name and not mask & _IS_FOLDER:
                     path = self._folders.get(number, "") + os.fsdecode(name)
                     names.add(path)
-                    if mask & (_DELETE | _MOVED_FROM):
-                        gone.add(path)
-        return Noticed(frozenset(names), frozenset(gone), structure)
+                    moves.follow(path, mask, cookie)
+        return Noticed(frozenset(names), frozenset(moves.gone), structure)
 
     def _read(self) -> bytes:
         try:
             return os.read(self._descriptor, _BLOCK)
         except BlockingIOError:
             return b""
+
+
+class _Moves:
+    """Which names were left by their files, told from those that were exchanged for another.
+
+    An exchange is noticed as two moves, there and back; the name is never free between them.
+
+    Attributes:
+        gone: The names that were free for a time.
+    """
+
+    def __init__(self) -> None:
+        self.gone: set[str] = set()
+        self._from: dict[int, tuple[str, bool]] = {}
+        self._came: dict[str, str] = {}
+
+    def follow(self, path: str, mask: int, cookie: int) -> None:
+        """Take one notice, in their order.
+
+        Args:
+            path: Whose name it is about.
+            mask: What happened to it.
+            cookie: The same for both ends of one move.
+        """
+        if mask & _MOVED_TO:
+            source, was_gone = self._from.pop(cookie, ("", True))
+            exchanged = self._came.get(source) == path and is_temporary(_name(path))
+            if exchanged and not was_gone:
+                self.gone.discard(source)
+            self._came[path] = source
+        elif mask & (_MOVED_FROM | _DELETE):
+            if mask & _MOVED_FROM:
+                self._from[cookie] = (path, path in self.gone)
+            self.gone.add(path)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

@@ -74,7 +74,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": _PYTHON,
         "install": "pip install ty",
         "first": 10,
-        "sync": {"folders": True},
+        "sync": {"folders": True, "by_date": True},
     },
     "ruff": {
         "command": ["ruff", "server"],
@@ -91,7 +91,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "risk": "discloses",
         "install": "npm install -g typescript (version 7 or later)",
         "first": 10,
-        "sync": {"unsaved_new": "change"},
+        "sync": {"unsaved_new": "change", "lazy": True},
     },
     "typescript-language-server": {
         "command": ["typescript-language-server", "--stdio"],

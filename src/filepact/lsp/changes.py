@@ -27,12 +27,14 @@ class Change:
         kind: What happened.
         text: What it holds now; None for a deleted file, and where it is not text.
         old_path: Where a renamed file was.
+        same_date: Whether its date may be that of another text that it held before.
     """
 
     path: str
     kind: Literal["created", "changed", "deleted", "renamed"]
     text: str | None = None
     old_path: str = ""
+    same_date: bool = False
 
 
 @dataclass(slots=True)
@@ -69,6 +71,7 @@ class Teller:
         made: list[str] = []
         gone: list[str] = []
         moved: list[tuple[str, str]] = []
+        folders: dict[str, None] = {}
         save_any = False
         for change in changes:
             if change.kind == "renamed":
@@ -91,16 +94,26 @@ class Teller:
                 events.append(DiskEvent(change.path, "changed"))
             else:
                 notice = self.server.sync.created
-                events += [DiskEvent(one, "created") for one in self._new_folders(change.path)]
+                new = dict.fromkeys(self._folders_of(change.path))
+                events += [DiskEvent(one, "created") for one in new if one not in folders]
+                folders |= new
+                if self.server.sync.lazy:
+                    events.append(DiskEvent(change.path, "changed"))
                 events.append(DiskEvent(change.path, "created"))
             save_any |= self._note(notice)
             name = beneath(self.root, change.path)
             known = name is not None and self.server.language(name) is not None
+            hidden = known and change.same_date and self.server.sync.by_date
             if change.text is None:
                 texts += self.documents.close(change.path)
+                self.anew |= hidden
             elif change.path in self.documents or (notice == "open" and known):
                 texts += self.documents.hold(change.path, change.text)
                 saves += self.documents.saved(change.path)
+            elif hidden:
+                # A version of ours lies between the two that it could not tell apart.
+                texts += self.documents.hold(change.path, change.text)
+                texts += self.documents.close(change.path)
         if save_any and not saves:
             for path in self.documents.paths[-1:]:
                 saves += self.documents.saved(path)
@@ -127,14 +140,18 @@ class Teller:
         self.anew |= notice == "nothing"
         return notice == "save"
 
-    def _new_folders(self, path: str) -> list[str]:
-        """The folders above a file that may be as new as the file, outermost first."""
-        found: list[str] = []
+    def _folders_of(self, path: str) -> list[str]:
+        """The folder of a file that has come, and those above it that may be new, outermost first.
+
+        The folder itself is told of each time: a server that has listed it while the file was not
+        there does not always list it anew because of the file.
+        """
         if not self.server.sync.folders:
-            return found
-        folder = posixpath.dirname(path)
-        while folder not in self._folders and folder.startswith(self.root + "/"):
-            self._folders.add(folder)
-            found.append(folder)
-            folder = posixpath.dirname(folder)
-        return found[::-1]
+            return []
+        above = posixpath.dirname(path)
+        found = [above]
+        while above not in self._folders and above.startswith(self.root + "/"):
+            self._folders.add(above)
+            found.append(above)
+            above = posixpath.dirname(above)
+        return list(dict.fromkeys(found[::-1]))

@@ -59,7 +59,10 @@ class Sync:
         deleted: A file has gone.
         unsaved: An open file has a text that is not on the disk.
         unsaved_new: The same, of a file that is not on the disk at all.
-        folders: Whether it has to be told of new folders besides the files in them.
+        folders: Whether it has to be told of the folders of files that come besides the files.
+        lazy: Whether it may have read a file before it hears that the file has come, and does not
+            read it again then.
+        by_date: Whether it takes a file that is not open for unchanged while its date is the same.
         coarse: Whether it tells texts of a file apart by size and whole seconds only; it is told of
             no saves then.
     """
@@ -70,6 +73,8 @@ class Sync:
     unsaved: Unsaved = "change"
     unsaved_new: Unsaved = "nothing"
     folders: bool = False
+    lazy: bool = False
+    by_date: bool = False
     coarse: bool = False
 
 
@@ -231,6 +236,8 @@ def _server(table: _Table, old: Server | None) -> Server:
             sync.one_of("unsaved", get_args(Unsaved), old.sync.unsaved),
             sync.one_of("unsaved_new", get_args(Unsaved), old.sync.unsaved_new),
             sync.truth("folders", default=old.sync.folders),
+            sync.truth("lazy", default=old.sync.lazy),
+            sync.truth("by_date", default=old.sync.by_date),
             sync.truth("coarse", default=old.sync.coarse),
         ),
         table.words("endings", old.endings),

@@ -48,7 +48,7 @@ class _Watcher:
     def wants(self, event: DiskEvent) -> bool:
         if not self.kinds & _BIT[event.kind]:
             return False
-        name = beneath(self.folder, event.path)
+        name = "" if event.path == self.folder else beneath(self.folder, event.path)
         return name is not None and (self.glob is None or self.glob.matches(name))
 
 

@@ -126,14 +126,14 @@ class Abreast:
                 if step.old is not None:
                     self._note(step.old, None)
                 taken = self._surroundings.take(step.path)
-                self._note(step.path, taken)
+                same = self._note(step.path, taken)
                 if taken is None:
                     # Gone again; what it was renamed from has gone as well.
                     changes += [Change(one, "deleted") for one in (old, step.absolute) if one]
                 elif step.kind == "deleted":
-                    changes.append(Change(step.absolute, "created", taken.text))
+                    changes.append(Change(step.absolute, "created", taken.text, same_date=same))
                 else:
-                    changes.append(Change(step.absolute, step.kind, taken.text, old))
+                    changes.append(Change(step.absolute, step.kind, taken.text, old, same))
             self._pool.tell(self._root, changes)
             return len(changes)
 
@@ -176,7 +176,7 @@ class Abreast:
                 changes.append(
                     Change(path.absolute, "deleted")
                     if taken is None
-                    else Change(path.absolute, kind, taken.text)
+                    else Change(path.absolute, kind, taken.text, same_date=True)
                 )
             self._pool.tell(self._root, changes)
             return len(changes)
@@ -188,7 +188,7 @@ class Abreast:
         """
         path = one.path.absolute
         taken = None if one.stamp is None else self._surroundings.take(one.path)
-        self._note(one.path, taken)
+        same = self._note(one.path, taken) or one.was_gone
         if taken is None or one.was_gone:
             yield Change(path, "deleted")
         if taken is not None:
@@ -196,11 +196,11 @@ class Abreast:
             kind: Literal["changed", "created"] = (
                 "changed" if one.known and not one.was_gone else "created"
             )
-            yield Change(path, kind, taken.text if wanted else None)
+            yield Change(path, kind, taken.text if wanted else None, same_date=same)
 
-    def _note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:
-        self._told.note(path, taken, again=again)
+    def _note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> bool:
         self._keep(path.absolute, None if taken is None else taken.text)
+        return self._told.note(path, taken, again=again)
 
     # -- asking ---------------------------------------------------------------------------
 

@@ -33,7 +33,8 @@ class Difference:
         path: The file.
         known: Whether they know of it at all.
         stamp: What the system says of it now; None when it is gone.
-        was_gone: Whether it was not there for a time, and another file with its name is there now.
+        was_gone: Whether it was not there for a time, and another file with its name is there now,
+            which may well have the same stamp.
     """
 
     path: WorkspacePath
@@ -115,30 +116,35 @@ class Told:
         for name in suspects:
             path = WorkspacePath(self._root, name)
             stamp, was = self._surroundings.stamp(path), self._stamps.get(name)
-            if stamp != was or (name in self._young and not self._same(path, stamp)):
-                was_gone = name in seen.gone and stamp is not None and was is not None
+            was_gone = name in seen.gone and stamp is not None and was is not None
+            if was_gone or stamp != was or (name in self._young and not self._same(path, stamp)):
                 differences.append(Difference(path, was is not None, stamp, was_gone))
         return differences
 
-    def note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> None:
+    def note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> bool:
         """The servers are told of a file.
 
         Args:
             path: The file.
             taken: As it is now; None for no file.
             again: Whether they were told of that before.
+
+        Returns:
+            Whether its date is that of the file that they knew.
         """
         name = path.path
         self.turn += 1
         if not again:
             self._recent.append((self.turn, 0 if taken is None else taken.stamp.changed))
         self._young.pop(name, None)
+        was = self._stamps.get(name)
         if taken is None:
             self._stamps.pop(name, None)
-            return
+            return False
         self._stamps[name] = taken.stamp
         if _is_young(taken.stamp, time.time_ns()):
             self._young[name] = taken.content
+        return was is not None and was.modified == taken.stamp.modified
 
     def moved(self, turn: int, start: int) -> bool:
         """Whether the servers were told after a turn of what had happened before a moment.
