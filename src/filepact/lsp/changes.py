@@ -94,7 +94,8 @@ class Teller:
                 events.append(DiskEvent(change.path, "changed"))
             else:
                 notice = self.server.sync.created
-                new = dict.fromkeys(self._folders_of(change.path))
+                doubtful = change.same_date or self.documents.was_shown(change.path)
+                new = dict.fromkeys(self._folders_of(change.path, doubtful=doubtful))
                 events += [DiskEvent(one, "created") for one in new if one not in folders]
                 folders |= new
                 if self.server.sync.lazy:
@@ -140,16 +141,18 @@ class Teller:
         self.anew |= notice == "nothing"
         return notice == "save"
 
-    def _folders_of(self, path: str) -> list[str]:
-        """The folder of a file that has come, and those above it that may be new, outermost first.
+    def _folders_of(self, path: str, *, doubtful: bool) -> list[str]:
+        """The folders above a file that may be as new as the file, outermost first.
 
-        The folder itself is told of each time: a server that has listed it while the file was not
-        there does not always list it anew because of the file.
+        Args:
+            path: The file.
+            doubtful: Whether the server may take the file for one that it knows, and would keep a
+                list of its folder that was made while the file was not there.
         """
         if not self.server.sync.folders:
             return []
         above = posixpath.dirname(path)
-        found = [above]
+        found = [above] if doubtful else []
         while above not in self._folders and above.startswith(self.root + "/"):
             self._folders.add(above)
             found.append(above)

@@ -81,6 +81,7 @@ class Documents:
     def __init__(self, language: Callable[[str], str]) -> None:
         self._language = language
         self._open: dict[str, Document] = {}
+        self._shown: set[str] = set()
         self._version = 0
         self.kind = SyncKind()
         self.unit: Unit = "utf-16"
@@ -96,6 +97,10 @@ class Documents:
     def paths(self) -> tuple[str, ...]:
         """Of all open documents, those used last at the end."""
         return tuple(self._open)
+
+    def was_shown(self, path: str) -> bool:
+        """Whether the server has had a text of ours for a path since it was started."""
+        return path in self._shown
 
     def hold(self, path: str, text: str) -> list[Notification]:
         """Make the server see this text: open the document, or change it if it differs."""
@@ -130,12 +135,14 @@ class Documents:
         """Open all documents again, for a server that was started anew."""
         documents = list(self._open.values())
         self._open.clear()
+        self._shown.clear()
         return [sent for one in documents for sent in self._opened(one.path, one.text)]
 
     def _opened(self, path: str, text: str) -> list[Notification]:
         self._version += 1
         document = Document(path, self._language(path), self._version, text)
         self._open[path] = document
+        self._shown.add(path)
         if not self.kind.open_close:
             return []
         item = {

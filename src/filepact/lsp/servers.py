@@ -59,7 +59,8 @@ class Sync:
         deleted: A file has gone.
         unsaved: An open file has a text that is not on the disk.
         unsaved_new: The same, of a file that is not on the disk at all.
-        folders: Whether it has to be told of the folders of files that come besides the files.
+        folders: Whether it has to be told of the folders of files that come besides the files:
+            of new ones, and where it may know the file already.
         lazy: Whether it may have read a file before it hears that the file has come, and does not
             read it again then.
         by_date: Whether it takes a file that is not open for unchanged while its date is the same.
