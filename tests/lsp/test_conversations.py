@@ -211,6 +211,25 @@ def test_a_folder_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
         asyncio.run(collect(tmp_path / "nowhere", sys.executable))
 
 
+def test_an_end_is_not_left_half_done_where_whoever_waits_gives_up(tmp_path: Path) -> None:
+    async def run() -> None:
+        before = set(os.listdir("/proc/self/fd")) if sys.platform == "linux" else set()
+        program = (sys.executable, "-c", "import time; time.sleep(600)")
+        process = await ServerProcess.start(launch(tmp_path, *program), len, len)
+        ending = asyncio.create_task(process.kill())
+        for _ in range(2):
+            await asyncio.sleep(0)
+            ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        with pytest.raises(ProcessLookupError):
+            os.kill(process.pid, 0)
+        if before:
+            assert set(os.listdir("/proc/self/fd")) == before
+
+    asyncio.run(run())
+
+
 def test_a_process_that_does_not_read_does_not_fill_our_memory(tmp_path: Path) -> None:
     async def run() -> None:
         program = (sys.executable, "-c", "import time; time.sleep(600)")

@@ -209,6 +209,7 @@ def test_an_exchange_of_names_is_no_absence(watcher: Watcher, tree: Path) -> Non
         written.displaced.close()
         seen = watcher.look()
         assert (seen.names, seen.gone) == ({"a.txt"}, frozenset())
+        assert seen.come <= {"a.txt"}
         old = text
     os.close(parent)
 
@@ -238,7 +239,13 @@ def test_what_went_and_came_again_was_gone(watcher: Watcher, tree: Path) -> None
         act()
         assert "a.txt" in watcher.look().gone
         assert not watcher.look().gone
+    (tree / "passing.txt").write_text("made")
+    (tree / "passing.txt").unlink()
+    assert "passing.txt" in watcher.look().come
+    place.unlink()
+    assert "a.txt" not in watcher.look().come
     place.write_text("other")
+    assert "a.txt" in watcher.look().come
     other = tree / "other"
     other.write_text("replaced by")
     other.rename(place)

@@ -60,12 +60,14 @@ class Noticed(NamedTuple):
         names: Files, by path beneath the root.
         gone: Those of them that were not there for a time at least.  One that exchanged its name
             with another of ours was there all the time.
+        come: Those of them that were made, or moved there; they may have gone again.
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
     """
 
     names: frozenset[str]
     gone: frozenset[str]
+    come: frozenset[str]
     folders: bool
 
 
@@ -149,7 +151,7 @@ class Notices:
                     path = self._folders.get(number, "") + os.fsdecode(name)
                     names.add(path)
                     moves.follow(path, mask, cookie)
-        return Noticed(frozenset(names), frozenset(moves.gone), structure)
+        return Noticed(frozenset(names), frozenset(moves.gone), frozenset(moves.come), structure)
 
     def _read(self) -> bytes:
         try:
@@ -165,10 +167,12 @@ class _Moves:
 
     Attributes:
         gone: The names that were free for a time.
+        come: The names that were taken by a file.
     """
 
     def __init__(self) -> None:
         self.gone: set[str] = set()
+        self.come: set[str] = set()
         self._from: dict[int, tuple[str, bool]] = {}
         self._came: dict[str, str] = {}
 
@@ -180,6 +184,8 @@ class _Moves:
             mask: What happened to it.
             cookie: The same for both ends of one move.
         """
+        if mask & (_MOVED_TO | _CREATE):
+            self.come.add(path)
         if mask & _MOVED_TO:
             source, was_gone = self._from.pop(cookie, ("", True))
             exchanged = self._came.get(source) == path and is_temporary(_name(path))

@@ -142,7 +142,18 @@ class ServerProcess:
         await self.kill()
 
     async def kill(self) -> None:
-        """End it and all that it has started; returns when they are gone."""
+        """End it and all that it has started; returns when they are gone, cancelled or not."""
+        ending, cancelled = asyncio.create_task(self._end()), False
+        while not ending.done():
+            try:
+                await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                cancelled = True  # Half an end would leave descriptors and a process behind.
+        if cancelled:
+            raise asyncio.CancelledError
+        ending.result()
+
+    async def _end(self) -> None:
         with contextlib.suppress(OSError):
             self._line.shutdown(socket.SHUT_WR)  # the warden's sign
         try:

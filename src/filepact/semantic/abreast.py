@@ -184,17 +184,20 @@ class Abreast:
     def _changes(self, one: Difference, *, with_text: bool) -> Iterator[Change]:
         """What servers are told of a difference.
 
-        One that looked while the file was not there has to hear that it has come.
+        One that looked while the file was not there has to hear that it has come, and one that
+        looked while it was there, that it has gone.
         """
         path = one.path.absolute
+        if one.stamp is None and not one.known and not self._claimed(path):
+            return  # Some program's file of a moment.
         taken = None if one.stamp is None else self._surroundings.take(one.path)
-        same = self._note(one.path, taken) or one.was_gone
-        if taken is None or one.was_gone:
+        same = self._note(one.path, taken) or one.passing
+        if taken is None or one.passing:
             yield Change(path, "deleted")
         if taken is not None:
             wanted = path in self._shown or (with_text and self._claimed(path))
             kind: Literal["changed", "created"] = (
-                "changed" if one.known and not one.was_gone else "created"
+                "changed" if one.known and not one.passing else "created"
             )
             yield Change(path, kind, taken.text if wanted else None, same_date=same)
 

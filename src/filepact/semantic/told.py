@@ -33,14 +33,14 @@ class Difference:
         path: The file.
         known: Whether they know of it at all.
         stamp: What the system says of it now; None when it is gone.
-        was_gone: Whether it was not there for a time, and another file with its name is there now,
-            which may well have the same stamp.
+        passing: Whether it was otherwise for a time: there, and is not, or not there, and is
+            there again, maybe with the stamp that it had.  Servers that looked then are wrong now.
     """
 
     path: WorkspacePath
     known: bool
     stamp: Stamp | None
-    was_gone: bool = False
+    passing: bool = False
 
 
 class Told:
@@ -112,13 +112,15 @@ class Told:
             self.whole = seen.scan.end is None
             self._listed = seen.scan.stamps.keys()
             suspects = {**dict.fromkeys(self._suspects(seen.scan)), **dict.fromkeys(seen.names)}
-            suspects = [one for one in suspects if one in seen.scan.stamps or self.knows(one)]
         for name in suspects:
             path = WorkspacePath(self._root, name)
             stamp, was = self._surroundings.stamp(path), self._stamps.get(name)
-            was_gone = name in seen.gone and stamp is not None and was is not None
-            if was_gone or stamp != was or (name in self._young and not self._same(path, stamp)):
-                differences.append(Difference(path, was is not None, stamp, was_gone))
+            listed = seen.scan is None or name in seen.scan.stamps or was is not None
+            if stamp is not None and not listed:
+                continue  # It is ignored.
+            passing = name in (seen.come if stamp is None else seen.gone)
+            if passing or stamp != was or (name in self._young and not self._same(path, stamp)):
+                differences.append(Difference(path, was is not None, stamp, passing))
         return differences
 
     def note(self, path: WorkspacePath, taken: Taken | None, *, again: bool = False) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.fs.notice import Notices
+from filepact.fs.notice import Noticed, Notices
 from filepact.fs.stamp import is_temporary, scan, stamp_at
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _MOST_FILES: Final = 100_000
 _EVERYTHING_EVERY: Final = 60.0
 _TRIES: Final = 3
 _IGNORE_FILES: Final = frozenset({".gitignore", ".ignore"})
+_NOTHING: Final = Noticed(frozenset(), frozenset(), frozenset(), folders=False)
 
 
 class Glance(NamedTuple):
@@ -32,6 +33,7 @@ class Glance(NamedTuple):
         watched: Whether all that happens from now on will show among the names of later glances.
         sure: Whether all that happened before it has to show among the names.
         gone: Files of which it is known that they were not there for a time, now or no more.
+        come: Files of which it is known that they were there for a time, and new, now or no more.
     """
 
     names: frozenset[str]
@@ -39,6 +41,7 @@ class Glance(NamedTuple):
     watched: bool = False
     sure: bool = False
     gone: frozenset[str] = frozenset()
+    come: frozenset[str] = frozenset()
 
 
 class Lookout:
@@ -58,8 +61,7 @@ class Lookout:
         self._clock = clock
         self._notices: Notices | None = None
         self._left_out: set[str] = set()
-        self._again: frozenset[str] = frozenset()
-        self._again_gone: frozenset[str] = frozenset()
+        self._again = _NOTHING
         self._last = 0.0
         self._trusted = True
 
@@ -87,11 +89,12 @@ class Lookout:
         """
         if self._notices is None:
             return self._everything(frozenset(), cancelled)
-        noticed = self._notices.drain()
-        names = frozenset(name for name in noticed.names if not _is_ours(name)) | self._again
-        gone = (noticed.gone | self._again_gone) & names
-        self._again = self._again_gone = frozenset()
-        return self._seen(names, knows, cancelled, anew=noticed.folders)._replace(gone=gone)
+        noticed, again = self._notices.drain(), self._again
+        names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
+        self._again = _NOTHING
+        return self._seen(names, knows, cancelled, anew=noticed.folders)._replace(
+            gone=(noticed.gone | again.gone) & names, come=(noticed.come | again.come) & names
+        )
 
     def _seen(
         self,
@@ -116,17 +119,17 @@ class Lookout:
         if strange:
             seen = self._everything(names, cancelled)
             # Only what is there, and was not touched meanwhile, is known to be ignored.
-            self._again = self._late_names()
+            late = self._look_later()
             unseen = strange - seen.scan.stamps.keys() if seen.scan is not None else set()
             self._left_out |= {
-                name for name in unseen - self._again if stamp_at(self._root, name) is not None
+                name for name in unseen - late if stamp_at(self._root, name) is not None
             }
             return seen
         if self._clock() - self._last > _EVERYTHING_EVERY:
             seen = self._everything(names, cancelled)
             # What happened just now may be seen in both ways, and has to be looked at again.
-            self._again = self._late_names()
-            return seen._replace(names=names | self._again, sure=self._notices is not None)
+            late = self._look_later()
+            return seen._replace(names=names | late, sure=self._notices is not None)
         return Glance(names - self._left_out, watched=True, sure=True)
 
     def _everything(self, names: frozenset[str], cancelled: Callable[[], bool]) -> Glance:
@@ -151,15 +154,15 @@ class Lookout:
         self._last = self._clock()
         return Glance(names, found, watched=self._notices is not None)
 
-    def _late_names(self) -> frozenset[str]:
-        """What was touched while everything was looked at."""
-        if self._notices is None:
-            return frozenset()
-        noticed = self._notices.drain()
-        if noticed.folders:
-            self.close()
-        self._again_gone = noticed.gone
-        return frozenset(name for name in noticed.names if not _is_ours(name))
+    def _look_later(self) -> frozenset[str]:
+        """Have what was touched while everything was looked at looked at the next time; its names."""
+        if self._notices is not None:
+            noticed = self._notices.drain()
+            if noticed.folders:
+                self.close()
+            names = frozenset(name for name in noticed.names if not _is_ours(name))
+            self._again = noticed._replace(names=names)
+        return self._again.names
 
     def _scan(self, cancelled: Callable[[], bool]) -> Scan:
         return scan(self._root, skip=self._skip, most=_MOST_FILES, cancelled=cancelled)
