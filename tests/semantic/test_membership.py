@@ -108,6 +108,17 @@ def test_a_project_is_read_again_when_it_has_changed(scene_of: Callable[[str], S
     assert sides(scene.write({"lib/lost.ts": "export const a = 2;\n"})) == (True, True)
 
 
+def test_a_project_that_comes_or_goes_counts(scene_of: Callable[[str], Scene]) -> None:
+    scene = scene_of("C#")
+    assert sides(scene.write({"Other/B.cs": "class B {}\n"})) == (False, False)
+    scene.put("Other/Other.csproj", PROJECT)
+    assert sides(scene.write({"Other/B.cs": "class B1 {}\n"})) == (True, True)
+    scene.put("All.sln", "Microsoft Visual Studio Solution File, Format Version 12.00\n")
+    assert sides(scene.write({"Other/B.cs": "class B2 {}\n"})) == (False, False)
+    (scene.root / "All.sln").unlink()
+    assert sides(scene.write({"Other/B.cs": "class B3 {}\n"})) == (True, True)
+
+
 def test_projects_are_named_when_they_are_opened(scene_of: Callable[[str], Scene]) -> None:
     scene = scene_of("C#")
     loaded = scene.insight.load(".")

@@ -24,6 +24,7 @@ __all__ = ["Members"]
 _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _UNITS: Final = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm", ".cu")
 _SETTINGS: Final = ("tsconfig.json", "jsconfig.json")
+_NET: Final = (".sln", ".slnx", ".csproj")
 _COMMANDS: Final = ("compile_commands.json", "build/compile_commands.json")
 _MOST_PROJECTS: Final = 100
 _MOST_IGNORED: Final = 1_000
@@ -46,6 +47,7 @@ class Members:
         self._lock = threading.RLock()
         self._kept: dict[tuple[str, str], tuple[dict[str, Stamp | None], Any]] = {}
         self._ignored: dict[WorkspacePath, bool] = {}
+        self._projects: tuple[int, frozenset[str]] = (-1, frozenset())
         self.opened = ""
         """The solution or project that was named, absolute; empty for the whole root."""
 
@@ -105,6 +107,12 @@ class Members:
             )
             return found, found.inputs
 
+        turn, named = self._ground.disk.turn, self._projects[1]
+        if turn != self._projects[0]:
+            names = (name for name, _ in self._ground.disk.files)
+            self._projects = turn, frozenset(one for one in names if one.lower().endswith(_NET))
+        if self._projects[1] != named:
+            self._kept.pop(("solution", self.opened), None)
         return self._keep("solution", self.opened, read)  # type: ignore[no-any-return]  # as it was read
 
     # -- TypeScript and JavaScript --------------------------------------------------------

@@ -65,7 +65,7 @@ class Told:
         self.whole = True
         """Whether all files of the root are known."""
         self.turn = 0
-        """Rises with each file that is told of."""
+        """Rises with each file that is told of, and with each beginning."""
 
     def __len__(self) -> int:
         return len(self._stamps)
@@ -82,6 +82,7 @@ class Told:
             watched: Whether whatever is done to them from now on is noticed.
         """
         now = time.time_ns()
+        self.turn += 1
         self._stamps = dict(found.stamps)
         self._listed = found.stamps.keys()
         self._young = {
