@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_toolbox
+from filepact.semantic.told import Told
 from filepact.tools.registry import Call
 from tests.lsp.fakes import SECONDS, fake
 from tests.semantic.scene import AGENT, WRONG_LIB, Scene
@@ -125,6 +126,31 @@ def test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so(
     assert done.receipt["status"] == "applied"
     assert "Not checked for new errors" in done.text
     assert desk.scene.get("a.x") == "wrong\n"
+
+
+@pytest.mark.parametrize("policy", ["allow", "deny"])
+def test_a_mistake_of_our_own_hides_no_change(
+    policy: str,
+    desk_with: Callable[..., Desk],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = desk_with(new_errors=policy)
+    desk.edit("b.x", "fine", "good")
+
+    def break_down(*_: object, **__: object) -> None:
+        raise KeyError("of ours")
+
+    monkeypatch.setattr(Told, "note", break_down)
+    monkeypatch.setattr(Told, "differences", break_down)
+    done = desk.edit("a.x", "fine", "better")
+    assert done.receipt is not None
+    assert done.receipt["status"] == "applied"
+    assert desk.scene.get("a.x") == "better\n"
+    assert "a mistake of filepact's own" in done.text
+    assert "of ours" not in done.text
+    assert "of ours" in caplog.text
+    assert not desk.call("write_file", path="new.x", content="made\n").failed
 
 
 def test_what_comes_late_is_told_with_a_later_answer(desk_with: Callable[..., Desk]) -> None:

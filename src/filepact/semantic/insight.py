@@ -6,8 +6,8 @@ answer, and no answer takes longer than its time.
 
 from __future__ import annotations
 
+import logging
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
@@ -48,6 +48,9 @@ __all__ = ["Insight", "InsightMode", "NewErrors"]
 InsightMode = Literal["auto", "off", "always"]
 NewErrors = Literal["allow", "ask", "deny"]
 
+_log = logging.getLogger(__name__)
+
+_OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 
 
@@ -148,7 +151,7 @@ class Insight:
                     tally.miss()
                     message = _GOES
                 servers += case.foresee(tally, limit)
-        except FilepactError as error:
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._lost(error)
         members = self._membership(changes)
         return put_together(servers, tally.findings(), members, message)
@@ -171,9 +174,11 @@ class Insight:
         """
         began = time.monotonic()
         limit = self._limit(self.budget / 2, cancelled)
-        with suppress(FilepactError):
+        try:
             for case in self._cases(changes, contents, session):
                 case.remember(limit)
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
+            self._lost(error)
         return max(self.budget - (time.monotonic() - began), self.budget / 2)
 
     def follow(
@@ -201,7 +206,7 @@ class Insight:
                 if any(one.kind == "pending" for one in took):
                     self._late.add(session.id, case)
                 servers += took
-        except FilepactError as error:
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._lost(error)
         return put_together(servers, tally.findings(), self._membership(changes))
 
@@ -355,9 +360,14 @@ class Insight:
         known = [path for path in paths if ground.claimed(path.absolute)]
         return ground.report(known, limit) if known and self.mode != "off" else ()
 
-    def _lost(self, error: FilepactError) -> WorkspaceUpdate:
-        """The root itself cannot be looked at any more."""
-        return WorkspaceUpdate("failed", False, False, False, error.message)
+    def _lost(self, error: Exception) -> WorkspaceUpdate:
+        """The root itself cannot be looked at any more, or we have made a mistake."""
+        message = _OURS
+        if isinstance(error, FilepactError):
+            message = error.message
+        else:
+            _log.error("the language servers could not be asked", exc_info=error)
+        return WorkspaceUpdate("failed", False, False, False, message)
 
     def _membership(self, changes: ChangeSet) -> tuple[bool, bool]:
         """Whether a project includes the first file of a change, before and afterwards.

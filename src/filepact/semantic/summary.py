@@ -46,6 +46,8 @@ def describe(update: WorkspaceUpdate, show: Callable[[str], str]) -> str:
     said += [
         f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
     ]
+    if update.kind == "failed" and not update.servers:
+        said.append(f"Diagnostics could not be asked for: {update.message}")
     return "\n".join(said)
 
 

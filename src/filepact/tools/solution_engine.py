@@ -196,13 +196,7 @@ class SolutionEngine:
 
     def _ask_before(self, draft: Draft, call: Call) -> float | None:
         """Ask what could not be asked later; the seconds that are left, None for all."""
-        if self._insight is None:
-            return None
-        try:
-            return remember(self._insight, draft, call)
-        except Exception:  # noqa: BLE001 - a write does not fail for it, and it is logged
-            _log.exception("the language servers could not be asked")
-            return None
+        return None if self._insight is None else remember(self._insight, draft, call)
 
     def _remember(self, call: Call, planned: Planned) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
