@@ -131,6 +131,28 @@ def test_switched_off_nothing_is_started(scene_with: Callable[..., Scene]) -> No
     assert scene.pool.status() == ()
 
 
+def test_a_log_that_is_written_all_the_time_keeps_nobody_from_an_answer(
+    scene_with: Callable[..., Scene],
+) -> None:
+    scene = scene_with()
+    scene.write({"a.x": "ready\n"})
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.wait(0.0005):
+            scene.put("server.log", str(time.monotonic()))
+
+    writer = threading.Thread(target=go_on)
+    writer.start()
+    try:
+        for number in range(10):
+            update = scene.write({"a.x": f"wrong {number}\n"})
+            assert update.updated
+    finally:
+        over.set()
+        writer.join()
+
+
 def test_two_threads_at_once_get_answers_about_their_own_files(
     scene_with: Callable[..., Scene],
 ) -> None:

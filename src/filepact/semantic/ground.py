@@ -246,7 +246,7 @@ class Ground:
     ) -> Asked[_T]:
         """Ask until the answer is about the files as they were at some moment since the start."""
         start, disk = time.time_ns(), self.disk
-        for _ in range(_ROUNDS):
+        for asked in range(_ROUNDS):
             disk.begin()
             try:
                 with disk.lock:
@@ -255,7 +255,7 @@ class Ground:
                     self._asking.append((future, texts))
             except RuntimeError:
                 return Asked(reason=_CLOSED)
-            found = self._found_others(limit)
+            found = self._found_others(limit, any_file=not asked)
             answers = limit.wait(future)
             with disk.lock:
                 overtaken = bool(disk.overtaken(texts))
@@ -269,10 +269,17 @@ class Ground:
                 break
         return Asked((), _RESTLESS)
 
-    def _found_others(self, limit: Limit) -> bool:
-        """Whether others have written something; the servers are told then."""
+    def _found_others(self, limit: Limit, *, any_file: bool) -> bool:
+        """Whether others have written something that counts; the servers are told in any case.
+
+        Args:
+            limit: Whether to go on.
+            any_file: Whether files count that no server knows, such as settings.  To ask again for
+                them once is enough: a log that is written all the time would keep us from asking.
+        """
         try:
-            return bool(self.disk.catch_up(limit.cancelled))
+            changes = self.disk.catch_up(limit.cancelled)
+            return any(any_file or self.claimed(one.path) for one in changes)
         except FilepactError:
             # The root itself is gone, and nothing of it is certain any more.
             return True
