@@ -2,6 +2,7 @@
 
 python -m tests.lsp.deep edits [--tries N] [--seed N]   random edits of each server
 python -m tests.lsp.deep sync                           every case of every server
+python -m tests.lsp.deep bursts [--tries N]             two agents and another program write at once
 python -m tests.lsp.deep kills [--tries N]              parents killed, each with all servers
 """
 
@@ -70,13 +71,19 @@ def all_edits(tries: int, seed: int) -> bool:
     return all(right for right, _ in said)
 
 
-def sync() -> bool:
-    """Every case, also those that the suite leaves out; pytest says what was wrong."""
+def suite(tests: str, **more: str) -> bool:
+    """A test file with more cases than the suite runs of it; pytest says what was wrong."""
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
-    tests = "tests/lsp/test_sync_with_real_servers.py"
-    environment = os.environ | {"LSP_ALL": "1"}
-    done = subprocess.run([*command, tests], cwd=PROJECT, env=environment, check=False)
+    done = subprocess.run([*command, tests], cwd=PROJECT, env=os.environ | more, check=False)
     return done.returncode == 0
+
+
+def sync() -> bool:
+    return suite("tests/lsp/test_sync_with_real_servers.py", LSP_ALL="1")
+
+
+def bursts(tries: int) -> bool:
+    return suite("tests/semantic/test_races.py", LSP_BURSTS=str(tries))
 
 
 def tables() -> dict[str, dict[str, Any]]:
@@ -145,7 +152,7 @@ def kills(tries: int) -> bool:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lsp.deep", description=__doc__)
-    parser.add_argument("check", choices=["edits", "sync", "kills"])
+    parser.add_argument("check", choices=["edits", "sync", "bursts", "kills"])
     parser.add_argument("--tries", type=int, default=50)
     parser.add_argument("--seed", type=int, default=11)
     given = parser.parse_args(arguments)
@@ -153,6 +160,8 @@ def main(arguments: list[str]) -> int:
         return 0 if all_edits(given.tries, given.seed) else 1
     if given.check == "sync":
         return 0 if sync() else 1
+    if given.check == "bursts":
+        return 0 if bursts(given.tries) else 1
     return 0 if kills(given.tries) else 1
 
 
