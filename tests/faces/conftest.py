@@ -64,6 +64,7 @@ def in_thread():
                 serve_pipes((server_in, server_out))
             finally:
                 os.close(server_out)
+                os.close(server_in)
 
         thread = threading.Thread(target=work, daemon=True)
         thread.start()
