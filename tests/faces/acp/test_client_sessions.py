@@ -9,6 +9,7 @@ import pytest
 from acp import RequestError, text_block
 
 from filepact.acp import ClientFileSystem, Settings, read_settings, state_folder
+from filepact.config import layers
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp import client as client_module
 from filepact.faces.acp import files as files_module
@@ -538,6 +539,8 @@ def test_an_empty_queue_is_forgotten():
 
 def held():
     """Open descriptors, and objects of ours and of what we use."""
+    # Decisions are remembered up to a bound, whichever session asked.
+    layers._compiled.cache_clear()
     gc.collect()
     ours = ("filepact", "apsw", "asyncio", "_asyncio", "acp")
     modules = (type(one).__module__ for one in gc.get_objects())
