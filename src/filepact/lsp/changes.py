@@ -71,7 +71,7 @@ class Teller:
         made: list[str] = []
         gone: list[str] = []
         moved: list[tuple[str, str]] = []
-        folders: dict[str, None] = {}
+        folders: set[str] = set()
         save_any = False
         for change in changes:
             if change.kind == "renamed":
@@ -95,9 +95,9 @@ class Teller:
             else:
                 notice = self.server.sync.created
                 doubtful = change.same_date or self.documents.was_shown(change.path)
-                new = dict.fromkeys(self._folders_of(change.path, doubtful=doubtful))
+                new = self._folders_of(change.path, doubtful=doubtful)
                 events += [DiskEvent(one, "created") for one in new if one not in folders]
-                folders |= new
+                folders.update(new)
                 if self.server.sync.lazy:
                     events.append(DiskEvent(change.path, "changed"))
                 events.append(DiskEvent(change.path, "created"))

@@ -112,7 +112,7 @@ class Members:
             names = (name for name, _ in self._ground.disk.files)
             self._projects = turn, frozenset(one for one in names if one.lower().endswith(_NET))
         if self._projects[1] != named:
-            self._kept.pop(("solution", self.opened), None)
+            self._kept = {key: one for key, one in self._kept.items() if key[0] != "solution"}
         return self._keep("solution", self.opened, read)  # type: ignore[no-any-return]  # as it was read
 
     # -- TypeScript and JavaScript --------------------------------------------------------
