@@ -15,7 +15,7 @@ from tests.architecture.project import MODULES, PACKAGE, ROOT, dotted, syntax
 if TYPE_CHECKING:
     from pathlib import Path
 
-LONGEST = 400
+LONGEST = 600
 SYNCHRONOUS = ("errors", "text", "domain", "fs", "store", "workspace")
 
 
