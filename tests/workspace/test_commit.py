@@ -13,12 +13,14 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import ChangeId, Operation, Session
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
+from filepact.fs.root import Root
 from tests.workspace.acting import edit, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from filepact.fs.place import Place
     from filepact.workspace.workspace import Workspace
 
 
@@ -104,7 +106,9 @@ class Crash:
         self.session = session
         self.root = root
 
-    def begin(self, *changes: tuple[str, bytes | None, bytes | None]) -> Operation:
+    def begin(
+        self, *changes: tuple[str, bytes | None, bytes | None], change_id: str = "c0123456789"
+    ) -> Operation:
         made = []
         contents: dict[str, bytes] = {}
         for path, before, after in changes:
@@ -115,7 +119,7 @@ class Crash:
                     contents[Revision.of(data, 0o644).content] = data
             made.append(FileChange(WorkspacePath(RootId(str(self.root)), path), *sides))
         operation = Operation(
-            id=ChangeId("c0123456789"),
+            id=ChangeId(change_id),
             seq=0,
             kind="change",
             session=self.session,
@@ -255,6 +259,31 @@ def test_temporary_files_of_a_crash_are_removed_and_foreign_text_in_them_kept(
     assert settled.state == "rolled_back"
     assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt", "c.txt"]
     assert rescued(tmp_path) == [b"somebody's text\n"]
+
+
+def test_what_recovery_looks_up_grows_with_the_files_and_no_faster(
+    crash: Crash, open_here: Callable[..., Workspace], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    place = Root.place
+
+    def counted(self: Root, path: str) -> Place:
+        looked.append(path)
+        return place(self, path)
+
+    monkeypatch.setattr(Root, "place", counted)
+    figures: list[int] = []
+    for count in (20, 80):
+        names = [f"{count}-{number}.txt" for number in range(count)]
+        for name in names:
+            put(root, name, b"a\n")
+        crash.begin(*((name, b"a\n", b"A\n") for name in names), change_id=f"c{count:010}")
+        looked.clear()
+        workspace = open_here()
+        figures.append(len(looked))
+        (settled,) = workspace.recovered
+        assert settled.state == "rolled_back"
+    assert figures[1] <= 5 * figures[0]
 
 
 def test_an_operation_that_another_process_is_doing_is_left_alone(

@@ -51,6 +51,7 @@ _NO_EXCHANGE = (
     "overwritten"
 )
 
+_BEGINS, _ENDS = ".filepact-", ".tmp"
 _LEFT = "the old text could not be removed and is still there as {}"
 
 
@@ -72,7 +73,14 @@ class Written:
 
 def temporary_name(token: str) -> str:
     """The name beside the target under which a change keeps its other text for a moment."""
-    return f".filepact-{token}.tmp"
+    return f"{_BEGINS}{token}{_ENDS}"
+
+
+def token_of(name: str) -> str | None:
+    """The token of a temporary name; None for any other name."""
+    if not (name.startswith(_BEGINS) and name.endswith(_ENDS)):
+        return None
+    return name.removeprefix(_BEGINS).removesuffix(_ENDS)
 
 
 def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown: str) -> Written:

@@ -140,6 +140,11 @@ class Root(View):
 
     # -- what a crash left ----------------------------------------------------------------
 
+    def leftovers(self, directory: str, beginning: str) -> tuple[str, ...]:
+        """The tokens of all temporary files of a folder that begin so, from one look at it."""
+        tokens = (atomic.token_of(name) for name in self.names(directory))
+        return tuple(one for one in tokens if one is not None and one.startswith(beginning))
+
     def leftover(self, directory: str, token: str) -> bytes | None:
         """What the temporary file of a change holds, or None when there is none."""
         name = atomic.temporary_name(_check_token(token))

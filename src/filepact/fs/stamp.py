@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from filepact.errors import FilepactError
+from filepact.fs.atomic import token_of
 from filepact.fs.walk import walk
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
 
 __all__ = ["Scan", "Stamp", "is_temporary", "scan", "stamp_at"]
-
-_TEMPORARY: Final = (".filepact-", ".tmp")
 
 
 class Stamp(NamedTuple):
@@ -135,5 +134,4 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 def is_temporary(name: str) -> bool:
     """Whether a file's own name is one that we give to files of a moment."""
-    begins, ends = _TEMPORARY
-    return name.startswith(begins) and name.endswith(ends)
+    return token_of(name) is not None

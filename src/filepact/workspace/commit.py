@@ -253,21 +253,26 @@ class Committer:
             for side in (change.before, change.after)
             if side is not None
         }
-        count = len(operation.changes.changes)
+        folders: dict[tuple[RootId, str], list[Revision]] = {}
         for change in operation.changes.changes:
-            directory = dirname(change.path.path) or "."
-            for number in range(2 * count):
-                token = f"{operation.id}-{number}"
+            after = folders.setdefault((change.path.root, dirname(change.path.path) or "."), [])
+            if change.after is not None:
+                after.append(change.after)
+        for (root_id, directory), written in folders.items():
+            root = self._root_of(root_id)
+            # One look at each folder: an operation may have thousands of files.
+            for token in root.leftovers(directory, f"{operation.id}-"):
                 with suppress(FilepactError):
-                    root = self._root_of(change.path.root)
                     data = root.leftover(directory, token)
                     if data is None:
                         continue
-                    after = change.after
-                    half = after is not None and self._store.content(after.content).startswith(data)
-                    if content_id(data) not in ours and not half:
-                        self._state.rescue(change.path.path.rpartition("/")[2], data)
+                    if content_id(data) not in ours and not self._is_half(data, written):
+                        self._state.rescue(_rescued_name(operation, token), data)
                     root.discard_leftover(directory, token)
+
+    def _is_half(self, data: bytes, written: list[Revision]) -> bool:
+        """Whether bytes are the beginning of what was to be written."""
+        return any(self._store.content(one.content).startswith(data) for one in written)
 
     def _now(self, path: WorkspacePath) -> Revision | None:
         root = self._root_of(path.root)
@@ -278,6 +283,14 @@ class Committer:
         except TooLargeError:
             return Revision.unread("larger than any of ours", 0)
         return Revision.of(contents.data, contents.mode)
+
+
+def _rescued_name(operation: Operation, token: str) -> str:
+    """The name of the file beside which a temporary file lay, as far as its number tells."""
+    number = int(token.rpartition("-")[2]) if token.rpartition("-")[2].isdigit() else -1
+    if 0 <= number < len(operation.changes.changes):
+        return operation.changes.changes[number].path.path.rpartition("/")[2]
+    return token
 
 
 def _expected(revision: Revision | None) -> Expected | None:
