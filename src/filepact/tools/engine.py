@@ -36,7 +36,9 @@ class WorkspaceEngine:
     @contextmanager
     def reader(self, call: Call) -> Iterator[Reader]:
         """The port of a reading tool."""
-        yield self._workspace.reader(call.session, cancelled=call.cancelled, progress=call.progress)
+        yield self._workspace.reader(
+            call.session, cancelled=call.cancelled, progress=call.progress, page=call.page
+        )
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         """Let a tool fill a draft, then do, store or only show what it holds."""

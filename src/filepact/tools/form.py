@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
+from filepact.workspace.search import PAGE
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
@@ -26,11 +27,13 @@ class Call:
     Attributes:
         cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
         progress: Told how far the work is: a count that grows, and a short text.
+        page: Most characters of one answer that reach the reader uncut.
     """
 
     session: Session
     cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[int, str], None] = lambda _done, _what: None
+    page: int = PAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
 _LINES = 2_000
-_CHARACTERS = 40_000
 _LINE_WIDTH = 2_000
 _TREE_ENTRIES = 1_000
 
@@ -51,11 +50,11 @@ def read_file(
             )
         return base64.b64encode(files.document(path).data).decode("ascii")
     window = files.window(path, first=offset, count=_LINES if lines is None else lines)
-    return _render_window(window, numbers=numbers)
+    return _render_window(window, numbers=numbers, page=files.page)
 
 
-def _render_window(window: Window, *, numbers: bool) -> str:
-    """The lines within the character budget, and the footer."""
+def _render_window(window: Window, *, numbers: bool, page: int) -> str:
+    """The lines that fit on a page of so many characters, and the footer."""
     width = len(str(window.first + len(window.lines)))
     shown: list[str] = []
     used = 0
@@ -67,11 +66,13 @@ def _render_window(window: Window, *, numbers: bool) -> str:
             text = f"{line[:_LINE_WIDTH]} [+{len(line) - _LINE_WIDTH:,} characters]"
         if numbers:
             text = f"{number:>{width}}\u2502{text}"
-        if shown and used + len(text) + 1 > _CHARACTERS:
+        if shown and used + len(text) + 1 > page:
             break
         used += len(text) + 1
         shown.append(text)
-    return "\n".join([*shown, _footer(window, sent=len(shown), cut=cut)])
+    while used + len(footer := _footer(window, sent=len(shown), cut=cut)) > page and len(shown) > 1:
+        used -= len(shown.pop()) + 1
+    return "\n".join([*shown, footer])
 
 
 def _footer(window: Window, *, sent: int, cut: int) -> str:
@@ -122,7 +123,7 @@ def search_files(
 ) -> str:
     """Find files by a glob on their path. Ignored folders and files (.gitignore) are left out."""
     found = files.find(directory, pattern, limit=max_results)
-    return render_found(found, show=files.naming(directory))
+    return render_found(found, show=files.naming(directory), page=files.page)
 
 
 @tool(title="Search contents", level="safe", tier="essential")
@@ -156,7 +157,7 @@ def grep(
         context=context,
         mode=output_mode,
     )
-    return render_grepped(result, show=files.naming(path))
+    return render_grepped(result, show=files.naming(path), page=files.page)
 
 
 @tool(title="Show folder tree", level="safe", tier="essential")

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from filepact.workspace.find import Found
     from filepact.workspace.grep import Grepped
 
-__all__ = ["MAX_CHARACTERS", "render_found", "render_grepped"]
+__all__ = ["PAGE", "render_found", "render_grepped"]
 
-MAX_CHARACTERS: Final = 40_000
-"""Most characters of results; what does not fit is on the next page."""
+PAGE: Final = 40_000
+"""Most characters of one answer where its reader is known to take that many."""
 
 _NAMED = 3
 
@@ -27,21 +27,28 @@ def _same(path: str) -> str:
     return path
 
 
-def render_found(found: Found, *, show: Callable[[str], str] = _same) -> str:
+def render_found(found: Found, *, show: Callable[[str], str] = _same, page: int = PAGE) -> str:
     """One path a line, then the totals.
 
     Args:
         found: The answer.
         show: How a root-relative path is called; control characters are escaped after it.
+        page: Most characters of it all.
     """
     lines: list[str] = []
     used = 0
     for path in found.paths:
         line = shown_name(show(path))
-        used += len(line) + 1
-        if used > MAX_CHARACTERS:
+        if used + len(line) + 1 > page:
             break
+        used += len(line) + 1
         lines.append(line)
+    while used + len(footer := _found_in_all(found, len(lines), show)) > page and lines:
+        used -= len(lines.pop()) + 1
+    return "\n".join([*lines, footer])
+
+
+def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
     total = _count(found.total, "file", floor=found.total_is_floor)
     if found.pattern.endswith("/"):
         total = _count(found.total, "folder", floor=found.total_is_floor)
@@ -49,18 +56,18 @@ def render_found(found: Found, *, show: Callable[[str], str] = _same) -> str:
         words = [f"nothing matches {found.pattern}"]
         if found.total_is_floor:
             words.append("not everything was looked at")
-    elif len(lines) < found.total:
-        more = "max_results" if len(lines) == len(found.paths) else "a narrower pattern"
-        words = [f"first {len(lines):,} of {total}", f"{more} gets others"]
+    elif sent < found.total:
+        more = "max_results" if sent == len(found.paths) else "a narrower pattern"
+        words = [f"first {sent:,} of {total}", f"{more} gets others"]
     else:
         words = [total]
     words += _left_out(found.unreadable, "not readable", show)
     if found.cancelled:
         words.append("cancelled")
-    return "\n".join([*lines, f"[{' | '.join(words)}]"])
+    return f"[{' | '.join(words)}]"
 
 
-def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same) -> str:
+def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same, page: int = PAGE) -> str:
     """Results by mode, then the totals.
 
     Mode ``content``: ``file:line: text`` for matches, ``file-line- text`` for context, ``--``
@@ -69,18 +76,24 @@ def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same) -> st
     Args:
         result: The answer.
         show: How a root-relative path is called; control characters are escaped after it.
+        page: Most characters of it all; for what does not fit there is the next page.
     """
-    lines: list[str] = []
+    rows: list[tuple[str, int]] = []
     used = sent = 0
     for text, hits in _rows(result, show):
-        if lines and used + len(text) + 1 > MAX_CHARACTERS:
+        if rows and used + len(text) + 1 > page:
             break
         used += len(text) + 1
         sent += hits
-        lines.append(text)
-    if lines and lines[-1] == "--":
-        lines.pop()
-    return "\n".join([*lines, f"[{' | '.join(_totals(result, sent, show))}]"])
+        rows.append((text, hits))
+    while True:
+        footer = f"[{' | '.join(_totals(result, sent, show))}]"
+        fits = used + len(footer) <= page or len(rows) <= 1
+        if fits and not (rows and rows[-1][0] == "--"):
+            return "\n".join([*(text for text, _hits in rows), footer])
+        text, hits = rows.pop()
+        used -= len(text) + 1
+        sent -= hits
 
 
 def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:

@@ -28,7 +28,11 @@ __all__ = ["Reader"]
 
 
 class Reader:
-    """Reads for one call of one session; every file it returns is remembered as seen."""
+    """Reads for one call of one session; every file it returns is remembered as seen.
+
+    Attributes:
+        page: Most characters of one answer that reach the reader uncut.
+    """
 
     def __init__(
         self,
@@ -39,7 +43,9 @@ class Reader:
         documents: Documents,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
+        page: int,
     ) -> None:
+        self.page = page
         self._guard = guard
         self._seen = seen
         self._session = session

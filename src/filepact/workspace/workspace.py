@@ -23,6 +23,7 @@ from filepact.workspace.outside import Outside
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
+from filepact.workspace.search import PAGE
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
@@ -111,8 +112,9 @@ class Workspace:
         *,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, str], None] = lambda _done, _what: None,
+        page: int = PAGE,
     ) -> Reader:
-        """What a reading tool works with."""
+        """What a reading tool works with; ``page`` is what its answers should fit into."""
         return Reader(
             self.guard,
             self._seen,
@@ -120,6 +122,7 @@ class Workspace:
             documents=self._documents,
             cancelled=cancelled,
             progress=progress,
+            page=page,
         )
 
     # -- changing -------------------------------------------------------------------------

@@ -153,6 +153,8 @@ class _Noting:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._reader, name)
+        if not callable(method):
+            return method
 
         def noted(*args: Any, **kwargs: Any) -> Any:
             answer = method(*args, **kwargs)
