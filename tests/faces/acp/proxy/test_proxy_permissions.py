@@ -97,6 +97,90 @@ def test_what_a_person_has_written_down_as_allowed_is_not_asked_again(tmp_path):
         assert rig.agent.answer_to(ask(rig, call))["result"] == chosen("2")
 
 
+ALLOWED = """
+[default]
+change = "ask"
+
+[[allow]]
+paths = ["docs/**"]
+"""
+
+MORE_THAN_FILES = {
+    "a command": {"kind": "execute", "rawInput": {"command": "rm -rf ~"}},
+    "an unknown tool": {"kind": "other", "rawInput": {"path": "docs/a.md", "target": "all"}},
+    "a fetch": {"kind": "fetch", "rawInput": {"url": "http://x.invalid", "file": "docs/a.md"}},
+    "no kind": {"rawInput": {"path": "docs/a.md", "command": "true"}},
+    "another mode": {"kind": "switch_mode", "rawInput": {"mode": "yolo"}},
+    "a move": {"kind": "move", "rawInput": {"src": "src/x.py", "path": "docs/x.py"}},
+    "an unknown argument": {
+        "kind": "edit",
+        "rawInput": {"file_path": "docs/a.md", "targets": ["../src/x.py"]},
+    },
+    "a patch": {"kind": "edit", "rawInput": {"path": "docs/a.md", "patch": "--- x"}},
+    "an unknown member": {"kind": "edit", "command": "true"},
+    "unknown content": {"kind": "edit", "content": [{"type": "terminal", "terminalId": "1"}]},
+    "arguments in words": {"kind": "edit", "rawInput": "rm -rf ~"},
+    "a place that is none": {"kind": "edit", "rawInput": {"path": ["docs/a.md", 7]}},
+    "hidden characters": {
+        "kind": "edit",
+        "content": [
+            {"type": "diff", "path": "docs/a.md", "oldText": "a\n", "newText": "a\u202e\n"}
+        ],
+    },
+    "one file beside it": {"kind": "edit", "locations": [{"path": "src/x.py"}]},
+}
+
+PLAIN = {
+    "an edit": {
+        "kind": "edit",
+        "content": [{"type": "diff", "path": "docs/a.md", "oldText": "a\n", "newText": "b\n"}],
+        "rawInput": {"file_path": "docs/a.md", "old_string": "a", "new_string": "b"},
+    },
+    "a deletion": {"kind": "delete"},
+    "a reading": {"kind": "read", "rawInput": {"path": "docs/a.md", "limit": 9}},
+}
+
+
+@pytest.fixture
+def allowing(tmp_path):
+    settings = tmp_path / "home" / ".config" / "filepact"
+    settings.mkdir(parents=True)
+    (settings / "filepact.toml").write_text(ALLOWED)
+    with Rig(tmp_path, fs=BOTH) as rig:
+        rig.start()
+        for name in ("docs/a.md", "src/x.py"):
+            (rig.work / name).parent.mkdir()
+            (rig.work / name).write_text("a\n")
+        yield rig
+
+
+@pytest.mark.parametrize("call", MORE_THAN_FILES.values(), ids=MORE_THAN_FILES)
+def test_a_rule_about_files_never_says_yes_to_anything_else(allowing, call):
+    call = {"locations": [{"path": "docs/a.md"}], **call}
+    wanted = ask(allowing, call)
+    asked = allowing.editor.request("session/request_permission")
+    assert asked["id"] == wanted
+    # What was told of the call before is not forgotten when a question shows less of it.
+    update = {"sessionUpdate": "tool_call", "toolCallId": "u", "title": "Edit it", **call}
+    told = {"method": "session/update", "params": {"sessionId": "s1", "update": update}}
+    allowing.agent.send(told)
+    allowing.editor.next()
+    plain = {"toolCallId": "u", "kind": "edit", "locations": [{"path": "docs/a.md"}]}
+    wanted = ask(allowing, plain)
+    assert allowing.editor.request("session/request_permission")["id"] == wanted
+
+
+@pytest.mark.parametrize("call", PLAIN.values(), ids=PLAIN)
+def test_a_plain_call_that_a_person_has_allowed_is_answered(allowing, call):
+    call = {"locations": [{"path": "docs/a.md"}], **call}
+    assert allowing.agent.answer_to(ask(allowing, call))["result"] == chosen("2")
+
+
+def test_a_denial_is_found_behind_a_file_that_a_person_is_asked_about(allowing):
+    call = {"kind": "edit", "locations": [{"path": "src/x.py"}, {"path": "/etc/passwd"}]}
+    assert allowing.agent.answer_to(ask(allowing, call))["result"] == chosen("4")
+
+
 def test_a_change_that_a_rule_asks_about_is_put_to_the_person_in_the_editor(rig):
     rig.start()
     wanted = rig.begin_write("Makefile", "all:\n\techo \u202e\n")

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from filepact.faces.acp.proxy.permission import MOST, read_call
+from filepact.faces.acp.proxy.permission import MOST, both, read_call
 
 if TYPE_CHECKING:
     from filepact.faces.acp.proxy.permission import Asked
@@ -41,7 +41,13 @@ class Calls:
             return asked
         paths = tuple(dict.fromkeys((*asked.paths, *known.paths)))[:MOST]
         action = known.action if asked.action == "read" else asked.action
-        return replace(asked, title=asked.title or known.title, action=action, paths=paths)
+        return replace(
+            asked,
+            title=asked.title or known.title,
+            action=action,
+            paths=paths,
+            plain=both(asked.plain, known.plain),
+        )
 
     def forget(self, session: str) -> None:
         """A session is over."""

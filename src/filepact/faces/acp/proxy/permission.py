@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import Request, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
+from filepact.text.hidden import adds_hidden
+from filepact.text.secrets import holds_private_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from filepact.domain.policy import Action, Decision
     from filepact.faces.wire.lines import Message
     from filepact.workspace.guard import Guard
 
-__all__ = ["MOST", "Asked", "Ruling", "call_of", "choose", "read_call", "read_question", "rule_on"]
+__all__ = [
+    "MOST",
+    "Asked",
+    "Ruling",
+    "both",
+    "call_of",
+    "choose",
+    "read_call",
+    "read_question",
+    "rule_on",
+]
 
 _CHANGING: Final = frozenset({"edit", "delete", "move"})
 _LOOKING: Final = frozenset({"read", "search"})
@@ -35,6 +47,19 @@ _TEXTS: Final = frozenset(
 )
 """Under which names they give what is to be written."""
 
+_PLAIN_KINDS: Final = frozenset({"read", "edit", "delete"})
+_CALL: Final = frozenset(
+    {"toolCallId", "sessionUpdate", "title", "kind", "status", "content", "locations", "rawInput"}
+    | {"_meta"}
+)
+_DIFF: Final = frozenset({"type", "path", "oldText", "newText", "_meta"})
+_OLD_TEXTS: Final = frozenset({"old_string", "oldString", "old_str", "oldText", "old_text"})
+_NEW_TEXTS: Final = _TEXTS - {"patch", "diff"}
+_HARMLESS: Final = frozenset(
+    {"replace_all", "replaceAll", "expected_replacements", "offset", "limit", "line", "lines"}
+)
+"""What else a plain call of an agent's tool holds: numbers and switches."""
+
 MOST: Final = 200  # paths of one question that are looked at; more than a person reads
 
 
@@ -46,11 +71,14 @@ class Asked:
         title: As people are shown it.
         action: What would be done with the files.
         paths: Absolute.
+        plain: Whether it is a reading, an edit or a deletion with nothing in it that is not
+            understood; None where it holds nothing that could tell.
     """
 
     title: str
     action: Action
     paths: tuple[str, ...]
+    plain: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +116,7 @@ def read_call(call: Message, cwd: str) -> Asked:
     """
     found = list(dict.fromkeys(_paths(call)))[:MOST]
     paths = tuple(posixpath.join(cwd, path) for path in found)
-    return Asked(str(call.get("title") or ""), _action(call), paths)
+    return Asked(str(call.get("title") or ""), _action(call), paths, _is_plain(call))
 
 
 def call_of(params: Message) -> Message:
@@ -103,26 +131,30 @@ def call_of(params: Message) -> Message:
 def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
     """What the rules say to it.
 
-    Only what a person has written down as allowed is allowed here without asking: that no rule
-    stands against something is no reason to take a person's question away.
+    Only a plain reading, edit or deletion that a person has written down as allowed is allowed
+    here without asking: a rule about files says nothing of commands, and that no rule stands
+    against something is no reason to take a person's question away.
     """
     decisions: list[Decision] = []
+    open_question = not asked.plain
     for path in asked.paths:
         try:
             spot = guard.find(path, asked.action, agent=agent)
         except ApprovalRequiredError:
-            return Ruling("person")
+            open_question = True
+            continue
         except PathBlockedError as error:
             return Ruling("deny", error.message, str(error.details.get("rule", "roots")))
         except FilepactError:
-            return Ruling("person")
+            open_question = True
+            continue
         request = Request(spot.root.path, spot.place.path, asked.action, agent)
         decisions.append(decide(request, guard.policy))
     spoken = [
         decision.verdict == "allow" and decision.rule.layer in ("person", "administrator")
         for decision in decisions
     ]
-    if spoken and all(spoken):
+    if spoken and all(spoken) and not open_question:
         return Ruling("allow", rule=decisions[0].rule.name)
     return Ruling("person")
 
@@ -136,6 +168,70 @@ def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:
             if option.get("kind") == kind and isinstance(option.get("optionId"), str):
                 return {"outcome": {"outcome": "selected", "optionId": option["optionId"]}}
     return {"outcome": {"outcome": "cancelled"}}
+
+
+def both(one: bool | None, other: bool | None) -> bool | None:
+    """Whether two parts of what is told of one call are plain together."""
+    known = [part for part in (one, other) if part is not None]
+    return all(known) if known else None
+
+
+def _is_plain(call: Message) -> bool | None:
+    """Whether all that a call holds is understood, and is no more than a file read or changed."""
+    told = {name for name in call if call[name] not in (None, "", [], {})}
+    if not told - {"toolCallId", "sessionUpdate", "title", "status", "_meta"}:
+        return None
+    kind, raw = call.get("kind"), call.get("rawInput")
+    shown = call.get("content") or []
+    return (
+        told <= _CALL
+        and kind in _PLAIN_KINDS
+        and len(list(_paths(call))) <= MOST
+        and _all(call.get("locations") or [], lambda place: isinstance(place.get("path"), str))
+        and _all(shown, lambda one: _is_words(one) or (kind == "edit" and _is_diff(one)))
+        and (raw is None or (isinstance(raw, dict) and all(map(_is_known, raw, raw.values()))))
+    )
+
+
+def _all(found: object, fits: Callable[[Message], bool]) -> bool:
+    return isinstance(found, list) and all(isinstance(one, dict) and fits(one) for one in found)
+
+
+def _is_words(shown: Message) -> bool:
+    """Whether it is text for the person to read."""
+    return shown.get("type") == "content" and shown.keys() <= {"type", "content", "_meta"}
+
+
+def _is_diff(shown: Message) -> bool:
+    """Whether it is a new text of one file, with nothing hidden in it."""
+    old, new = shown.get("oldText") or "", shown.get("newText")
+    return (
+        shown.get("type") == "diff"
+        and shown.keys() <= _DIFF
+        and isinstance(shown.get("path"), str)
+        and isinstance(old, str)
+        and isinstance(new, str)
+        and _is_harmless(old, new)
+    )
+
+
+def _is_known(name: str, value: object) -> bool:
+    """Whether one argument of an agent's tool is a path, a text or a switch that is known."""
+    if name in _PATHS:
+        return bool(list(_texts(value))) and len(list(_texts(value))) == len(
+            value if isinstance(value, list) else [value]
+        )
+    if name in _NEW_TEXTS:
+        return isinstance(value, str) and _is_harmless("", value)
+    if name in _OLD_TEXTS:
+        return isinstance(value, str)
+    return name in _HARMLESS and (value is None or isinstance(value, bool | int))
+
+
+def _is_harmless(old: str, new: str) -> bool:
+    """Whether a text may be written without a look: no hidden characters, no private key."""
+    data = new.encode("utf-8", "replace")
+    return not adds_hidden(old, new) and not holds_private_key(data)
 
 
 def _action(call: Message) -> Action:
