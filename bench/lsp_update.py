@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
 from filepact.app import open_workspace
+from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.lsp.changes import Change
 from filepact.lsp.pool import Pool
@@ -62,7 +63,7 @@ class Door:
 
     def __init__(self, root: Path, state: Path, pool: Pool) -> None:
         self._root = root
-        self._workspace = open_workspace([str(root)], state_dir=str(state))
+        self._workspace = open_workspace([str(root)], state_dir=str(state), settings=Settings())
         self._insight = Insight(self._workspace, pool, mode="always", budget=SECONDS)
 
     def write(self, place: str, text: str, line: str, seconds: float) -> tuple[float, bool | None]:

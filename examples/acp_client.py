@@ -16,7 +16,7 @@ from typing import Any
 from acp import RequestPermissionResponse, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome
 
-from filepact.acp import ClientFileSystem, state_folder
+from filepact.acp import ClientFileSystem
 
 HARMLESS = ("read", "edit", "search", "think")
 
@@ -44,7 +44,7 @@ class Talker(ClientFileSystem):
 
 async def main(prompt: str, *command: str) -> None:
     """Ask one agent one thing."""
-    client = Talker(state_dir=state_folder())
+    client = Talker()
     # The agent's complaints go where ours go; nobody would read them from a pipe.
     spawned = spawn_agent_process(
         client, *command, env=os.environ, transport_kwargs={"stderr": None}

@@ -21,10 +21,12 @@ settings.load_profile("steady")
 
 @pytest.fixture(autouse=True, scope="session")
 def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test, and no program that a test starts, sees the state folder of whoever runs it."""
+    """No test, and no program that a test starts, sees state or settings of whoever runs it."""
     home = tmp_path_factory.mktemp("home")
+    own = ("FILEPACT_CONFIG", "FILEPACT_STATE_DIR", "FILEPACT_ROOT")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
-        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        patch.setenv("XDG_CONFIG_DIRS", str(home / "etc"))
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", *own):
             patch.delenv(name, raising=False)
         yield

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from filepact.app import open_workspace
+    from filepact.config.person import read_settings, state_folder
+    from filepact.config.settings import Settings
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.domain.operation import (
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
         Session,
     )
     from filepact.errors import CODES, FilepactError
-    from filepact.workspace.receipt import Receipt
+    from filepact.text.edit import Edit, EditList
+    from filepact.workspace.draft import Draft
+    from filepact.workspace.receipt import FileReport, Receipt
+    from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
@@ -32,16 +37,24 @@ __all__ = [
     "ChangeSet",
     "Checkpoint",
     "Document",
+    "Draft",
+    "Edit",
+    "EditList",
     "FileChange",
+    "FileReport",
     "FilepactError",
     "Operation",
     "Proposal",
     "Receipt",
     "Revision",
     "Session",
+    "Settings",
+    "Target",
     "Workspace",
     "WorkspacePath",
     "open_workspace",
+    "read_settings",
+    "state_folder",
 ]
 
 _HOMES = {
@@ -51,16 +64,24 @@ _HOMES = {
     "ChangeSet": "domain.change",
     "Checkpoint": "domain.operation",
     "Document": "domain.document",
+    "Draft": "workspace.draft",
+    "Edit": "text.edit",
+    "EditList": "text.edit",
     "FileChange": "domain.change",
+    "FileReport": "workspace.receipt",
     "FilepactError": "errors",
     "Operation": "domain.operation",
     "Proposal": "domain.operation",
     "Receipt": "workspace.receipt",
     "Revision": "domain.document",
     "Session": "domain.operation",
+    "Settings": "config.settings",
+    "Target": "workspace.target",
     "Workspace": "workspace.workspace",
     "WorkspacePath": "domain.document",
     "open_workspace": "app",
+    "read_settings": "config.person",
+    "state_folder": "config.person",
 }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.config.files import read_project
 from filepact.config.layers import Rules
+from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from filepact.config.diagnosing import Diagnosing
+    from filepact.config.settings import Settings
     from filepact.fs.wall import Trial, WallMode
     from filepact.lsp.nursery import Nursery
     from filepact.lsp.outcome import Status
     from filepact.lsp.servers import Server
     from filepact.semantic.insight import Insight
-    from filepact.text.glob import Glob
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
@@ -119,55 +120,59 @@ def open_solution(
 
 
 def open_workspace(
-    roots: Sequence[str],
+    roots: str | Sequence[str],
     *,
-    state_dir: str,
+    state_dir: str | None = None,
     mode: Mode = "auto",
-    encodings: Sequence[tuple[Glob, str]] = (),
+    settings: Settings | None = None,
+    home: str | None = None,
     resolver: Literal["auto", "openat2", "walk"] = "auto",
     landlock: WallMode = "off",
     buffers: Buffers | None = None,
-    home: str | None = None,
-    rules: Rules | None = None,
-    mounts: bool = False,
-    content: bool = True,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
+
+    The rules, the journal and the home folder are those of the person who runs this, as for the
+    command; to leave them out, others are named.
 
     Args:
         roots: Folders that may be used, the working folder first; absolute or relative to the
             present one.
-        state_dir: The state folder, made when missing; never inside a root.
+        state_dir: The state folder, made when missing, never inside a root; None takes the
+            person's.
         mode: Whether changes that the rules allow are done or wait for a person.
-        encodings: Globs with the encoding of the files that match, by Python's name.
+        settings: The rules of people, the encodings of files, and how far the guard goes.  None
+            reads the person's and the administrator's files; ``Settings()`` has nothing in it.
+            The built-in rules and those of each root's own ``.filepact.toml`` count either way.
+        home: The person's home folder: hard links to the secrets in it are known as such.  None
+            for the one of whoever runs this.
         resolver: How names are resolved beneath a root; for tests.
         landlock: Whether this process gives up, for good, all files but these folders and what
             Python needs: ``auto`` where the system can do that and no other thread runs yet,
             ``required`` or else not at all.
         buffers: Of editors that other workspaces serve too; None makes new ones.
-        home: The person's home folder: hard links to the secrets in it are known as such.
-        rules: The person's and the administrator's; the built-in ones and those of each root's
-            own ``.filepact.toml`` count as well.
-        mounts: Whether other file systems that are mounted below a root may be used.
-        content: Whether files are looked through for private keys, and hits for tokens.
 
     Raises:
-        InvalidParamsError: No root was named, the system lacks what is required, or a root's own
-            file of rules is wrong.
+        InvalidParamsError: No root was named, the system lacks what is required, or a settings
+            file or a root's own file of rules is wrong.
     """
+    if isinstance(roots, str):
+        roots = (roots,) if roots else ()
     if not roots:
         # "No root" must never come to mean "everything".
         raise InvalidParamsError("no folder was named", hint="Name at least one folder.")
+    settings = read_settings() if settings is None else settings
+    home = home or home_folder()
     opened: list[Root] = []
     secrets = None if home is None else _secrets_in(home)
     try:
         for path in roots:
-            root = Root.open(path, resolver=resolver, secrets=secrets, mounts=mounts)
+            root = Root.open(path, resolver=resolver, secrets=secrets, mounts=settings.guard.mounts)
             if any(root.path == other.path for other in opened):
                 root.close()
                 continue
             opened.append(root)
-        state = open_state(state_dir)
+        state = open_state(state_dir or state_folder())
         for root in opened:
             state.guard_against(root.path)
         if landlock != "off":
@@ -177,17 +182,19 @@ def open_workspace(
             from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
 
             raise_wall(landlock, opened, state.path)
-        in_force = rules or Rules()
+        in_force = settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
         policy = in_force.about([root.path for root in opened]).policy
-        guard = Guard(opened, given=[str(path) for path in roots], policy=policy, net=content)
+        guard = Guard(
+            opened, given=[str(path) for path in roots], policy=policy, net=settings.guard.content
+        )
         return Workspace(
             guard,
             SqliteStore(state.database),
             state,
             mode=mode,
-            encodings=Encodings(guard, encodings),
+            encodings=Encodings(guard, settings.encodings),
             buffers=buffers,
         )
     except BaseException:

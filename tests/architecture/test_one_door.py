@@ -55,6 +55,11 @@ STATE = "the state folder, which lies outside every root"
 
 # Module, what it may use, why. A name ending in "." allows all beneath it.
 ALLOWED: dict[str, dict[str, str]] = {
+    "config.person": {
+        "os.environ.": "which folders and files the person names",
+        "pathlib.": "the settings files of the person and the system, before any root is opened",
+        "platformdirs.": "where they are, and the person's state folder",
+    },
     "csharp.disk": dict.fromkeys(
         ("os.path.realpath", "os.walk", "pathlib."),
         "a language server is a program of its own, which reads its project by itself",
@@ -131,21 +136,16 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.open": "the same",
     },
     "faces.cli.place": {
-        "os.environ.": "the person's settings",
+        "os.environ.": "which folders the person names",
         "os.getuid": "the person's name",
         "os.path.lexists": "whether a folder above is a repository's top; names only",
         "pathlib.": "the present folder and those above it; names only",
-        "platformdirs.": "where the person's state folder is",
     },
     "faces.cli.programs": {
         "os.environ": "what language servers see of it, name by name",
         "os.path.realpath": "whether a program lies in a root; names only",
         "pathlib.": "the same",
         "shutil.which": "the programs of language servers",
-    },
-    "faces.cli.settings": {
-        "pathlib.": "the settings files of the person and the system, before any root is opened",
-        "platformdirs.": "where they are",
     },
     "faces.cli.tour": {
         "pathlib.": OWN_FOLDER,

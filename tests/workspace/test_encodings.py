@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_toolbox, open_workspace
+from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.text.glob import Glob
 from filepact.tools.registry import Call
@@ -56,7 +57,8 @@ def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
         chosen = [
             (Glob.parse(glob, braces=True), codecs.lookup(name).name) for glob, name in encodings
         ]
-        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), encodings=chosen)
+        settings = Settings(tuple(chosen))
+        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), settings=settings)
 
     return open_one
 

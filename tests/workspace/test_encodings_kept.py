@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_toolbox, open_workspace
+from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.text.glob import Glob
 from filepact.tools.registry import Call
@@ -32,7 +33,8 @@ def root(tmp_path: Path) -> Path:
 def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
     def open_one(*encodings: tuple[str, str]) -> Workspace:
         chosen = [(Glob.parse(glob, braces=True), codec) for glob, codec in encodings]
-        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), encodings=chosen)
+        settings = Settings(tuple(chosen))
+        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), settings=settings)
 
     return open_one
 

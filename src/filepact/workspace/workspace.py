@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import Document, RootId, WorkspacePath
 from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
@@ -49,7 +49,7 @@ _JOURNAL_KEPT = 86_400.0
 
 
 class Workspace:
-    """Roots, journal and rules together.
+    """Roots, journal and rules together; a context manager that closes them.
 
     Args:
         guard: The roots and the rules over them.
@@ -89,6 +89,12 @@ class Workspace:
         self.asked = Asked(guard, store)
         self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer)
         self.recovered = self._committer.recover()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
@@ -290,17 +296,21 @@ class Workspace:
 
     # -- going back -----------------------------------------------------------------------
 
-    def undo(self, session: Session, change_id: str | None = None, *, dry_run: bool) -> Receipt:
+    def undo(
+        self, session: Session, change_id: str | None = None, *, dry_run: bool = False
+    ) -> Receipt:
         """Take back one operation, the newest in force unless one is named."""
         plan = plan_undo(self._store, self._root_ids(), change_id)
         return self._carry_out(plan, session, dry_run=dry_run)
 
-    def redo(self, session: Session, change_id: str | None = None, *, dry_run: bool) -> Receipt:
+    def redo(
+        self, session: Session, change_id: str | None = None, *, dry_run: bool = False
+    ) -> Receipt:
         """Bring back what was undone last, or the operation named."""
         plan = plan_redo(self._store, self._root_ids(), change_id)
         return self._carry_out(plan, session, dry_run=dry_run)
 
-    def restore(self, session: Session, name: str, *, dry_run: bool) -> Receipt:
+    def restore(self, session: Session, name: str, *, dry_run: bool = False) -> Receipt:
         """Bring every file of the first root back to a checkpoint, as one new operation."""
         plan = plan_restore(self._store, self.guard.roots[0].path, name)
         return self._carry_out(plan, session, dry_run=dry_run)

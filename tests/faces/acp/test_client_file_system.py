@@ -6,9 +6,8 @@ import tempfile
 import pytest
 from acp import RequestError
 
-from filepact.acp import ClientFileSystem, Settings
+from filepact.acp import ClientFileSystem
 from filepact.errors import InvalidParamsError
-from filepact.faces.acp import client
 from filepact.faces.acp.files import cut
 from tests.faces.acp.talking import READ, WRITE, run
 
@@ -250,9 +249,7 @@ def test_without_anybody_who_can_be_asked_permission_is_refused_once(tmp_path, k
     assert (said["outcome"], said.get("optionId")) == outcome
 
 
-def test_nobodys_settings_count_below_the_public_name(tmp_path):
-    settings, home = client.ClientFileSystem.own()
-    assert (settings, home) == (Settings(), None)
+def test_a_session_without_an_absolute_folder_is_not_started(tmp_path):
     with pytest.raises(InvalidParamsError):
         asyncio.run(
             ClientFileSystem(state_dir=str(tmp_path)).session_started("s1", "relative/folder")

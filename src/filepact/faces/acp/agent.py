@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
-from filepact.config.settings import Settings
+from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.approval import Approvals
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from acp.schema import ClientCapabilities, Implementation
 
+    from filepact.config.settings import Settings
     from filepact.text.position import Unit
     from filepact.workspace.workspace import Mode, Workspace
 
@@ -37,14 +38,15 @@ class AgentFiles:
 
     Args:
         connection: What ``on_connect`` is given, or anything with its methods on files.
-        state_dir: The state folder; never inside a session's folders.
+        state_dir: The state folder, never inside a session's folders; None takes the person's.
         agent: The agent's name, for rules and for the journal.
         version: The agent's version.
         mode: Whether allowed changes are done, or wait for a person.
         ask: Whether the client's person is asked about changes that wait; else they stay waiting
             for `filepact approve`.
-        settings: What people have set; None takes what `own` says.
-        home: The person's home folder, whose secrets links may lead to; None takes what `own` says.
+        settings: What people have set; None reads the person's and the administrator's files.
+        home: The person's home folder, whose secrets links may lead to; None for the one of
+            whoever runs this.
         unit: What columns count in the client's notices about documents.
     """
 
@@ -52,7 +54,7 @@ class AgentFiles:
         self,
         connection: Any,
         *,
-        state_dir: str,
+        state_dir: str | None = None,
         agent: str = "acp agent",
         version: str = "",
         mode: Mode = "auto",
@@ -61,17 +63,10 @@ class AgentFiles:
         home: str | None = None,
         unit: Unit = "utf-16",
     ) -> None:
-        own_settings, own_home = self.own()
-        in_force = settings or own_settings
+        # Read once, and now: a file that is wrong is not for the first session to find.
+        in_force = read_settings() if settings is None else settings
         self._workspace = partial(
-            open_workspace,
-            state_dir=state_dir,
-            mode=mode,
-            encodings=in_force.encodings,
-            home=home or own_home,
-            rules=in_force.rules,
-            mounts=in_force.guard.mounts,
-            content=in_force.guard.content,
+            open_workspace, state_dir=state_dir, mode=mode, settings=in_force, home=home
         )
         self._connection = connection
         self._agent = Actor("agent", agent, version)
@@ -81,11 +76,6 @@ class AgentFiles:
         self._sessions: dict[str, SessionFiles] = {}
         self.offers = Offers()
         self._listen()
-
-    @staticmethod
-    def own() -> tuple[Settings, str | None]:
-        """Settings and home folder where none are given: nobody's."""
-        return Settings(), None
 
     # -- what the client says -------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
-from filepact.config.settings import Settings
+from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp import files
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from acp.schema import PermissionOption, ToolCallUpdate
 
+    from filepact.config.settings import Settings
     from filepact.faces.acp.listening import Start
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.buffers import Delivery
@@ -61,13 +62,14 @@ class ClientFileSystem:
     """The two methods on files; a class of a client's own can inherit it.
 
     Args:
-        state_dir: The state folder; never inside a session's folders.
+        state_dir: The state folder, never inside a session's folders; None takes the person's.
         read: Whether reading is announced.
         write: Whether writing is announced.
         mode: Whether allowed writes are done, or wait for a person.
         ask: Asks a person and says whether the change may be done; None leaves it waiting.
-        settings: What people have set; None takes what `own` says.
-        home: The person's home folder, whose secrets links may lead to; None takes what `own` says.
+        settings: What people have set; None reads the person's and the administrator's files.
+        home: The person's home folder, whose secrets links may lead to; None for the one of
+            whoever runs this.
         on_delivery: Makes the edits of a change in the editor that shows the file, before the
             change is answered; False says that it did not.
         on_note: Is told in a sentence what a person should know, such as that texts were merged.
@@ -79,7 +81,7 @@ class ClientFileSystem:
     def __init__(
         self,
         *,
-        state_dir: str,
+        state_dir: str | None = None,
         read: bool = True,
         write: bool = True,
         mode: Mode = "auto",
@@ -92,17 +94,9 @@ class ClientFileSystem:
         self._can_read = read
         self._can_write = write
         self._asking = Asking(ask)
-        own_settings, own_home = self.own()
-        in_force = settings or own_settings
-        self._sessions = Sessions(
-            state_dir,
-            mode=mode,
-            home=home or own_home,
-            rules=in_force.rules,
-            encodings=in_force.encodings,
-            mounts=in_force.guard.mounts,
-            content=in_force.guard.content,
-        )
+        # Read once, and now: a file that is wrong is not for the first session to find.
+        in_force = read_settings() if settings is None else settings
+        self._sessions = Sessions(state_dir, mode=mode, settings=in_force, home=home)
         self.buffers = OpenFiles(self._sessions, on_delivery, on_note)
         self._agent = Actor("agent", "acp agent")
         self._queues = Queues()
@@ -110,11 +104,6 @@ class ClientFileSystem:
         self._starts: list[Start] = []
         self._early: dict[str, Bound] = {}
         self._settled = asyncio.Event()
-
-    @staticmethod
-    def own() -> tuple[Settings, str | None]:
-        """Settings and home folder where none are given: nobody's."""
-        return Settings(), None
 
     def capabilities(self) -> ClientCapabilities:
         """What to send as ``clientCapabilities``."""

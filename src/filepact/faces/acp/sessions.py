@@ -14,9 +14,8 @@ from filepact.workspace.buffers import Buffers
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.config.layers import Rules
+    from filepact.config.settings import Settings
     from filepact.semantic.insight import Insight
-    from filepact.text.glob import Glob
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["Bound", "Sessions"]
@@ -44,13 +43,10 @@ class Sessions:
     """Sessions by id; those with the same folders share a workspace.
 
     Args:
-        state_dir: The state folder.
+        state_dir: The state folder; None takes the person's.
         mode: Whether allowed changes are done or wait.
-        home: The person's home folder, if links to the secrets in it are to be known.
-        rules: The person's and the administrator's.
-        encodings: Globs with the encoding of the files that match.
-        mounts: Whether other file systems that are mounted below a folder may be used.
-        content: Whether files are looked through for private keys, and hits for tokens.
+        settings: What people have set.
+        home: The person's home folder; None takes the one of whoever runs this.
         look: Makes what language servers make of a workspace; None for none.
 
     Attributes:
@@ -59,14 +55,11 @@ class Sessions:
 
     def __init__(
         self,
-        state_dir: str,
+        state_dir: str | None,
         *,
         mode: Mode,
-        home: str | None,
-        rules: Rules | None = None,
-        encodings: Sequence[tuple[Glob, str]] = (),
-        mounts: bool = False,
-        content: bool = True,
+        settings: Settings,
+        home: str | None = None,
         look: Callable[[Workspace], Insight | None] | None = None,
     ) -> None:
         self.buffers = Buffers()
@@ -74,12 +67,9 @@ class Sessions:
             open_workspace,
             state_dir=state_dir,
             mode=mode,
-            encodings=encodings,
-            buffers=self.buffers,
+            settings=settings,
             home=home,
-            rules=rules,
-            mounts=mounts,
-            content=content,
+            buffers=self.buffers,
         )
         self._bound: dict[str, Bound] = {}
         self._shared: dict[tuple[str, ...], tuple[Workspace, int]] = {}

@@ -62,15 +62,13 @@ def _listen_to_remarks() -> None:
 
 
 def _sessions(arguments: Namespace) -> Sessions:
-    from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
-    from filepact.faces.cli.place import (  # noqa: PLC0415 - the same
-        home_folder,
-        named_settings,
+    from filepact.config.person import (  # noqa: PLC0415 - with the next
+        read_settings,
         state_folder,
     )
-    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
+    from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
 
-    settings = read_settings(named_settings(arguments))
+    settings = read_settings(arguments.config)
 
     def look(workspace: Workspace) -> Insight | None:
         from filepact.app import open_insight  # noqa: PLC0415 - not before it is needed
@@ -86,13 +84,9 @@ def _sessions(arguments: Namespace) -> Sessions:
         )
 
     return Sessions(
-        state_folder(arguments),
+        state_folder(arguments.state),
         mode=arguments.mode,
-        home=home_folder(),
-        rules=settings.rules,
-        encodings=settings.encodings,
-        mounts=settings.guard.mounts,
-        content=settings.guard.content,
+        settings=settings,
         look=None if settings.diagnosing.mode == "off" else look,
     )
 

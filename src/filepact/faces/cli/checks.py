@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Literal
 from filepact.app import project_files
 from filepact.config.files import find_problems
 from filepact.config.layers import Source
+from filepact.config.person import rule_files, settings_file
 from filepact.errors import FilepactError
 from filepact.faces.cli.hosts import own_command, own_version
 from filepact.faces.cli.record import count
-from filepact.faces.cli.settings import rule_files, settings_file
 from filepact.text.ignore import DEFAULT_IGNORED
 from filepact.workspace.project import PROJECT_FILE
 

@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Final
 
+from filepact.config.person import data_folder
 from filepact.csharp.recipe import (
     COMPILER,
     COMPILER_VERSION,
@@ -33,7 +34,6 @@ from filepact.csharp.recipe import (
     is_whole,
 )
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
-from filepact.faces.cli.place import data_folder
 from filepact.faces.cli.screen import Answer, Span
 
 if TYPE_CHECKING:

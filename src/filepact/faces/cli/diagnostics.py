@@ -8,12 +8,12 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, get_args
 
 from filepact.app import open_insight
+from filepact.config.person import read_settings
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
-from filepact.faces.cli.place import here, named_settings, opened, person
+from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.record import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
-from filepact.faces.cli.settings import read_settings
 from filepact.lsp.diagnostics import Severity
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _STYLES: Final[dict[Severity, Style]] = {
 
 def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
     """List what the servers find; status 1 if there are errors, or a file got no answer."""
-    settings = read_settings(named_settings(arguments))
+    settings = read_settings(arguments.config)
     if settings.diagnosing.mode == "off":
         raise InvalidParamsError(
             "language servers are switched off",

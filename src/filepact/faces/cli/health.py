@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from filepact.config.person import read_settings
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import (
     Finding,
@@ -16,11 +17,10 @@ from filepact.faces.cli.checks import (
     check_state,
     check_wall,
 )
-from filepact.faces.cli.place import find_place, named_settings, opened
+from filepact.faces.cli.place import find_place, opened
 from filepact.faces.cli.record import age, count, listed
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 from filepact.faces.cli.servers import check_servers
-from filepact.faces.cli.settings import read_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -80,13 +80,13 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
 def doctor(arguments: Namespace, screen: Screen) -> Answer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
-    files = list(check_settings(named_settings(arguments), place.roots))
+    files = list(check_settings(arguments.config, place.roots))
     found = [*check_programs(), *files, *check_state(place.state)]
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):
         try:
-            settings = read_settings(named_settings(arguments))
+            settings = read_settings(arguments.config)
             found.append(check_guard(settings.guard))
             with opened(arguments, place) as workspace:
                 found += check_folders(workspace)

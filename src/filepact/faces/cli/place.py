@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from filepact.config.person import state_folder
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError
 
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Place",
-    "data_folder",
     "find_place",
     "here",
-    "home_folder",
-    "named_settings",
     "opened",
     "person",
-    "state_folder",
 ]
 
 Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
@@ -48,31 +45,9 @@ class Place:
     origin: Origin
 
 
-def state_folder(arguments: Namespace) -> str:
-    """The state folder that a command line or the environment names, else the user's own."""
-    named = arguments.state or os.environ.get("FILEPACT_STATE_DIR")
-    if named:
-        return str(Path(named).expanduser().absolute())
-    from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
-
-    return user_state_dir("filepact", appauthor=False)
-
-
-def data_folder() -> Path:
-    """The folder for what this person has had fetched, the same for all of their journals."""
-    from platformdirs import user_data_dir  # noqa: PLC0415 - few commands need it
-
-    return Path(user_data_dir("filepact", appauthor=False))
-
-
-def named_settings(arguments: Namespace) -> str:
-    """The file of the person's settings that a command line or the environment names, else empty."""
-    return arguments.config or os.environ.get("FILEPACT_CONFIG") or ""
-
-
 def find_place(arguments: Namespace) -> Place:
     """The roots that were named, else the nearest that makes sense at or above this folder."""
-    state = state_folder(arguments)
+    state = state_folder(arguments.state)
     if arguments.root:
         return Place(tuple(arguments.root), state, "--root")
     named = os.environ.get("FILEPACT_ROOT", "")
@@ -94,17 +69,19 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
     if not Path(state).is_dir():
         return None
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
+    from filepact.config.settings import Settings  # noqa: PLC0415 - with it
 
     for folder in folders:
         try:
-            workspace = open_workspace((str(folder),), state_dir=state, home=home_folder())
+            # Nobody's settings: only its journal is looked into.
+            workspace = open_workspace((str(folder),), state_dir=state, settings=Settings())
         except InvalidParamsError:
             # Its own file of rules is wrong; going on above would be going on without it.
             return str(folder)
         except FilepactError:
             # A folder that holds the state folder cannot be a root; so never was.
             continue
-        with closing(workspace):
+        with workspace:
             if workspace.log(limit=1):
                 return str(folder)
     return None
@@ -114,28 +91,12 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspace]:
     """The workspace of a command, open while it is used."""
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
-    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - the same
+    from filepact.config.person import read_settings  # noqa: PLC0415 - with it
 
     place = place or find_place(arguments)
-    settings = read_settings(named_settings(arguments))
-    workspace = open_workspace(
-        place.roots,
-        state_dir=place.state,
-        encodings=settings.encodings,
-        home=home_folder(),
-        rules=settings.rules,
-        mounts=settings.guard.mounts,
-        content=settings.guard.content,
-    )
-    with closing(workspace):
+    settings = read_settings(arguments.config)
+    with open_workspace(place.roots, state_dir=place.state, settings=settings) as workspace:
         yield workspace
-
-
-def home_folder() -> str | None:
-    """The person's home folder, whose secrets are known by their inodes too."""
-    with suppress(RuntimeError):
-        return str(Path.home())
-    return None
 
 
 def person() -> Session:

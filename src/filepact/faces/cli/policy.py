@@ -10,11 +10,11 @@ from filepact.config.explain import explain as explain_request
 from filepact.config.files import find_problems, read_expecting
 from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together
 from filepact.config.patterns import exactly
+from filepact.config.person import named_file, read_settings, rule_files, settings_file
 from filepact.domain.policy import ACTIONS, WRITES
-from filepact.faces.cli.place import find_place, here, named_settings, opened
+from filepact.faces.cli.place import find_place, here, opened
 from filepact.faces.cli.record import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
-from filepact.faces.cli.settings import named_file, read_settings, rule_files, settings_file
 from filepact.workspace.project import PROJECT_FILE
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def show(arguments: Namespace, _screen: Screen) -> Answer:
             spans.append(Span(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
     if not read:
         spans.append(Span("No file of rules is here; only the built-in rules are in force.\n"))
-        spans.append(Span(f"Yours would be {settings_file(named_settings(arguments))}\n", "dim"))
+        spans.append(Span(f"Yours would be {settings_file(arguments.config)}\n", "dim"))
     if not arguments.built_in:
         spans.append(
             Span(f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim")
@@ -197,7 +197,7 @@ def test(arguments: Namespace, _screen: Screen) -> Answer:
 
 def _files(arguments: Namespace) -> Iterator[tuple[Source, str]]:
     """Every file of rules that is in force here, with its text, right or wrong."""
-    yield from rule_files(named_settings(arguments))
+    yield from rule_files(arguments.config)
     for root, text in project_files(find_place(arguments).roots):
         yield Source("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
 
@@ -218,7 +218,7 @@ def explain(arguments: Namespace, _screen: Screen) -> Answer:
             arguments.action,
             agent=arguments.agent,
         )
-    advice = _advice(found, named_settings(arguments))
+    advice = _advice(found, arguments.config)
     who = f" by {found.agent}" if found.agent else ""
     spans = [
         Span(f"{found.path}: to {found.action}{who} is "),

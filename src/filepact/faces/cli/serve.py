@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
-from filepact.faces.cli.place import home_folder, named_settings, state_folder
 from filepact.faces.cli.screen import remark
 from filepact.faces.cli.solution import solution_instructions, solution_place
 
@@ -33,11 +32,14 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         open_workspace,
         start_nursery,
     )
+    from filepact.config.person import (  # noqa: PLC0415 - with it
+        read_settings,
+        state_folder,
+    )
     from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next
-    from filepact.faces.cli.settings import read_settings  # noqa: PLC0415 - loads the database
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
-    settings = read_settings(named_settings(arguments))
+    settings = read_settings(arguments.config)
     of_solution = arguments.toolset == "solution"
     roots, solution = solution_place(arguments.roots) if of_solution else (arguments.roots, "")
     only_looks = arguments.read_only or arguments.max_level == "safe"
@@ -59,14 +61,10 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             stack.callback(nursery.close)
         workspace = open_workspace(
             roots,
-            state_dir=state_folder(arguments),
+            state_dir=state_folder(arguments.state),
             mode=arguments.mode,
-            encodings=settings.encodings,
+            settings=settings,
             landlock=settings.guard.landlock,
-            home=home_folder(),
-            rules=settings.rules,
-            mounts=settings.guard.mounts,
-            content=settings.guard.content,
         )
         stack.callback(workspace.close)
         if sys.stdin.isatty():

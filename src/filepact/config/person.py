@@ -1,11 +1,13 @@
-"""The settings files of this system and of this person: where they are, and what they say.
+"""The person at this system: where their folders and settings files are, and what those say.
 
-A file that is not there says nothing, unless somebody named it.  One that is there and cannot be
-read or understood stops everything, for nobody knows what it would have forbidden.
+What is named goes before what the environment names, and that before the usual place.  A settings
+file that is not there says nothing, unless somebody named it.  One that is there and cannot be read
+or understood stops everything, for nobody knows what it would have forbidden.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,33 +27,70 @@ if TYPE_CHECKING:
 
     from filepact.domain.policy import Layer
 
-__all__ = ["named_file", "read_settings", "rule_files", "settings_file"]
+__all__ = [
+    "data_folder",
+    "home_folder",
+    "named_file",
+    "read_settings",
+    "rule_files",
+    "settings_file",
+    "state_folder",
+]
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
 
 
-def settings_file(named: str) -> Path:
+def state_folder(named: str | None = None) -> str:
+    """The person's state folder, where `filepact log` and `filepact undo` look.
+
+    Args:
+        named: Another; else ``FILEPACT_STATE_DIR`` counts, and then the usual one.
+    """
+    named = named or os.environ.get("FILEPACT_STATE_DIR")
+    if named:
+        return str(Path(named).expanduser().absolute())
+    from platformdirs import user_state_dir  # noqa: PLC0415 - only where nothing was named
+
+    return user_state_dir("filepact", appauthor=False)
+
+
+def data_folder() -> Path:
+    """The folder for what this person has had fetched, the same for all of their journals."""
+    from platformdirs import user_data_dir  # noqa: PLC0415 - few commands need it
+
+    return Path(user_data_dir("filepact", appauthor=False))
+
+
+def home_folder() -> str | None:
+    """The person's home folder, whose secrets are known by their inodes too."""
+    with suppress(RuntimeError):
+        return str(Path.home())
+    return None
+
+
+def settings_file(named: str | None = None) -> Path:
     """Where the person's settings stand, whether or not they are there.
 
     Args:
-        named: The file that the person names; empty for the usual one.
+        named: Another file; else ``FILEPACT_CONFIG`` counts, and then the usual one.
     """
+    named = _named(named)
     return Path(named).expanduser().absolute() if named else _usual("person")
 
 
-def read_settings(named: str) -> Settings:
-    """What both files say, with the rules that protect the files themselves.
+def read_settings(named: str | None = None) -> Settings:
+    """What the person and the administrator have set, with the rules that protect their files.
 
     Args:
-        named: The person's file, if it is not the usual one.
+        named: The person's settings file, if it is not the usual one.
 
     Raises:
-        InvalidParamsError: One of them cannot be read, or is wrong.
+        InvalidParamsError: A file cannot be read, or is wrong, or one that was named is not there.
     """
     settings, above = Settings(), _administrator()
     path = settings_file(named)
-    if _exists(path) or named:
+    if _exists(path) or _named(named):
         source = _source("person", path)
         settings = parse_settings(_text(path), name=source.name, source=source)
     files = dict.fromkeys((_usual("administrator"), _usual("person"), path))
@@ -63,7 +102,7 @@ def read_settings(named: str) -> Settings:
     )
 
 
-def rule_files(named: str) -> Iterator[tuple[Source, str]]:
+def rule_files(named: str | None = None) -> Iterator[tuple[Source, str]]:
     """The files that are there, the administrator's first, each with its text, right or wrong.
 
     Args:
@@ -76,7 +115,7 @@ def rule_files(named: str) -> Iterator[tuple[Source, str]]:
     layers: tuple[Layer, ...] = ("administrator", "person")
     for layer in layers:
         path = settings_file(named) if layer == "person" else _usual(layer)
-        if _exists(path) or (named and layer == "person"):
+        if _exists(path) or (layer == "person" and _named(named)):
             source, text = Source(layer, str(path), folders=_folders(), above=above), _text(path)
             yield source, text
             if layer == "administrator":
@@ -96,6 +135,11 @@ def named_file(name: str) -> tuple[Source, str]:
     if path.name == PROJECT_FILE:
         return Source("project", str(path), str(path.absolute().parent)), text
     return _source("person", path), text
+
+
+def _named(named: str | None) -> str:
+    """The file of the person's that a caller or the environment names, else empty."""
+    return named or os.environ.get("FILEPACT_CONFIG") or ""
 
 
 def _source(layer: Layer, path: Path) -> Source:
@@ -168,11 +212,8 @@ def _folders() -> Folders:
             return str(Path(path).resolve())
         return path
 
-    try:
-        home = true_path(str(Path.home()))
-    except RuntimeError:
-        return Folders(None, true_path)
-    return Folders(home, true_path)
+    home = home_folder()
+    return Folders(None if home is None else true_path(home), true_path)
 
 
 def _protecting(file: Path) -> Iterator[Rule]:
