@@ -16,6 +16,7 @@ from filepact.errors import (
     FilepactError,
     InvalidParamsError,
     PathBlockedError,
+    StaleFileError,
 )
 from filepact.fs.root import Root
 from filepact.text.edit import Edit, EditList
@@ -206,6 +207,31 @@ def test_what_was_approved_over_a_hidden_text_does_not_show_it_later(
     with workspace.draft(session, "write_file") as draft:
         draft.write(draft.open(".env"), "A=3\n")
         assert workspace.submit(draft, "write .env").notes == ()
+
+
+def test_an_approval_tells_the_agent_nothing_of_what_it_may_not_read(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / ".env").write_text("TOKEN=SECRET\nB=1\n")
+    person = Approval(Actor("person", "ann"))
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open(".env"), "NEW=1\n", append=True)
+        waiting = workspace.submit(draft, "append to .env")
+    done = workspace.approve(waiting.operation, person, to_agent=True)
+    assert done.status == "applied"
+    assert "SECRET" not in repr(done)
+    taken_back = workspace.undo(session, done.operation, dry_run=False)
+    assert "SECRET" not in repr(taken_back)
+    with workspace.draft(session, "write_file") as draft:
+        draft.write(draft.open(".env"), "TOKEN=mine\n")
+        waiting = workspace.submit(draft, "write .env")
+    (root / ".env").write_text("TOKEN=SECRETER\nB=1\n")
+    with pytest.raises(StaleFileError) as caught:
+        workspace.approve(waiting.operation, person, to_agent=True)
+    assert "SECRET" not in caught.value.report()
+    with pytest.raises(StaleFileError) as caught:
+        workspace.approve(waiting.operation, person)
+    assert "SECRET" in caught.value.report(), "the person sees what happened"
 
 
 def test_an_ask_for_a_read_is_a_refusal_that_says_how_to_allow_it(

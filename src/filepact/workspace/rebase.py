@@ -49,6 +49,7 @@ def fit(
     content: Callable[[str], bytes],
     *,
     show: Callable[[WorkspacePath], str],
+    hides: Callable[[WorkspacePath], bool] = lambda _path: False,
 ) -> Fitted:
     """Make a change set start from the files' present states.
 
@@ -57,6 +58,7 @@ def fit(
         current: The file as it is now, None when there is none.
         content: Stored bytes by content id.
         show: How a path is shown in messages.
+        hides: Whether the reader may not see what a file holds; messages then tell nothing of it.
 
     Raises:
         NotFoundError: What a file is to hold was given up, or never kept.
@@ -72,6 +74,10 @@ def fit(
             result = _fit_one(change, now, content, show(change.path))
         except NotFoundError:
             raise not_kept(show(change.path)) from None
+        except StaleFileError:
+            if hides(change.path):
+                raise _stale(show(change.path), "somebody changed it meanwhile") from None
+            raise
         if now is not None:
             contents[now.revision.content] = now.data
         if result is None:

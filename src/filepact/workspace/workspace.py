@@ -252,8 +252,14 @@ class Workspace:
         """One proposal by its id or the beginning of it."""
         return self._store.proposal(change_id)
 
-    def approve(self, change_id: str, approval: Approval) -> Receipt:
+    def approve(self, change_id: str, approval: Approval, *, to_agent: bool = False) -> Receipt:
         """Do what was proposed, fitted to what the files hold now.
+
+        Args:
+            change_id: The proposal, or the beginning of its id.
+            approval: Who says so.
+            to_agent: Whether the answer goes to the agent that proposed it: then it tells nothing
+                of what files hold that the agent may not read.
 
         Raises:
             StaleFileError: The same lines were changed since; the proposal stays.
@@ -265,7 +271,8 @@ class Workspace:
                 hint="`filepact log` shows what was done.",
             )
         try:
-            return self._fit_and_do(proposal, approved_by=str(approval.actor))
+            reader = proposal.session if to_agent else None
+            return self._fit_and_do(proposal, reader, approved_by=str(approval.actor))
         except WriteFailedError as error:
             if self._store.proposal(proposal.id).state == "proposed":
                 raise
@@ -330,19 +337,32 @@ class Workspace:
         proposal = self._proposal(
             session, plan.kind, plan.summary, plan.changes, kind=plan.kind, target=plan.target
         )
-        return self._fit_and_do(proposal, dry_run=dry_run)
+        return self._fit_and_do(proposal, session, dry_run=dry_run)
 
     def _fit_and_do(
-        self, proposal: Proposal, *, dry_run: bool = False, approved_by: str = ""
+        self,
+        proposal: Proposal,
+        reader: Session | None,
+        *,
+        dry_run: bool = False,
+        approved_by: str = "",
     ) -> Receipt:
+        def hides(path: WorkspacePath) -> bool:
+            agent = reader.agent if reader is not None else ""
+            return bool(agent) and self.guard.hides(path, agent)
+
         changes = proposal.changes
         for change in changes.changes:
             self.guard.permit(change.path, "delete" if change.after is None else "write")
         keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
         with self._state.locks.hold(keys):
-            fitted = fit(changes, self._current, self._store.content, show=self.show)
+            fitted = fit(changes, self._current, self._store.content, show=self.show, hides=hides)
             shown = show_changes(
-                fitted.changes, fitted.contents.__getitem__, self.show, self._documents.given
+                fitted.changes,
+                fitted.contents.__getitem__,
+                self.show,
+                self._documents.given,
+                hides,
             )
             if dry_run:
                 return Receipt(

@@ -500,6 +500,19 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
     assert (tmp_path / "work" / "a.txt").read_text() == "all new\n"
 
 
+def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_path):
+    async def scene(editor, files, work):
+        (work / ".env").write_text("TOKEN=SECRET\n")
+        editor.says = chosen("allow")
+        arguments = {"path": ".env", "content": "NEW=1\n", "append": True}
+        done = await files.call("write_file", arguments)
+        assert done.receipt["status"] == "applied", done.text
+        return done.text
+
+    assert "SECRET" not in run(scene, tmp_path)
+    assert (tmp_path / "work" / ".env").read_text() == "TOKEN=SECRET\nNEW=1\n"
+
+
 def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path):
     async def scene(editor, files, work):
         editor.says, editor.held = chosen("allow"), asyncio.Event()

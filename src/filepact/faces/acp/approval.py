@@ -92,7 +92,7 @@ class Approvals:
             raise UserDeniedError(
                 "the person refused this change", hint="Ask what they want instead.", change=change
             )
-        return self._workspace.approve(change, self._person)
+        return self._workspace.approve(change, self._person, to_agent=True)
 
     def withdraw(self, change: str) -> None:
         """Nobody waits for the answer any more."""

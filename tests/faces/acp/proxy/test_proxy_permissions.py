@@ -236,3 +236,21 @@ def test_in_preview_every_change_is_put_to_the_person(tmp_path):
         rig.editor.answer(asked, chosen("filepact-allow"))
         assert rig.agent.answer_to(wanted)["result"] == {}
         assert (rig.work / "a.txt").read_text() == "a\n"
+
+
+def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_path):
+    with Rig(tmp_path, fs=BOTH) as rig:
+        request = rig.start()
+        (rig.work / ".env").write_text("TOKEN=SECRET\n")
+        tools = rig.tools(request)
+        tools.begin("write_file", path=".env", content="NEW=1\n", append=True)
+        asked = rig.editor.request("session/request_permission")
+        option = asked["params"]["options"][0]
+        assert option["kind"] == "allow_once"
+        rig.editor.answer(asked, chosen(option["optionId"]))
+        rig.takes()
+        done, answer = tools.end()
+        assert done
+        assert "SECRET" not in answer
+        assert (rig.work / ".env").read_text() == "TOKEN=SECRET\nNEW=1\n"
+        tools.close()

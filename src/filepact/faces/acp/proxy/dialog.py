@@ -59,7 +59,7 @@ def settle(
         return receipt
     person = Approval(Actor("person", "editor"))
     if outcome.get("outcome") == "selected" and outcome.get("optionId") == _ALLOW:
-        return bound.workspace.approve(change, person)
+        return bound.workspace.approve(change, person, to_agent=True)
     bound.workspace.reject(change, person)
     raise refuse(REFUSED, "denied", "The person refused this change.")
 
