@@ -66,7 +66,8 @@ def text_of(result: CallToolResult) -> str:
 async def call(client: Client, tool: str, **arguments: Any) -> tuple[str, dict[str, Any] | None]:
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, text_of(result)
-    return text_of(result), result.structured_content
+    assert result.structured_content is None
+    return text_of(result), (result.meta or {}).get("filepact/receipt")
 
 
 async def refused(client: Client, tool: str, **arguments: Any) -> str:
@@ -116,6 +117,7 @@ def test_all_seven_tools_do_their_work_and_everything_can_be_taken_back(
             dry_run=True,
         )
         assert facts is not None
+        assert "+\tprint('bye')" in text
         assert facts["status"] == "preview"
         assert facts["operation"] is None
         assert (root / "src/main.py").read_bytes() == before[root / "src/main.py"]

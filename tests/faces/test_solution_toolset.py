@@ -175,7 +175,8 @@ def test_tools_are_listed_with_their_level_and_the_schema_of_their_answers(
             assert schema["required"] == ["success", "data", "meta", "error"]
         hints = listed["write_file"].annotations
         assert hints is not None
-        assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
+        # What is not said is as the protocol says: a tool writes, and may destroy.
+        assert (hints.read_only_hint, hints.destructive_hint) == (None, None)
         others = [tool.annotations for name, tool in listed.items() if name != "write_file"]
         assert all(one is not None and one.read_only_hint for one in others)
 

@@ -160,7 +160,7 @@ def test_a_broken_guard_lets_nothing_out_with_it(base: Path) -> None:
 def test_other_processes_approve_and_undo_while_a_server_runs_behind_it(base: Path) -> None:
     with served(base, options=("--mode", "preview")) as (_process, client):
         asked = client.call("write_file", path="src/main.py", content="two\n")
-        operation = asked["structuredContent"]["operation"]
+        operation = asked["_meta"]["filepact/receipt"]["operation"]
         assert operation in filepact(base, "pending")
         filepact(base, "approve", operation)
         assert "two" in client.text("read_file", path="src/main.py")

@@ -17,6 +17,7 @@ from filepact.errors import FilepactError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
 from filepact.faces.mcp.folders import Folders
+from filepact.faces.mcp.ordinary import RECEIPT_KEY
 from filepact.tools.registry import Call, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient
 
@@ -179,7 +180,7 @@ def understood(message: Mapping[str, Any]) -> Answer:
     result = message["result"]
     text = "\n".join(block.get("text", "") for block in result["content"])
     code = text.partition(":")[0] if result.get("isError") else ""
-    return _of_receipt(text, result.get("structuredContent"), code)
+    return _of_receipt(text, result.get("_meta", {}).get(RECEIPT_KEY), code)
 
 
 @contextmanager

@@ -128,6 +128,7 @@ class Envelope:
             failed=error is not None,
             code="" if error is None else error.code,
             receipt=answer,
+            whole=True,
         )
 
     def _news(

@@ -46,6 +46,7 @@ class Outcome:
             toolset's form has another place for it.
         receipt: The same as an object for programs, where there is one: for a change of the seven
             tools ``operation``, ``status`` and ``files``.
+        whole: Whether the receipt is the whole answer, and ``text`` the same as JSON.
         data: The bytes, where the answer is not text.
     """
 
@@ -53,6 +54,7 @@ class Outcome:
     failed: bool = False
     code: str = ""
     receipt: dict[str, Any] | None = None
+    whole: bool = False
     data: bytes | None = None
 
 

@@ -13,6 +13,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import Implementation, TextContent
 
 import filepact
+from filepact.faces.mcp.ordinary import RECEIPT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,7 +28,7 @@ class Reply:
     """What a tool answered.
 
     Attributes:
-        facts: The structured receipt of a change; empty for other tools.
+        facts: The receipt of a change; empty for other tools.
     """
 
     text: str
@@ -54,7 +55,9 @@ class Agent:
         """Call one tool."""
         result = await self._client.call_tool(tool, arguments)
         texts = [part.text for part in result.content if isinstance(part, TextContent)]
-        return Reply("\n".join(texts), bool(result.is_error), result.structured_content or {})
+        return Reply(
+            "\n".join(texts), bool(result.is_error), (result.meta or {}).get(RECEIPT_KEY, {})
+        )
 
 
 @asynccontextmanager

@@ -17,6 +17,7 @@ __all__ = [
     "CAPABILITIES_KEY",
     "CLIENT_KEY",
     "MODERN_VERSION",
+    "RECEIPT_KEY",
     "VERSION_KEY",
     "ServerFacts",
     "call_result",
@@ -40,26 +41,12 @@ _TRACE_KEYS: Final = frozenset({"traceparent", "tracestate", "baggage"})
 
 _CAPABILITIES: Final = {"tools": {"listChanged": False}}
 
-_FILE_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "path": {"type": "string"},
-        "before": {"type": ["string", "null"]},
-        "after": {"type": ["string", "null"]},
-        "added": {"type": "integer"},
-        "removed": {"type": "integer"},
-    },
-    "required": ["path", "before", "after", "added", "removed"],
-}
-_RECEIPT_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "operation": {"type": ["string", "null"]},
-        "status": {"enum": ["applied", "preview", "pending", "unchanged"]},
-        "files": {"type": "array", "items": _FILE_SCHEMA},
-    },
-    "required": ["operation", "status", "files"],
-}
+RECEIPT_KEY: Final = "filepact/receipt"
+"""Where a change's facts for programs stand in the ``_meta`` of its result.
+
+Not in ``structuredContent``: several hosts show their model that alone, where there is some, and the
+diff and every remark about the change stand in the text.
+"""
 
 
 # -- answers --------------------------------------------------------------------------------
@@ -72,18 +59,23 @@ def describe_tool(tool: Tool) -> dict[str, Any]:
         "title": tool.title,
         "description": tool.description,
         "inputSchema": tool.schema,
-        "annotations": {
-            "readOnlyHint": tool.kind == "reads",
-            "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent,
-            "openWorldHint": False,
-        },
+        "annotations": _hints(tool),
     }
     if tool.output is not None:
         described["outputSchema"] = dict(tool.output)
-    elif tool.kind == "writes":
-        described["outputSchema"] = _RECEIPT_SCHEMA
     return described
+
+
+def _hints(tool: Tool) -> dict[str, bool]:
+    """What is not so by default; the protocol gives two of the four a meaning for writers alone."""
+    if tool.kind == "reads":
+        return {"readOnlyHint": True, "openWorldHint": False}
+    hints = {"openWorldHint": False}
+    if not tool.destructive:
+        hints["destructiveHint"] = False
+    if tool.idempotent:
+        hints["idempotentHint"] = True
+    return hints
 
 
 def call_result(outcome: Outcome) -> dict[str, Any]:
@@ -92,8 +84,10 @@ def call_result(outcome: Outcome) -> dict[str, Any]:
         "content": [{"type": "text", "text": outcome.text}],
         "isError": outcome.failed,
     }
-    if outcome.receipt is not None:
+    if outcome.receipt is not None and outcome.whole:
         result["structuredContent"] = outcome.receipt
+    elif outcome.receipt is not None:
+        result["_meta"] = {RECEIPT_KEY: outcome.receipt}
     return result
 
 
@@ -147,7 +141,8 @@ class ServerFacts:
 
     def modern(self, result: dict[str, Any]) -> dict[str, Any]:
         """A result with what the modern era adds to each."""
-        return {**result, "resultType": "complete", "_meta": {_SERVER_KEY: self._server}}
+        meta = {**result.get("_meta", {}), _SERVER_KEY: self._server}
+        return {**result, "resultType": "complete", "_meta": meta}
 
 
 # -- questions ------------------------------------------------------------------------------

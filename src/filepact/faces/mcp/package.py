@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from filepact.faces.mcp.conversation import actor_named
 from filepact.faces.mcp.flights import WORKERS, throttled
+from filepact.faces.mcp.ordinary import call_result
 from filepact.faces.wire.lines import Refusal
 
 if TYPE_CHECKING:
@@ -123,11 +124,7 @@ class _Handlers:
                 group.cancel_scope.cancel()
         if isinstance(outcome, Refusal):
             raise MCPError(outcome.code, outcome.reason)
-        return types.CallToolResult(
-            content=[types.TextContent(text=outcome.text)],
-            structured_content=outcome.receipt,
-            is_error=outcome.failed,
-        )
+        return types.CallToolResult.model_validate(call_result(outcome), by_name=False)
 
 
 def _actor(ctx: ServerRequestContext[Any]) -> Actor:
