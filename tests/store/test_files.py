@@ -44,6 +44,26 @@ def test_what_is_no_database_is_left_alone(path: Path, junk: bytes) -> None:
     assert path.read_bytes() == junk
 
 
+@pytest.mark.parametrize("name", ["journal.db", "journal.db-wal"])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_journal_that_is_taken_away_under_a_running_program_takes_nothing_more(
+    path: Path, name: str, *, replaced: bool
+) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1", path="a")
+    (path.parent / name).rename(path.parent / "elsewhere")
+    if replaced:
+        (path.parent / name).write_bytes(b"")
+    with pytest.raises(FilepactError) as caught:
+        do(store, None, b"2", path="b")
+    assert caught.value.code == "STATE_ERROR"
+    (path.parent / name).unlink(missing_ok=True)
+    (path.parent / "elsewhere").rename(path.parent / name)
+    do(store, None, b"3", path="c")
+    store.close()
+    assert len(SqliteStore(str(path)).operations()) == 2
+
+
 def test_a_damaged_journal_is_an_error_and_not_overwritten(path: Path) -> None:
     store = SqliteStore(str(path))
     for number in range(50):

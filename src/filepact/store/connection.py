@@ -71,6 +71,7 @@ class Database:
 
     def __init__(self, path: str, *, patience: float = _PATIENCE) -> None:
         self._path = Path(path)
+        self._log = self._path.with_name(f"{self._path.name}-wal")
         self._patience = patience
         self._random = SystemRandom()
         self._waiting_since = 0.0
@@ -81,6 +82,7 @@ class Database:
             self._view = View(self._connection)
             try:
                 self._prepare()
+                self._files = self._identities()
             except BaseException:
                 self._connection.close()
                 raise
@@ -152,7 +154,34 @@ class Database:
                 self._connection.pragma("synchronous", wanted)
                 self._synchronous = wanted
             with self._transaction("BEGIN IMMEDIATE"):
+                self._check_place()
                 yield self._view
+
+    def _check_place(self) -> None:
+        """Refuse to write into files that nobody will find again.
+
+        SQLite keeps its files open and goes on in them after they were removed or replaced.
+
+        Raises:
+            StateFailedError: They were.
+        """
+        if self._identities() != self._files:
+            raise StateFailedError(
+                "the journal's files were removed or replaced while this program had them open",
+                hint="Nothing was changed. Put them back, or start this program again.",
+            )
+
+    def _identities(self) -> tuple[tuple[int, int] | None, ...]:
+        """Device and inode of the file and of its write-ahead log; None for what is gone."""
+        found: list[tuple[int, int] | None] = []
+        for path in (self._path, self._log):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                found.append(None)
+            else:
+                found.append((status.st_dev, status.st_ino))
+        return tuple(found)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -179,8 +208,7 @@ class Database:
 
     def size(self) -> int:
         """Bytes of the file and of the write-ahead log beside it."""
-        log = self._path.with_name(f"{self._path.name}-wal")
-        return sum(file.stat().st_size for file in (self._path, log) if file.exists())
+        return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
     def close(self) -> None:
         with self._lock, self._told():
