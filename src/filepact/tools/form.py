@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
-from filepact.workspace.search import PAGE
+from filepact.text.page import PAGE
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
@@ -27,7 +27,7 @@ class Call:
     Attributes:
         cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
         progress: Told how far the work is: a count that grows, and a short text.
-        page: Most characters of one answer that reach the reader uncut.
+        page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
     """
 
     session: Session

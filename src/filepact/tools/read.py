@@ -9,6 +9,7 @@ from pydantic import Field
 
 from filepact.errors import InvalidParamsError
 from filepact.text.match import Query
+from filepact.text.page import Page
 from filepact.tools.registry import Alias, tool
 from filepact.workspace.reader import Reader
 from filepact.workspace.search import render_found, render_grepped
@@ -54,25 +55,18 @@ def read_file(
 
 
 def _render_window(window: Window, *, numbers: bool, page: int) -> str:
-    """The lines that fit on a page of so many characters, and the footer."""
+    """The lines that fit on a page, and the footer."""
     width = len(str(window.first + len(window.lines)))
-    shown: list[str] = []
-    used = 0
-    cut = 0
+    sheet = Page(page)
+    cut: list[bool] = []
     for number, line in enumerate(window.lines, start=window.first + 1):
         text = line
         if len(line) > _LINE_WIDTH:
-            cut += 1
             text = f"{line[:_LINE_WIDTH]} [+{len(line) - _LINE_WIDTH:,} characters]"
-        if numbers:
-            text = f"{number:>{width}}\u2502{text}"
-        if shown and used + len(text) + 1 > page:
+        if not sheet.add(f"{number:>{width}}\u2502{text}" if numbers else text):
             break
-        used += len(text) + 1
-        shown.append(text)
-    while used + len(footer := _footer(window, sent=len(shown), cut=cut)) > page and len(shown) > 1:
-        used -= len(shown.pop()) + 1
-    return "\n".join([*shown, footer])
+        cut.append(text is not line)
+    return sheet.close(lambda sent: _footer(window, sent=sent, cut=sum(cut[:sent])))
 
 
 def _footer(window: Window, *, sent: int, cut: int) -> str:

@@ -5,8 +5,9 @@ The last line stands in brackets: totals, what was left out and why, and how to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from filepact.text.page import PAGE, Page
 from filepact.text.shown import shown_name
 
 if TYPE_CHECKING:
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
     from filepact.workspace.find import Found
     from filepact.workspace.grep import Grepped
 
-__all__ = ["PAGE", "render_found", "render_grepped"]
-
-PAGE: Final = 40_000
-"""Most characters of one answer where its reader is known to take that many."""
+__all__ = ["render_found", "render_grepped"]
 
 _NAMED = 3
 
@@ -33,19 +31,13 @@ def render_found(found: Found, *, show: Callable[[str], str] = _same, page: int 
     Args:
         found: The answer.
         show: How a root-relative path is called; control characters are escaped after it.
-        page: Most characters of it all.
+        page: What it may take in all.
     """
-    lines: list[str] = []
-    used = 0
+    sheet = Page(page)
     for path in found.paths:
-        line = shown_name(show(path))
-        if used + len(line) + 1 > page:
+        if not sheet.add(shown_name(show(path))):
             break
-        used += len(line) + 1
-        lines.append(line)
-    while used + len(footer := _found_in_all(found, len(lines), show)) > page and lines:
-        used -= len(lines.pop()) + 1
-    return "\n".join([*lines, footer])
+    return sheet.close(lambda sent: _found_in_all(found, sent, show))
 
 
 def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
@@ -76,28 +68,17 @@ def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same, page:
     Args:
         result: The answer.
         show: How a root-relative path is called; control characters are escaped after it.
-        page: Most characters of it all; for what does not fit there is the next page.
+        page: What it may take in all; for what does not fit there is the next page.
     """
-    rows: list[tuple[str, int]] = []
-    used = sent = 0
-    for text, hits in _rows(result, show):
-        if rows and used + len(text) + 1 > page:
+    sheet = Page(page)
+    for row, hits in _rows(result, show):
+        if not sheet.add(row, hits):
             break
-        used += len(text) + 1
-        sent += hits
-        rows.append((text, hits))
-    while True:
-        footer = f"[{' | '.join(_totals(result, sent, show))}]"
-        fits = used + len(footer) <= page or len(rows) <= 1
-        if fits and not (rows and rows[-1][0] == "--"):
-            return "\n".join([*(text for text, _hits in rows), footer])
-        text, hits = rows.pop()
-        used -= len(text) + 1
-        sent -= hits
+    return sheet.close(lambda sent: f"[{' | '.join(_totals(result, sent, show))}]")
 
 
 def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:
-    """Each line of the answer, and how many results begin on it."""
+    """Each row of the answer, and how many results begin on it."""
     context = any(not line.matched for f in result.files for g in f.groups for line in g)
     first = True
     for file in result.files:
@@ -106,12 +87,12 @@ def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, in
             yield (name if result.mode == "files" else f"{name}: {file.count:,}"), 1
             continue
         for group in file.groups:
-            if context and not first:
-                yield "--", 0
+            between = "--\n" if context and not first else ""
             first = False
             for line in group:
                 mark = ":" if line.matched else "-"
-                yield f"{name}{mark}{line.number}{mark} {line.text}", line.hits
+                yield f"{between}{name}{mark}{line.number}{mark} {line.text}", line.hits
+                between = ""
 
 
 def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]:

@@ -31,7 +31,7 @@ class Reader:
     """Reads for one call of one session; every file it returns is remembered as seen.
 
     Attributes:
-        page: Most characters of one answer that reach the reader uncut.
+        page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
     """
 
     def __init__(
@@ -182,6 +182,7 @@ class Reader:
             include_files=include_files,
             pattern=pattern,
             budget=budget,
+            page=self.page,
             allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
             cancelled=self._cancelled,
             progress=self._progress,

@@ -8,13 +8,12 @@ which writes the first two as text.
 from __future__ import annotations
 
 from filepact.workspace.find import Found, find_files
-from filepact.workspace.findings import PAGE, render_found, render_grepped
+from filepact.workspace.findings import render_found, render_grepped
 from filepact.workspace.grep import FILE_LIMIT, FileMatches, GrepMode, Grepped, Line, grep
 from filepact.workspace.tree import Tree, tree
 
 __all__ = [
     "FILE_LIMIT",
-    "PAGE",
     "FileMatches",
     "Found",
     "GrepMode",

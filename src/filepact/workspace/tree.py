@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from filepact.fs.walk import walk
 from filepact.text.glob import Glob
+from filepact.text.page import PAGE, size_of
 from filepact.text.shown import shown_name
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def tree(
     include_files: bool = True,
     pattern: str | None = None,
     budget: int = 1_000,
+    page: int = PAGE,
 ) -> Tree:
     """Draw what lies below a folder; ignored entries are left out.
 
@@ -96,6 +98,7 @@ def tree(
         pattern: Only files whose name (or path, for a pattern with a slash) matches; folders
             that hold none within the depth are left out.
         budget: Most entries drawn.
+        page: What the drawing may take; entries are left out until it fits.
 
     Raises:
         SearchFailedError: The pattern cannot be understood.
@@ -124,13 +127,20 @@ def tree(
     directories = _count_folders(top)
     if not include_files:
         _drop_files(top)
-    hidden = (directories + (files if include_files else 0)) - _share(top, budget)
     counted = (
         f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
     )
-    lines = [_label(top) if base != "." else ".", *_draw(top)]
-    lines += ["", f"at least {counted}" if floor else counted]
-    return Tree("\n".join(lines), directories, files, hidden, floor)
+    ends = ["", f"at least {counted}" if floor else counted]
+    while True:
+        drawn = _share(top, budget)
+        lines = [_label(top) if base != "." else ".", *_draw(top)]
+        text = "\n".join([*lines, *ends])
+        taken = size_of(text)
+        if taken <= page or drawn <= 1:
+            break
+        budget = max(drawn * page * 9 // (taken * 10), 1)
+    hidden = (directories + (files if include_files else 0)) - drawn
+    return Tree(text, directories, files, hidden, floor)
 
 
 def _number(count: int, one: str, many: str) -> str:
@@ -172,6 +182,9 @@ def _share(top: _Node, budget: int) -> int:
     When a level does not fit, small folders are drawn whole and large ones share the rest.
     """
     left = budget
+    for level in _levels(top):
+        for node in level:
+            node.room = 0
     level = [top]
     while level and left:
         waiting = sorted(level, key=lambda node: node.size)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from filepact.domain.document import Document, RootId, WorkspacePath
 from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
+from filepact.text.page import PAGE
 from filepact.workspace.asked import Asked
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
@@ -23,7 +24,6 @@ from filepact.workspace.outside import Outside
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
 from filepact.workspace.receipt import Receipt, patch_of, show_changes
-from filepact.workspace.search import PAGE
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
