@@ -8,7 +8,7 @@ import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval
-from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, StaleFileError
 from filepact.text.edit import Edit, EditList
 from filepact.text.match import Query
 from filepact.text.position import Position
@@ -140,6 +140,28 @@ def test_what_was_typed_over_what_others_wrote_is_refused(
     assert (root / "a.txt").read_text() == "theirs\ntwo\n"
 
 
+def test_a_buffer_in_which_nobody_typed_is_older_than_a_disk_that_changed(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    show(workspace, session, "a.txt", "one\ntwo\n")
+    (root / "a.txt").write_bytes(b"one\r\nmore\r\n")
+    assert workspace.reader(session).document("a.txt").text == "one\r\nmore\r\n"
+    query = Query.compile("two")
+    found = workspace.reader(session).grep(
+        ".", query, glob="**", limit=9, offset=0, context=0, mode="content"
+    )
+    assert not found.matches
+    replace_once(workspace, session, "a.txt", "one", "1")
+    assert (root / "a.txt").read_bytes() == b"1\r\nmore\r\n"
+    # Nothing of it was anybody's unsaved text, and the editor is told what it lacks.
+    assert [one.tool for one in workspace.log()] == ["edit_file"]
+    assert [one.text for one in workspace.editors.take(EDITOR)] == ["1\nmore\n"]
+    (root / "a.txt").unlink()
+    with pytest.raises(NotFoundError):
+        workspace.reader(session).document("a.txt")
+
+
 def test_a_preview_saves_nothing_and_an_approval_merges_what_was_typed_since(
     workspace: Workspace, open_here: Callable[..., Workspace], session: Session, root: Path
 ) -> None:
@@ -257,7 +279,9 @@ def test_an_editor_can_leave_the_edits_and_keeps_what_it_has(
     replace_once(workspace, session, "a.txt", "two", "2")
     (told,) = workspace.editors.take(EDITOR)
     workspace.editors.refused(told)
-    assert workspace.reader(session).document("a.txt").text == "1\n\ntwo\n"
+    # It has nothing that the disk never had, so what is read is the disk.
+    assert workspace.editors.buffer("a.txt").text == "1\n\ntwo\n"
+    assert workspace.reader(session).document("a.txt").text == "1\n\n2\n"
     assert (root / "a.txt").read_text() == "1\n\n2\n"
     workspace.editors.refused(told)
     # What it has started from the file before, so both come together again.

@@ -2,8 +2,8 @@
 
 An editor says when it opens a file, what it types, and when it closes the file.  In between its
 text is the file, for every tool: what is read is what the person sees.  What the file on the disk
-was when buffer and disk last agreed is kept as a hash, so that a change on the disk behind an
-editor's back is noticed.
+was when buffer and disk last agreed is kept, so that a change on the disk behind an editor's back
+is noticed: a buffer in which nobody has typed since is older than the disk, and the disk counts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
 from filepact.text.edit import Edit, EditList
 from filepact.text.merge import merge
 from filepact.text.position import LineIndex, Position
+from filepact.workspace.standing import same_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,11 @@ class Buffer:
     version: int
     base: Document | None = None
 
+    @property
+    def is_unsaved(self) -> bool:
+        """Whether it holds more than the disk had; else it can only be older than the disk."""
+        return self.base is None or not same_text(self.text, self.base)
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
@@ -95,6 +101,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self._open: dict[str, Buffer] = {}
+        self._doubtful: dict[str, str] = {}
         self._deliveries: dict[str, list[Delivery]] = {}
         self._started: dict[str, tuple[Buffer, Document]] = {}
         self._lock = RLock()
@@ -112,8 +119,22 @@ class Buffers:
         """An editor shows a file."""
         buffer = Buffer(path, client, text, version, base)
         with self._lock:
+            self._doubtful.pop(path.absolute, None)
             self._open[path.absolute] = buffer
         return buffer
+
+    def doubt(self, path: WorkspacePath, *, client: str) -> None:
+        """An editor may have unsaved text of a file, and shows it in a way that loses some of it.
+
+        The file is what the disk has, and is not changed until the editor says more.
+        """
+        with self._lock:
+            self._open.pop(path.absolute, None)
+            self._doubtful[path.absolute] = client
+
+    def is_doubtful(self, path: WorkspacePath) -> bool:
+        """Whether an editor may have text of a file that nobody can know."""
+        return path.absolute in self._doubtful
 
     def change(
         self,
@@ -159,12 +180,16 @@ class Buffers:
             buffer = self._open.get(path.absolute)
             if buffer is not None and buffer.client == client:
                 del self._open[path.absolute]
+            if self._doubtful.get(path.absolute) == client:
+                del self._doubtful[path.absolute]
 
     def forget(self, client: str) -> None:
         """An editor has gone."""
         with self._lock:
             for path in [path for path, each in self._open.items() if each.client == client]:
                 del self._open[path]
+            for name in [name for name, one in self._doubtful.items() if one == client]:
+                del self._doubtful[name]
             self._deliveries.pop(client, None)
 
     def starts(self, buffer: Buffer, shown: Document) -> None:

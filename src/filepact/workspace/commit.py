@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, content_id
+from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, TooLargeError, WriteFailedError
 from filepact.fs.root import LARGEST, Expected
+from filepact.workspace.ids import new_id
 from filepact.workspace.late import LateWrites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
     from filepact.fs.lock import FileLocks
     from filepact.fs.root import Root, Written
@@ -97,6 +99,26 @@ class Committer:
         self._remove_empty(begun)
         self._store.finish(begun.id, state="applied", directories=planned, note=note)
         return replace(begun, state="applied", note=note)
+
+    def put_back(self, meant: Document, found: Revision, change_id: str) -> None:
+        """Give a locked file the bytes again that an operation gave it.
+
+        It is no operation of its own: whoever wrote in between wrote the same text.
+
+        Args:
+            meant: The file as it is to be.
+            found: What the disk has.
+            change_id: The operation; empty for none that the journal knows.
+
+        Raises:
+            StaleFileError: It is something else by now.
+            WriteFailedError: The system refused; nothing was changed.
+        """
+        change = FileChange(meant.path, found, meant.revision)
+        contents = {meant.revision.content: meant.data}
+        written = self._apply(new_id(), 0, change, contents)
+        if written.displaced is not None:
+            self._late.watch(ChangeId(change_id), meant.path, written.displaced)
 
     def close(self) -> None:
         """Look at replaced files for the last time."""

@@ -10,9 +10,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, Revision, WorkspacePath
-from filepact.errors import BinaryFileError, StaleFileError
+from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
 from filepact.text.charsets import STATEFUL
 from filepact.text.codec import detect, encode_new, rewrite
+from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
 from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_window
 from filepact.text.merge import merge
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.root import Root
     from filepact.text.codec import Encoding, Given
-    from filepact.workspace.buffers import Buffers
+    from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Spot
 
@@ -32,6 +33,7 @@ __all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window"]
 EDIT_LIMIT = 10_000_000
 """Largest file, in bytes, that is loaded whole: to be edited, or to be returned as base64."""
 
+_DIFF_IN_ERROR = 4_000
 _HEAD = 65_536
 _LONGEST_PIECE = 1_048_576
 
@@ -104,8 +106,8 @@ class Documents:
         return self._buffers.get(path) is not None
 
     def typed(self, path: WorkspacePath) -> str | None:
-        """The text of a file that an editor has open."""
-        buffer = self._buffers.get(path)
+        """The text of a file that an editor has open and has not saved."""
+        buffer = self._unsaved(path)
         return None if buffer is None else buffer.text
 
     def stored(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
@@ -127,7 +129,7 @@ class Documents:
             EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
         """
         stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
-        buffer = self._buffers.get(spot.path) if self._buffers else None
+        buffer = self._unsaved(spot.path)
         if buffer is None:
             return stored
         if stored is None:
@@ -141,27 +143,44 @@ class Documents:
 
         Raises:
             StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
+            EncodingUnsafeError: Nobody can know what the editor has of it.
         """
+        if self._buffers.is_doubtful(spot.path):
+            raise EncodingUnsafeError(
+                f"{spot.shown}: the editor shows it in a wrong encoding and may have unsaved text "
+                "of it, which a change would lose",
+                hint="Ask the person to save it, or to open it again in its own encoding.",
+                path=spot.shown,
+            )
         stored = None if spot.place.kind == "missing" else self.stored(spot)
         buffer = self._buffers.get(spot.path) if self._buffers else None
         if buffer is None or stored is None:
             return Merged(stored, stored if buffer is None else self.load(spot))
         base = buffer.base
-        if base is None or base.revision.content == stored.revision.content:
+        if base is None:
             return Merged(stored, _with_text(stored, buffer.text))
-        both = merge(base.text, _with_text(base, buffer.text).text, stored.text)
-        if both.text is None:
-            raise StaleFileError(
-                f"{spot.shown}: the editor has unsaved changes on lines that the disk has "
-                "changed too",
-                hint="Ask the person to save or to reload the file in the editor.",
-                path=spot.shown,
-            )
-        return Merged(
-            stored,
-            _with_text(stored, both.text),
-            f"{spot.shown} had changed on the disk while an editor had it open; both were merged.",
+        moved = base.revision.content != stored.revision.content
+        note = (
+            f"{spot.shown} had changed on the disk while an editor had it open; both were merged."
+            if moved
+            else ""
         )
+        if not buffer.is_unsaved:
+            return Merged(stored, stored, note)
+        if not moved:
+            return Merged(stored, _with_text(stored, buffer.text))
+        typed = _with_text(base, buffer.text)
+        both = merge(base.text, typed.text, stored.text)
+        if both.text is None:
+            name = spot.shown
+            said = unified(base.text, typed.text, old_name=name, new_name=name)
+            raise StaleFileError(
+                f"{name}: the editor has unsaved changes on lines that the disk has changed too:\n"
+                + cut_diff(said, _DIFF_IN_ERROR),
+                hint="Read the file again, or ask the person to save or to reload it in the editor.",
+                path=name,
+            )
+        return Merged(stored, _with_text(stored, both.text), note)
 
     def newer(self, root: Root) -> Callable[[str], bytes | None]:
         """The question of a search: the bytes of a file of a root that an editor has open."""
@@ -169,10 +188,15 @@ class Documents:
             return lambda _path: None
 
         def bytes_of(path: str) -> bytes | None:
-            buffer = self._buffers.get(WorkspacePath(root.path, path))
+            buffer = self._unsaved(WorkspacePath(root.path, path))
             return None if buffer is None else buffer.text.encode("utf-8", "replace")
 
         return bytes_of
+
+    def _unsaved(self, path: WorkspacePath) -> Buffer | None:
+        """The buffer of a file, if it holds anything that the disk never had."""
+        buffer = self._buffers.get(path) if self._buffers else None
+        return buffer if buffer is not None and buffer.is_unsaved else None
 
 
 def _with_text(document: Document, text: str) -> Document:

@@ -33,7 +33,15 @@ class Editors:
         self._documents = documents
         self._buffers = buffers
 
-    def open(self, path: str, text: str, *, client: str, version: int) -> Buffer:
+    def open(
+        self,
+        path: str,
+        text: str,
+        *,
+        client: str,
+        version: int,
+        base: Document | None = None,
+    ) -> Buffer:
         """An editor shows a file, which need not be on the disk.
 
         Args:
@@ -41,13 +49,18 @@ class Editors:
             text: All of its text as the editor has it, saved or not.
             client: The editor's connection.
             version: The editor's count of changes.
+            base: The file that the text grew from; None for what the disk has now.
 
         Raises:
             PathBlockedError: It lies outside.
         """
         spot = self._spot(path)
-        base = self._stored(spot)
+        base = base or self._stored(spot)
         return self._buffers.open(spot.path, text, client=client, version=version, base=base)
+
+    def doubt(self, path: str, *, client: str) -> None:
+        """An editor may have unsaved text of a file, and shows it in a wrong encoding."""
+        self._buffers.doubt(self._spot(path).path, client=client)
 
     def change(
         self,

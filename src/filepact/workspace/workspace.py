@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
+    from filepact.workspace.unsaved import Left
 
 __all__ = ["Mode", "Workspace"]
 
@@ -87,7 +88,7 @@ class Workspace:
         self.outside = Outside(guard, store, state.locks)
         self.surroundings = Surroundings(guard, self._documents.given)
         self.asked = Asked(guard, store)
-        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer)
+        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer, store)
         self.recovered = self._committer.recover()
 
     def __enter__(self) -> Self:
@@ -232,6 +233,39 @@ class Workspace:
                 self._seen.note(proposal.session.id, known)
                 self._buffers.deliver(known)
         return done
+
+    # -- editors --------------------------------------------------------------------------
+
+    def join(self, path: WorkspacePath) -> None:
+        """Bring a file and what an editor has typed in it to one text, in both.
+
+        Raises:
+            StaleFileError: Both were changed in the same lines; they stay as they are.
+        """
+        spot = self.guard.find(path.absolute, "list")
+        with self._state.locks.hold({spot.lock_key}):
+            both = self._documents.merged(spot).shown
+            if both is not None:
+                self._unsaved.agree([both])
+
+    def look_after(self, meant: Document, *, client: str, operation: str = "") -> Left:
+        """See what an editor made of a file that it was given to write.
+
+        The same text in other bytes is put back; another text is the editor's own change.
+
+        Args:
+            meant: The file as it is to be.
+            client: The editor.
+            operation: What made the file so; empty leaves another text out of the journal.
+
+        Raises:
+            StaleFileError: Somebody writes to it at this moment.
+            WriteFailedError: The system refused to put it back.
+            TooLargeError: It is too large by now to be looked at.
+        """
+        place = self.guard.root_of(meant.path.root).place(meant.path.path)
+        with self._state.locks.hold({place.lock_key}):
+            return self._unsaved.look_after(meant, client=client, operation=operation)
 
     # -- approving ------------------------------------------------------------------------
 

@@ -199,6 +199,25 @@ def test_a_disk_that_changed_behind_the_editor_is_merged_and_said(tmp_path, work
     assert any("both were merged" in note for note in editor.notes)
 
 
+def test_what_was_undone_on_the_disk_does_not_come_back_from_the_editor(tmp_path, work):
+    path = work / "a.txt"
+    path.write_text("one\n\ntwo\n\nthree\n")
+    editor = Editor(tmp_path)
+
+    async def play(files):
+        editor.open(path, "one\n\ntwo\n\nthree\n")
+        await files.write_text_file("s1", str(path), "BAD\n\ntwo\n\nthree\n")
+        # As an undo on the command line, or another program, does it.
+        path.write_text("one\n\ntwo\n\nthree\n")
+        read = (await files.read_text_file("s1", str(path))).content
+        await files.write_text_file("s1", str(path), read.replace("three", "GOOD"))
+        return read
+
+    assert scene(tmp_path, editor, play) == "one\n\ntwo\n\nthree\n"
+    assert path.read_text() == "one\n\ntwo\n\nGOOD\n"
+    assert editor.texts[str(path)][0] == "one\n\ntwo\n\nGOOD\n"
+
+
 def test_what_an_editor_saved_is_the_disk_and_anything_else_is_said(tmp_path, work):
     path = work / "a.txt"
     path.write_text("one\n")
@@ -234,10 +253,11 @@ def test_an_editor_that_does_not_make_the_edits_keeps_its_text_and_that_is_said(
         assert path.read_text() == "1\n\n2\n"
         shown = (await files.read_text_file("s1", str(path))).content
         editor.obey = True
-        await files.write_text_file("s1", str(path), "0\n\ntwo\n")
+        await files.write_text_file("s1", str(path), "0\n\n2\n")
         return shown
 
-    assert scene(tmp_path, editor, play) == "1\n\ntwo\n"
+    # What the editor has is older than the disk by now, and nobody has typed in it.
+    assert scene(tmp_path, editor, play) == "1\n\n2\n"
     assert "did not make" in editor.notes[0]
     assert path.read_text() == "0\n\n2\n"
     assert editor.texts[str(path)][0] == "0\n\n2\n"

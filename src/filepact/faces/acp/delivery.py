@@ -94,7 +94,7 @@ class Delivery:
                 raise
             told.append(one)
             self.mark(one)
-            notes.append(await asyncio.to_thread(self._shown.settle, one))
+            notes.append(await asyncio.to_thread(self._shown.settle, one, operation))
         if stop.called:
             await self.take_back(operation, told, StoppedError())
             raise StoppedError
@@ -144,7 +144,7 @@ class Delivery:
                 except (FilepactError, TimeoutError):
                     continue
                 self.mark(one)
-                await asyncio.to_thread(self._shown.settle, one)
+                await asyncio.to_thread(self._shown.settle, one, str(undone.operation))
 
 
 def _with(outcome: Outcome, notes: Sequence[str]) -> Outcome:

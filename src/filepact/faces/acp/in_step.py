@@ -79,7 +79,7 @@ class InStep:
 
     async def take(
         self, asked: Asked, text: str | None, *, read: bool = False, whole: bool = True
-    ) -> None:
+    ) -> bool:
         """Take over what the client says that a file holds.
 
         Args:
@@ -88,20 +88,25 @@ class InStep:
             read: Whether the agent is to see the text.
             whole: Whether it is all of it.
 
+        Returns:
+            Whether it is what the file is for a reader; else the disk is.
+
         Raises:
             FilepactError: What it holds may not be read.
         """
 
-        def take() -> None:
+        def take() -> bool:
             if read and text is not None:
                 self._shown.check(asked.path, text)
-            if whole:
-                self._shown.keep(asked, text, read=read)
+            if not whole:
+                return True
+            return self._shown.keep(asked, text, read=read).kind in ("same", "unsaved")
 
-        await asyncio.to_thread(take)
+        counts = await asyncio.to_thread(take)
         name = self._shown.open_name(asked.path) if whole else None
         if name is not None and text is not None:
             self._texts.confirm(name, text)
+        return counts
 
     async def _ask(self, asked: Asked, stop: Stop) -> str | None:
         try:

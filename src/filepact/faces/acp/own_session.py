@@ -177,10 +177,16 @@ class SessionFiles:
                 hint="Read some of its lines, with line and limit.",
                 path=path,
             )
+        small = (asked.size or 0) <= EDIT_LIMIT
+        if small and await asyncio.to_thread(self._shown.may_be_older, asked.path):
+            # Only of all of it can be told whether anybody typed it.
+            await self._step.take(asked, await stop.unless(self._remote.read(asked.name)))
+            return await asyncio.to_thread(self._read_here, asked, line, limit)
         text = await stop.unless(self._remote.read(asked.name, line, limit))
-        whole = limit is None and (line or 0) <= 1 and (asked.size or 0) <= EDIT_LIMIT
-        await self._step.take(asked, text, read=True, whole=whole)
-        return text
+        whole = limit is None and (line or 0) <= 1 and small
+        if await self._step.take(asked, text, read=True, whole=whole):
+            return text
+        return await asyncio.to_thread(self._read_here, asked, line, limit)
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
         wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)

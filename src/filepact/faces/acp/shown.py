@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from filepact.domain.operation import Actor, Session
 from filepact.errors import BinaryFileError, FilepactError, NotFoundError
 from filepact.faces.acp.asked import Asked, Manner, News
-from filepact.text.lines import adopt_line_ends
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.seen import Seen
+from filepact.workspace.standing import standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation
     from filepact.faces.acp.notices import OpenText
     from filepact.workspace.buffers import Buffers
+    from filepact.workspace.standing import Standing
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Shown"]
@@ -108,7 +109,7 @@ class Shown:
         self.settle(news)
         self.keep(news.asked, news.text)
 
-    def keep(self, asked: Asked, text: str | None, *, read: bool = False) -> None:
+    def keep(self, asked: Asked, text: str | None, *, read: bool = False) -> Standing:
         """Take over what the client says that a file holds.
 
         Args:
@@ -116,32 +117,37 @@ class Shown:
             text: Its text; None when the client has no such file.
             read: Whether the agent sees the text.
 
+        Returns:
+            What the text is beside what the disk has.
+
         Raises:
             FilepactError: What the disk has may not be read, or is too large.
         """
         known = self._buffers.get(asked.path)
         self._drop(asked.path)
         disk = self._disk(asked.path, self._session if read else self._own)
-        if text is None or (disk is None and not text):
-            # Many clients answer an empty text for a file that is not there.
-            return
+        found = standing(
+            text,
+            disk,
+            agreed=self._agreed.last(_AGREED, asked.path),
+            known=None if known is None else known.text,
+        )
+        if text is None or found.kind == "nothing":
+            return found
+        if found.kind in ("mangled", "doubtful"):
+            if found.kind == "doubtful":
+                self._buffers.doubt(asked.path, client=self._client)
+            return found
         self._manners[asked.path] = Manner.of(text)
-        bare = text.removeprefix("\ufeff")
-        if disk is None:
-            self._hold(asked, bare, None)
-        elif _same(bare, disk):
+        if found.kind == "same" and disk is not None:
             self._agree(disk)
-        elif known is not None and _same(known.text, disk):
-            # The client has saved what was known of it, and somebody typed on.
-            self._agree(disk)
-            self._hold(asked, bare, disk)
-        else:
-            base = self._agreed.last(_AGREED, disk.path)
-            self._hold(asked, bare, base or disk)
-        if read and asked.path in self._held:
-            self.note_seen(asked.path)
-        if disk is not None and self._is_older(asked.path, bare):
-            self._drop(asked.path)
+        elif found.kind == "unsaved":
+            if found.base is not None:
+                self._agree(found.base)
+            self._hold(asked, text.removeprefix("\ufeff"), found.base)
+            if read:
+                self.note_seen(asked.path)
+        return found
 
     def keep_open(self, documents: Iterable[OpenText], *, can_ask: bool) -> tuple[Asked, ...]:
         """The same for all documents that the client tells of by itself.
@@ -188,6 +194,11 @@ class Shown:
         one = self._open.get(path)
         return one is not None and one.sure
 
+    def may_be_older(self, path: WorkspacePath) -> bool:
+        """Whether the disk has changed since the client and the disk had the same text."""
+        agreed = self._agreed.last(_AGREED, path)
+        return agreed is not None and _revision(agreed) != _revision(self._stored(path))
+
     def is_text(self, asked: Asked) -> bool:
         """Whether a client can have a text of what the disk has."""
         disk = self.present(asked.path)
@@ -233,30 +244,41 @@ class Shown:
         with suppress(FilepactError):
             self._workspace.reader(self._session).document(path.absolute)
 
-    def settle(self, news: News) -> str:
+    def settle(self, news: News, operation: str = "") -> str:
         """See what the client's write left on the disk; the answer is what there is to say.
 
         The same text in other bytes, such as other line ends, is put back as the file had it.
+
+        Args:
+            news: What the client was given.
+            operation: What made it so; empty where nothing in the journal did.
         """
         path, shown, meant = news.asked.path, news.asked.path.path, news.document
         self._drop(path)
-        disk = self.present(path)
-        if disk is None:
-            return f"{shown}: is not on the disk, though the client was given its text."
-        self._agree(disk)
-        if meant is None or disk.revision.content == meant.revision.content:
-            return ""
-        if not _alike(disk, meant):
+        if meant is None:
+            disk = self.present(path)
+            if disk is not None:
+                self._agree(disk)
+                return ""
+            return _gone(shown)
+        try:
+            left = self._workspace.look_after(meant, client=self._client, operation=operation)
+        except FilepactError:
+            return f"{shown}: what the client made of it could not be looked at; read it again."
+        if left.document is None:
+            return _gone(shown)
+        self._agree(left.document)
+        if left.kind == "form":
+            return (
+                f"{shown}: the client wrote it with other line ends or in another encoding; "
+                "the file has its own again."
+            )
+        if left.kind == "text":
             return (
                 f"{shown}: the disk has another text than the client was given, which may not have "
                 "saved it yet, or formats what it saves; read the file again."
             )
-        said = f"{shown}: the client wrote it with other line ends or in another encoding"
-        with suppress(FilepactError):
-            if self._put_back(meant):
-                self._agree(meant)
-                return f"{said}; the file has its own again."
-        return f"{said}."
+        return ""
 
     def untold(self, path: WorkspacePath, before: Document | None) -> None:
         """The client cannot be told of a file's new text: what it shows is older, not unsaved.
@@ -277,23 +299,14 @@ class Shown:
 
     # -- parts ----------------------------------------------------------------------------
 
-    def _put_back(self, meant: Document) -> bool:
-        with self._workspace.draft(self._own, "fs/write_text_file") as draft:
-            target = draft.open(meant.path.absolute)
-            draft.put(target, meant.data, mode=meant.revision.mode)
-            receipt = self._workspace.submit(
-                draft, f"{meant.path.path} with its own line ends again"
-            )
-        return receipt.status == "applied"
+    def _stored(self, path: WorkspacePath) -> Document | None:
+        with suppress(FilepactError):
+            return self._workspace.editors.stored(path.absolute)
+        return None
 
     def _hold(self, asked: Asked, text: str, base: Document | None) -> None:
         self._buffers.open(asked.path, text, client=self._client, version=1, base=base)
         self._held[asked.path] = asked
-
-    def _is_older(self, path: WorkspacePath, text: str) -> bool:
-        """Whether a text is only what the disk had before somebody else wrote to it."""
-        base = self._agreed.last(_AGREED, path)
-        return base is not None and _same(text, base)
 
     def _drop(self, path: WorkspacePath) -> None:
         self._buffers.close(path, client=self._client)
@@ -318,20 +331,5 @@ def _revision(document: Document | None) -> str:
     return "" if document is None else document.revision.content
 
 
-def _alike(one: Document, other: Document) -> bool:
-    """Whether two documents have the same text, but for line ends."""
-    try:
-        return one.text == other.text or _same(
-            one.text.replace("\r\n", "\n").replace("\r", "\n"), other
-        )
-    except BinaryFileError:
-        return False
-
-
-def _same(text: str, document: Document) -> bool:
-    """Whether a text is a document's, whatever line ends it came with."""
-    try:
-        known = document.text
-    except BinaryFileError:
-        return False
-    return adopt_line_ends(text, known) == known
+def _gone(shown: str) -> str:
+    return f"{shown}: is not on the disk, though the client was given its text."
