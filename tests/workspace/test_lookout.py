@@ -14,6 +14,7 @@ from filepact.fs import atomic
 from filepact.fs.held import Expected
 from filepact.fs.notice import Notices
 from filepact.fs.root import Root
+from filepact.fs.stamp import moment
 from filepact.workspace.lookout import Lookout
 
 if TYPE_CHECKING:
@@ -282,3 +283,44 @@ def test_no_change_is_ever_missed(seed: int, watcher: Watcher, tree: Path) -> No
             else:
                 assert set(seen.scan.stamps) == set(now)
             before = now
+
+
+def test_a_mark_parts_what_was_touched_before_it_from_what_is_touched_after(
+    watcher: Watcher, tree: Path
+) -> None:
+    (tree / "a.txt").write_text("before")
+    assert watcher.lookout.mark()
+    (tree / "sub/b.txt").write_text("after")
+    seen = watcher.look()
+    assert seen.names == {"a.txt", "sub/b.txt"}
+    assert (seen.early, seen.late) == ({"a.txt"}, {"sub/b.txt"})
+    (tree / "a.txt").write_text("later")
+    seen = watcher.look()
+    assert (seen.names, seen.early, seen.late) == ({"a.txt"}, None, None)
+
+
+def test_a_mark_that_was_made_while_everything_is_looked_at_tells_nothing(
+    watcher: Watcher, tree: Path
+) -> None:
+    (tree / "new.txt").write_text("1")
+
+    def during() -> bool:
+        watcher.lookout.mark()
+        (tree / "a.txt").write_text("after")
+        return False
+
+    watcher.lookout.glance(watcher.known.__contains__, during)
+    seen = watcher.look()
+    assert "a.txt" in seen.names
+    assert seen.late is None
+    watcher.lookout.distrust()
+    assert not watcher.lookout.mark()
+
+
+def test_a_moment_lies_between_the_stamps_before_it_and_those_after(tree: Path) -> None:
+    for number in range(20):
+        (tree / f"{number} before").write_text("x")
+        between = moment()
+        (tree / f"{number} after").write_text("x")
+        assert (tree / f"{number} before").stat().st_ctime_ns <= between
+        assert (tree / f"{number} after").stat().st_ctime_ns > between

@@ -12,6 +12,7 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
+from filepact.workspace import known, lookout
 from filepact.workspace.outside import Limits, Looked, Outside
 from tests.workspace.acting import write
 
@@ -363,16 +364,33 @@ def test_a_root_inside_another_is_looked_at_once(root, open_here, session):
     assert [one.path.root for one in looked.operation.changes.changes] == [str(root / "in")]
 
 
+@pytest.mark.parametrize("mode", [0, 0o400, 0o100])
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
-def test_what_cannot_be_looked_into_is_not_gone(root, outside, session):
+def test_what_cannot_be_looked_into_is_not_gone(root, outside, session, mode):
     (root / "in").mkdir()
     (root / "in" / "a.txt").write_text("a")
     outside.refresh()
+    (root / "in").chmod(mode)
+    try:
+        assert outside.look(session) == Looked()
+    finally:
+        (root / "in").chmod(0o755)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_what_was_touched_and_closed_then_is_told_when_it_can_be_looked_into(
+    root, outside, session
+):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.refresh()
+    (root / "in" / "a.txt").write_text("b")
     (root / "in").chmod(0)
     try:
         assert outside.look(session) == Looked()
     finally:
         (root / "in").chmod(0o755)
+    assert told(outside.look(session)) == {("in/a.txt", "modify")}
 
 
 def test_a_root_that_is_no_longer_there_is_no_deletion(root, outside, session):
@@ -571,3 +589,159 @@ def test_ten_thousand_files_are_known_and_what_changes_among_them_is_found(root,
     assert outside.look(session) == Looked()
     (root / "50" / "50.txt").write_text("x")
     assert told(outside.look(session)) == {("50/50.txt", "modify")}
+
+
+# -- whose it was: the person's before a turn begins, the agent's from then on ------------------
+
+
+@pytest.fixture(params=["noticed", "looked for"])
+def watched(request, root, outside):
+    """The files as they are known when a turn begins, with the system's notices and without."""
+    for name in ("a.txt", "b.txt", "c.txt", "sub/d.txt"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("one\n")
+        os.utime(root / name, (1, 1))
+    outside.refresh()
+    if request.param == "looked for":
+        for lookout in outside._known._lookouts.values():
+            lookout.distrust()
+        outside.refresh()
+    return outside
+
+
+def test_what_was_changed_before_a_turn_is_the_persons_however_late_it_is_looked_at(
+    root, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    (root / "b.txt").unlink()
+    (root / "mine.txt").write_text("mine\n")
+    watched.mark()
+    (root / "c.txt").write_text("two\n")
+    (root / "sub" / "d.txt").unlink()
+    watched.refresh()
+    assert told(watched.look(session)) == {("c.txt", "modify"), ("sub/d.txt", "delete")}
+    assert watched.look(session) == Looked()
+
+
+def test_a_turn_takes_back_only_what_it_did_when_it_began_before_anybody_looked(
+    root, workspace, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    watched.mark()
+    (root / "c.txt").write_text("two\n")
+    watched.refresh()
+    assert told(watched.look(session)) == {("c.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "mine\n"
+    assert (root / "c.txt").read_text() == "one\n"
+
+
+def test_a_persons_new_file_is_never_removed_with_what_an_agent_wrote_into_it(
+    root, workspace, watched, session
+):
+    (root / "new.txt").write_text("mine\n")
+    watched.mark()
+    (root / "new.txt").write_text("mine\nthe agent's\n")
+    watched.refresh()
+    looked = watched.look(session)
+    assert looked.operation is None
+    assert looked.unkept == ("new.txt",)
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert (root / "new.txt").read_text() == "mine\nthe agent's\n"
+
+
+def test_a_persons_text_is_not_taken_back_with_what_an_agent_wrote_over_it_at_once(
+    root, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    watched.mark()
+    (root / "a.txt").write_text("the agent's\n")
+    watched.refresh()
+    looked = watched.look(session)
+    noticed = watched._known._lookouts.popitem()[1]._trusted
+    # Without notices it cannot be known that the person had changed it, too.
+    assert looked.unkept == (("a.txt",) if noticed else ())
+
+
+def test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents(
+    root, workspace, outside, session
+):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("one\n")
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    (root / "new.txt").write_text("new\n")
+    outside.learn()
+    outside.refresh()
+    looked = outside.look(session)
+    assert looked.operation is None
+    assert set(looked.unkept) == {"b.txt", "new.txt"}
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert outside.look(session) == Looked()
+    (root / "b.txt").write_text("three\n")
+    assert told(outside.look(session)) == {("b.txt", "modify")}
+
+
+def test_stamps_are_enough_to_see_a_change_and_contents_come_later(root, outside, session):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("one\n")
+    assert outside.learn(contents=False).kept == 0
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    outside.refresh(contents=False)
+    assert outside.read_contents()
+    (root / "a.txt").write_text("two\n")
+    looked = outside.look(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ("b.txt",)
+
+
+def test_reading_contents_goes_on_where_it_was_left(root, outside):
+    for number in range(4):
+        (root / f"{number}.txt").write_text("one\n")
+    outside.learn(contents=False)
+    asked = iter([False, True])
+    assert not outside.read_contents(cancelled=lambda: next(asked))
+    outside.refresh(contents=False)
+    assert outside.read_contents()
+    assert outside.learn().kept == 4
+
+
+def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, monkeypatch):
+    (root / "a.txt").write_text("one\n")
+    (root / "b.txt").write_text("one\n")
+    for name in ("a.txt", "b.txt"):
+        os.utime(root / name, (1, 1))
+    outside.learn()
+    if outside._known._lookouts[outside._guard.roots[0].path]._notices is None:
+        pytest.skip("no notices on this file system")
+    looked_at = []
+    find = known.stamp_at
+    monkeypatch.setattr(
+        known, "stamp_at", lambda root, name: looked_at.append(name) or find(root, name)
+    )
+    monkeypatch.setattr(lookout, "scan", lambda *_, **__: pytest.fail("everything was looked at"))
+    outside.mark()
+    outside.refresh()
+    (root / "b.txt").write_text("two\n")
+    assert told(outside.look(session)) == {("b.txt", "modify")}
+    assert set(looked_at) == {"b.txt"}
+
+
+def test_a_mark_waits_for_nobody_who_looks(root, outside, session, monkeypatch):
+    (root / "a.txt").write_text("one\n")
+    outside.learn()
+    marked = threading.Event()
+    catch_up = outside._catch_up
+
+    def slow():
+        assert marked.wait(20)
+        return catch_up()
+
+    monkeypatch.setattr(outside, "_catch_up", slow)
+    looking = threading.Thread(target=outside.look, args=(session,))
+    looking.start()
+    outside.mark()
+    marked.set()
+    looking.join(20)
+    assert not looking.is_alive()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+import threading
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError
@@ -72,7 +73,7 @@ class Noticed(NamedTuple):
 
 
 class Notices:
-    """The notices about the folders of one root.  Not for several threads at once.
+    """The notices about the folders of one root; for all threads.
 
     Args:
         root: The root.
@@ -84,6 +85,8 @@ class Notices:
         self._descriptor = descriptor
         self._folders: dict[int, str] = {}
         self._watched: set[str] = set()
+        self._lock = threading.Lock()
+        self._closed = False
 
     @classmethod
     def open(cls, root: Root) -> Self | None:
@@ -103,7 +106,10 @@ class Notices:
 
     def close(self) -> None:
         """Read no more of them."""
-        os.close(self._descriptor)
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                os.close(self._descriptor)
 
     def watch(self, folders: Iterable[str]) -> bool:
         """Have notices given about folders as well.
@@ -126,15 +132,22 @@ class Notices:
             try:
                 if file_system(descriptor) not in _OWN:
                     raise OSError(errno.ENOSYS, "a file system that others write to")
-                number = notices_from(self._descriptor, descriptor, _WANTED)
+                with self._lock:  # so that what is read about it is known to be about it
+                    if self._closed:
+                        return True
+                    number = notices_from(self._descriptor, descriptor, _WANTED)
+                    self._folders[number] = "" if folder == "." else f"{folder}/"
             finally:
                 os.close(descriptor)
-            self._folders[number] = "" if folder == "." else f"{folder}/"
             self._watched.add(folder)
         return bool(new)
 
     def drain(self) -> Noticed:
         """All that was touched since the last time."""
+        with self._lock:
+            return self._drain()
+
+    def _drain(self) -> Noticed:
         names: set[str] = set()
         moves = _Moves()
         structure = False
@@ -154,6 +167,8 @@ class Notices:
         return Noticed(frozenset(names), frozenset(moves.gone), frozenset(moves.come), structure)
 
     def _read(self) -> bytes:
+        if self._closed:
+            return b""
         try:
             return os.read(self._descriptor, _BLOCK)
         except BlockingIOError:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, NamedTuple
+import sys
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, ReadFailedError
 from filepact.fs.atomic import token_of
 from filepact.fs.walk import walk
 
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
     from filepact.fs.root import Root
 
-__all__ = ["Scan", "Stamp", "is_temporary", "scan", "stamp_at"]
+__all__ = ["Scan", "Stamp", "is_gone", "is_temporary", "moment", "scan", "stamp_at"]
+
+_COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
+_NAP: Final = 0.0005  # seconds; the clock of stamps goes on every 1 to 10 milliseconds
 
 
 class Stamp(NamedTuple):
@@ -126,10 +131,45 @@ def stamp_at(root: Root, path: str) -> Stamp | None:
     return None
 
 
+def is_gone(root: Root, path: str) -> bool:
+    """Whether a file without a stamp is not there, and not only in a folder that is closed to us."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder = root.open_directory(above or ".", follow=False)
+    except FilepactError as error:
+        return not isinstance(error, ReadFailedError)
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
 def _stamp(status: os.stat_result) -> Stamp:
     return Stamp(
         status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
     )
+
+
+def moment() -> int:
+    """Wait, some milliseconds at most, until stamps are later than the time at which this began.
+
+    Returns:
+        That time: what is changed from now on has a later stamp, and all else has none.
+    """
+    begun = time.time_ns()
+    while _clock() <= begun:
+        time.sleep(_NAP)
+    return begun
+
+
+def _clock() -> int:
+    """The earliest time that a stamp may get now; it goes on in steps."""
+    return time.clock_gettime_ns(_COARSE) if sys.platform == "linux" else time.time_ns()
 
 
 def is_temporary(name: str) -> bool:

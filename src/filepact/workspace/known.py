@@ -7,21 +7,24 @@ back can be taken back.  What agents may not read is not read here either.
 from __future__ import annotations
 
 import time
+from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import zstandard
 
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
-from filepact.fs.stamp import scan, stamp_at
+from filepact.fs.stamp import Stamp, is_gone, moment, stamp_at
+from filepact.workspace.lookout import Lookout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
-    from filepact.fs.stamp import Scan, Stamp
+    from filepact.fs.stamp import Scan
     from filepact.workspace.guard import Guard
+    from filepact.workspace.lookout import Glance
 
 __all__ = ["Known", "Limits", "State"]
 
@@ -66,10 +69,23 @@ class State(NamedTuple):
     fresh: bool = False
 
 
+class _Look(NamedTuple):
+    """What a look at one root found.
+
+    Attributes:
+        differing: Files that may be other than they are known, with their stamps; None for gone.
+        hidden: Known files that are there, and ignored from now on.
+    """
+
+    glance: Glance
+    differing: dict[WorkspacePath, Stamp | None]
+    hidden: tuple[WorkspacePath, ...] = ()
+
+
 class Known:
     """What is known of the files of some roots.
 
-    Not for several threads at once; whoever holds it has the lock.
+    Not for several threads at once, but for marks; whoever holds it has the lock.
     """
 
     def __init__(self, guard: Guard, limits: Limits) -> None:
@@ -79,15 +95,18 @@ class Known:
         self.held = 0
         self.folders: set[tuple[RootId, str]] = set()
         self._states: dict[WorkspacePath, State] = {}
+        self._doubtful: set[WorkspacePath] = set()
+        self._since: int | None = None
         self._ends: dict[RootId, str | None] = {}
-        self._skip = {
-            root.path: frozenset(
-                other.path[len(root.path) :].lstrip("/")
-                for other in guard.roots
-                if other is not root and other.path.startswith(f"{root.path.rstrip('/')}/")
-            )
+        self._lookouts = {
+            root.path: Lookout(root, _within(root, guard), most=limits.files)
             for root in guard.roots
         }
+
+    def close(self) -> None:
+        """Look no more."""
+        for lookout in self._lookouts.values():
+            lookout.close()
 
     def __len__(self) -> int:
         return len(self._states)
@@ -113,34 +132,59 @@ class Known:
         else:
             self.held += size
         self._states[path] = state
+        if state.fresh or state.stamp is None:
+            self._doubtful.add(path)
 
     def drop(self, path: WorkspacePath) -> None:
         """Know of no such file."""
+        self._doubtful.discard(path)
         old = self._states.pop(path, None)
         if old is not None and old.packed is not None:
             self.held -= len(old.packed)
 
+    def doubt(self, path: WorkspacePath) -> None:
+        """Have a file looked at the next time, whatever has happened to it."""
+        self._doubtful.add(path)
+
     # -- all of them ----------------------------------------------------------------------
 
-    def begin(self, cancelled: Callable[[], bool]) -> list[tuple[WorkspacePath, Stamp]] | None:
-        """Take all stamps as they are now; which files have to be read then.
+    def mark(self) -> None:
+        """What is changed from now on is left by the next `begin`, to be found as different.
 
-        None when it was cancelled before all stamps were taken.
+        From any thread, within milliseconds.
         """
-        unread: list[tuple[WorkspacePath, Stamp]] = []
-        scans = [(root, self._scan(root, cancelled)) for root in self._guard.roots]
-        if any(found.cancelled for _, found in scans):
+        marked = [lookout.mark() for lookout in self._lookouts.values()]
+        self._since = time.time_ns() if all(marked) else moment()
+
+    def begin(
+        self, cancelled: Callable[[], bool], *, anew: bool
+    ) -> list[tuple[WorkspacePath, Stamp]] | None:
+        """Take all files as they are now for known, or as they were at the last mark.
+
+        Args:
+            cancelled: Asked for every folder.
+            anew: Whether the mark has served its purpose.
+
+        Returns:
+            Which files have to be read then; None when it was cancelled too early.
+        """
+        looks = [(root, self._look(root, cancelled)) for root in self._guard.roots]
+        if any(look.glance.scan is not None and look.glance.scan.cancelled for _, look in looks):
             return None
-        for root, found in scans:
-            for name, stamp in found.stamps.items():
-                path = WorkspacePath(root.path, name)
-                old = self._states.get(path)
-                if old is None or old.stamp != stamp or old.fresh:
+        unread: list[tuple[WorkspacePath, Stamp]] = []
+        for root, look in looks:
+            for path, stamp in look.differing.items():
+                if self._is_late(root, path, stamp, look.glance):
+                    self._leave(path, stamp, look.glance)
+                elif stamp is None:
+                    self.drop(path)
+                else:
                     self.put(path, State(stamp))
                     unread.append((path, stamp))
-            for path in self._missing(root, found):
+            for path in look.hidden:
                 self.drop(path)
-            self._note(root, found)
+        if anew:
+            self._since = None
         self.begun = True
         unread.reverse()  # They are taken from the end.
         return unread
@@ -149,25 +193,81 @@ class Known:
         """Files that may have changed, with their stamps; None for one that is gone."""
         for root in self._guard.roots:
             end = self._ends.get(root.path)
-            found = self._scan(root, lambda: False)
-            for name, stamp in found.stamps.items():
-                path = WorkspacePath(root.path, name)
-                old = self._states.get(path)
-                if old is None:
-                    # What comes behind the last known file was there before, for all we know.
-                    if end is None or name <= end:
-                        yield path, stamp
-                elif old.stamp != stamp or old.fresh:
+            for path, stamp in self._look(root, lambda: False).differing.items():
+                # What comes behind the last known file was there before, for all we know.
+                if end is None or path.path <= end or path in self._states:
                     yield path, stamp
-            for path in self._missing(root, found):
-                # Perhaps it is only ignored from now on.
-                stamp_now = stamp_at(root, path.path)
-                if stamp_now is None or stamp_now != self._states[path].stamp:
-                    yield path, stamp_now
-            self._note(root, found)
 
-    def _scan(self, root: Root, cancelled: Callable[[], bool]) -> Scan:
-        return scan(root, skip=self._skip[root.path], most=self.limits.files, cancelled=cancelled)
+    def _look(self, root: Root, cancelled: Callable[[], bool]) -> _Look:
+        """Look at what may be different in a root; it stays in doubt until it is known again."""
+        lookout = self._lookouts[root.path]
+        glance = lookout.glance(
+            lambda name: WorkspacePath(root.path, name) in self._states, cancelled
+        )
+        found = glance.scan
+        differing: dict[WorkspacePath, Stamp | None] = {}
+        if found is None:
+            self._doubtful |= {WorkspacePath(root.path, name) for name in glance.names}
+            for path in sorted(one for one in self._doubtful if one.root == root.path):
+                stamp = stamp_at(root, path.path)
+                if self._differs(path, stamp):
+                    if stamp is not None or is_gone(root, path.path):
+                        differing[path] = stamp
+                else:
+                    self._doubtful.discard(path)
+            return _Look(glance, differing)
+        if found.cancelled:
+            return _Look(glance, {})
+        for name, stamp in found.stamps.items():
+            path = WorkspacePath(root.path, name)
+            if self._differs(path, stamp):
+                differing[path] = stamp
+        hidden: list[WorkspacePath] = []
+        for path in self._missing(root, found):
+            stamp = stamp_at(root, path.path)
+            if self._differs(path, stamp):
+                differing[path] = stamp
+            if stamp is not None:
+                hidden.append(path)
+        if glance.sure and any(
+            path.path not in glance.names and path not in self._doubtful for path in differing
+        ):
+            lookout.distrust()
+        self._doubtful |= differing.keys()
+        self._note(root, found)
+        return _Look(glance, differing, tuple(hidden))
+
+    def _differs(self, path: WorkspacePath, stamp: Stamp | None) -> bool:
+        old = self._states.get(path)
+        return stamp is not None if old is None else old.stamp != stamp or old.fresh
+
+    def _is_late(
+        self, root: Root, path: WorkspacePath, stamp: Stamp | None, glance: Glance
+    ) -> bool:
+        """Whether a file has become different after the last mark."""
+        if self._since is None:
+            return False
+        if glance.late is not None and path.path in glance.names:
+            return path.path in glance.late
+        if stamp is not None:
+            return stamp.changed > self._since
+        above = path.path
+        while above:
+            above = dirname(above)
+            folder = root.glance(above or ".")
+            if folder:
+                return folder[3] > self._since
+        return False
+
+    def _leave(self, path: WorkspacePath, stamp: Stamp | None, glance: Glance) -> None:
+        """Have a file found as different, of which it may not be known what it was before."""
+        old = self._states.get(path)
+        made = self.begun and glance.late is not None and path.path in glance.late
+        changed_before = path.path in (glance.early or ())
+        if changed_before or (old is None and not made):
+            mode = stamp.mode if stamp is not None else 0o100600
+            self.put(path, State(Stamp(0, 0, 0, 0, mode)))
+        self._doubtful.add(path)
 
     def _missing(self, root: Root, found: Scan) -> list[WorkspacePath]:
         """Known files that were looked for and not seen."""
@@ -223,3 +323,12 @@ class Known:
                 return None
             stamp = again
         return None
+
+
+def _within(root: Root, guard: Guard) -> frozenset[str]:
+    """The folders of a root that are roots of their own."""
+    return frozenset(
+        other.path[len(root.path) :].lstrip("/")
+        for other in guard.roots
+        if other is not root and other.path.startswith(f"{root.path.rstrip('/')}/")
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from filepact.errors import FilepactError
 from filepact.fs.notice import Noticed, Notices
 from filepact.fs.stamp import is_temporary, scan, stamp_at
 
@@ -34,6 +36,9 @@ class Glance(NamedTuple):
         sure: Whether all that happened before it has to show among the names.
         gone: Files of which it is known that they were not there for a time, now or no more.
         come: Files of which it is known that they were there for a time, and new, now or no more.
+        early: Those of the names that something has happened to before the last mark; None where
+            no mark was made, or it is not known.
+        late: Those that something has happened to since; the same.
     """
 
     names: frozenset[str]
@@ -42,23 +47,35 @@ class Glance(NamedTuple):
     sure: bool = False
     gone: frozenset[str] = frozenset()
     come: frozenset[str] = frozenset()
+    early: frozenset[str] | None = None
+    late: frozenset[str] | None = None
 
 
 class Lookout:
-    """Looks at a root again and again.  Not for several threads at once.
+    """Looks at a root again and again.  Not for several threads at once, but for marks.
 
     Args:
         root: The root.
         skip: Folders in it that are roots of their own.
         clock: Seconds that only grow.
+        most: Most files that are looked at.
     """
 
     def __init__(
-        self, root: Root, skip: Collection[str], clock: Callable[[], float] = time.monotonic
+        self,
+        root: Root,
+        skip: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        most: int = _MOST_FILES,
     ) -> None:
         self._root = root
         self._skip = skip
         self._clock = clock
+        self._most = most
+        self._marking = threading.Lock()
+        self._before = _NOTHING
+        self._marked: Notices | None = None
         self._notices: Notices | None = None
         self._left_out: set[str] = set()
         self._again = _NOTHING
@@ -76,6 +93,20 @@ class Lookout:
         self._trusted = False
         self.close()
 
+    def mark(self) -> bool:
+        """Have the next glance tell what happens from now on from what has happened before.
+
+        From any thread, and without waiting for a glance that looks at everything.
+
+        Returns:
+            Whether it may be able to.
+        """
+        with self._marking:
+            notices = self._marked = self._notices
+            if notices is not None:
+                self._before = _joined(self._before, notices.drain())
+            return notices is not None
+
     def glance(self, knows: Callable[[str], bool], cancelled: Callable[[], bool]) -> Glance:
         """What has happened since the last glance.
 
@@ -87,13 +118,21 @@ class Lookout:
         Raises:
             PathBlockedError: The root is no longer there.
         """
-        if self._notices is None:
+        with self._marking:
+            before, self._before = self._before, _NOTHING
+            marked, self._marked = self._marked, None
+            after = None if self._notices is None else self._notices.drain()
+            known = marked is not None and marked is self._notices
+        if after is None:
             return self._everything(frozenset(), cancelled)
-        noticed, again = self._notices.drain(), self._again
+        noticed, again = _joined(before, after), self._again
         names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
         self._again = _NOTHING
         return self._seen(names, knows, cancelled, anew=noticed.folders)._replace(
-            gone=(noticed.gone | again.gone) & names, come=(noticed.come | again.come) & names
+            gone=(noticed.gone | again.gone) & names,
+            come=(noticed.come | again.come) & names,
+            early=(before.names | again.names) & names if known else None,
+            late=after.names & names if known else None,
         )
 
     def _seen(
@@ -136,7 +175,11 @@ class Lookout:
         """Look at all files, with every folder watched before it is looked into."""
         if self._notices is None and self._trusted:
             self._notices = Notices.open(self._root)
-        found = self._scan(cancelled)
+        try:
+            found = self._scan(cancelled)
+        except FilepactError:
+            self.close()  # Nothing is watched yet.
+            raise
         for _ in range(_TRIES):
             if self._notices is None or found.cancelled:
                 break
@@ -157,7 +200,10 @@ class Lookout:
     def _look_later(self) -> frozenset[str]:
         """Have what was touched while everything was looked at looked at the next time; its names."""
         if self._notices is not None:
-            noticed = self._notices.drain()
+            with self._marking:
+                noticed = self._notices.drain()
+                # A mark that was made meanwhile lies somewhere among these.
+                self._marked = None
             if noticed.folders:
                 self.close()
             names = frozenset(name for name in noticed.names if not _is_ours(name))
@@ -165,7 +211,16 @@ class Lookout:
         return self._again.names
 
     def _scan(self, cancelled: Callable[[], bool]) -> Scan:
-        return scan(self._root, skip=self._skip, most=_MOST_FILES, cancelled=cancelled)
+        return scan(self._root, skip=self._skip, most=self._most, cancelled=cancelled)
+
+
+def _joined(one: Noticed, then: Noticed) -> Noticed:
+    return Noticed(
+        one.names | then.names,
+        one.gone | then.gone,
+        one.come | then.come,
+        one.folders or then.folders,
+    )
 
 
 def _is_ours(name: str) -> bool:

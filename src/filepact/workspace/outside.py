@@ -136,15 +136,31 @@ class Outside:
         self._seq = 0
         self._applied: dict[ChangeId, int] = {}
 
+    def close(self) -> None:
+        """Look no more."""
+        with self._lock:
+            self._known.close()
+
     # -- what is known --------------------------------------------------------------------
 
-    def learn(self, *, cancelled: Callable[[], bool] = lambda: False) -> Learned:
-        """Read the files as they are now, unless they are known already.
+    def mark(self) -> None:
+        """An agent begins: what is changed from now on is not the person's.
+
+        From any thread, and without waiting for one that looks; it takes milliseconds.
+        """
+        self._known.mark()
+
+    def learn(
+        self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
+    ) -> Learned:
+        """Get to know the files as they are now, unless they are known already.
 
         Their stamps are taken first and their contents after that, so that a look in another
         thread may come in between: what changed before it was read is then seen, and not kept.
+        So is what is changed after a mark, if it was made before the stamps were taken.
 
         Args:
+            contents: Whether they are read, too, and not only by the next `read_contents`.
             cancelled: Asked for every folder and file; true ends it with what is known.
 
         Raises:
@@ -152,32 +168,46 @@ class Outside:
         """
         with self._lock:
             if not self._known.begun:
-                self._begin(cancelled)
-        self._fill(cancelled)
+                self._begin(cancelled, anew=False)
+        if contents:
+            self.read_contents(cancelled=cancelled)
         with self._lock:
             return self._figures()
 
-    def refresh(self, *, cancelled: Callable[[], bool] = lambda: False) -> None:
+    def refresh(
+        self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         """Take the files as they are now for known: a person has changed them, and no agent.
 
-        Arguments and errors as for `learn`.
+        Where a mark was made since the last time, as they were then.  Arguments and errors as for
+        `learn`.
         """
         with self._lock:
-            self._begin(cancelled)
-        self._fill(cancelled)
+            self._begin(cancelled, anew=True)
+        if contents:
+            self.read_contents(cancelled=cancelled)
 
-    def _begin(self, cancelled: Callable[[], bool]) -> None:
+    def _begin(self, cancelled: Callable[[], bool], *, anew: bool) -> None:
         self._catch_up()
-        unread = self._known.begin(cancelled)
+        unread = self._known.begin(cancelled, anew=anew)
         if unread is not None:
-            self._unread = unread
+            self._unread += unread
 
-    def _fill(self, cancelled: Callable[[], bool]) -> None:
-        """Read what is to be read, one file after the other, so that nobody waits for long."""
-        while not cancelled():
+    def read_contents(self, *, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Read what is known and was not read, one file after the other: nobody waits for long.
+
+        Args:
+            cancelled: Asked for every file.
+
+        Returns:
+            Whether nothing is left to be read.
+        """
+        while True:
             with self._lock:
                 if not self._unread:
-                    return
+                    return True
+                if cancelled():
+                    return False
                 path, stamp = self._unread.pop()
             state = self._known.read(path, stamp, limit=self._known.limits.file)
             with self._lock:
@@ -321,6 +351,7 @@ class Outside:
             old = self._known.get(change.path)
             if change.after is None:
                 self._known.drop(change.path)
+                self._known.doubt(change.path)
             elif old is None or old.revision != change.after:
                 after = change.after if change.after.was_read else None
                 self._known.put(change.path, State(None, after))

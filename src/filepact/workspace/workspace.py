@@ -100,6 +100,7 @@ class Workspace:
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
         self._committer.close()
+        self.outside.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
         with suppress(FilepactError):
             self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)

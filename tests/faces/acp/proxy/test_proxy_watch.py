@@ -60,3 +60,34 @@ def test_it_can_be_switched_off(tmp_path):
         (rig.work / "a.txt").write_text("two\n")
         end(rig, prompt)
     assert json.loads(rig.command("log", "--json"))["operations"] == []
+
+
+def test_a_second_agent_that_begins_does_not_hide_what_the_first_is_doing(tmp_path):
+    with Rig(tmp_path) as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        rig.introduce()
+        rig.open()
+        rig.open("s2")
+        prompt = rig.prompt()
+        (rig.work / "a.txt").write_text("two\n")
+        rig.prompt("s2")
+        (newest,) = wait_for(rig, 1)
+        assert [one["path"] for one in newest["files"]] == ["a.txt"]
+        assert newest["session"] == "s1"
+        end(rig, prompt)
+
+
+def test_a_session_that_the_agent_refused_does_not_keep_the_next_from_being_watched(tmp_path):
+    with Rig(tmp_path) as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        rig.introduce()
+        wanted = rig.editor.ask("session/new", {"cwd": str(rig.work), "mcpServers": []})
+        request = rig.agent.request("session/new")
+        rig.agent.refuse(request, "not now")
+        assert "error" in rig.editor.answer_to(wanted)
+        rig.open()
+        prompt = rig.prompt()
+        (rig.work / "a.txt").write_text("two\n")
+        end(rig, prompt)
+        (newest,) = wait_for(rig, 1)
+        assert [one["path"] for one in newest["files"]] == ["a.txt"]

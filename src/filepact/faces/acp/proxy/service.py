@@ -53,11 +53,17 @@ _TRIAL = ""
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
-    """A session that the agent has not given an id yet."""
+    """A session that the agent has not given an id yet.
+
+    Attributes:
+        session: Its id, where the editor names it.
+        watched: Of its own, to look at the files while the agent prepares the session.
+    """
 
     cwd: str
     additional: tuple[str, ...]
     session: str | None
+    watched: Bound | None
 
 
 class Service:
@@ -162,8 +168,12 @@ class Service:
         with self._lock:
             match step:
                 case Open(token, cwd, additional, session):
-                    self._opening[token] = opening = _Opening(cwd, additional, session)
-                    self._start(token, opening)
+                    self._sessions.start(token, cwd, additional)
+                    watched = None
+                    if self._watch is not None:
+                        watched = self._sessions.start(f"watch {token}", cwd, additional)
+                        self._watch.begin(watched)
+                    self._opening[token] = _Opening(cwd, additional, session, watched)
                     self._sessions.end(_TRIAL)
                 case Bind(token, session):
                     self._begin(session, self._opening.pop(token))
@@ -172,7 +182,9 @@ class Service:
                     if token in self._served:
                         self._served[token].id = session
                 case Drop(token):
-                    self._opening.pop(token, None)
+                    opening = self._opening.pop(token, None)
+                    if self._watch is not None and opening is not None and opening.watched:
+                        self._watch.end(opening.watched)
                     self._sessions.end(token)
                     self._shut(token)
                 case Close(session):
@@ -190,11 +202,9 @@ class Service:
         # closed.
         recorded = self._start(f"record {session}", opening)
         self._recorded[session] = recorded
-        if self._watch is not None:
-            watched = self._start(f"watch {session}", opening)
-            watched.id = session
-            self._watched[session] = watched
-            self._watch.begin(watched)
+        if opening.watched is not None:
+            opening.watched.id = session
+            self._watched[session] = opening.watched
 
     def _unwatch(self, session: str) -> None:
         self._calls.forget(session)

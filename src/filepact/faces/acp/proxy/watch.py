@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
@@ -21,12 +21,13 @@ __all__ = ["Watch"]
 
 _log = logging.getLogger(__name__)
 
-_PATIENCE: Final = 1.0  # seconds that a turn waits to begin; in a large folder it begins before
-Task = Literal["learn", "refresh", "look", "end"]
+Task = Literal["learn", "refresh", "look", "read", "end"]
 
 
 class Watch:
     """One thread that looks, so that nobody waits for it.
+
+    What the files hold is read while there is nothing else to do.
 
     Args:
         facts: Who the agent is.
@@ -40,7 +41,8 @@ class Watch:
         self._let_go = let_go
         self._changed = threading.Condition()
         self._tasks: deque[tuple[Task, Bound]] = deque()
-        self._working: set[str] = set()
+        self._unread: deque[Bound] = deque()
+        self._working: dict[str, Bound] = {}
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
         self._thread.start()
@@ -51,15 +53,22 @@ class Watch:
 
     def turn(self, bound: Bound, *, begins: bool) -> None:
         """Take what a person has done until now for known, or look at what the agent has done."""
-        if begins:
-            self._working.add(bound.id)
+        if not begins:
+            self._working.pop(bound.id, None)
+            self._put("look", bound)
+            return
+        others = [
+            other
+            for other in self._working.values()
+            if other is not bound and other.workspace is bound.workspace
+        ]
+        self._working[bound.id] = bound
+        if others:
+            # Another agent is at work here: what it has done is not the person's.
+            self._put("look", others[0])
         else:
-            self._working.discard(bound.id)
-        self._put("refresh" if begins else "look", bound)
-        if begins:
-            # What the agent does at once must not be taken for what the person did before.
-            with self._changed:
-                self._changed.wait_for(lambda: not self._tasks, _PATIENCE)
+            bound.workspace.outside.mark()
+            self._put("refresh", bound)
 
     def look(self, bound: Bound) -> None:
         """Look at what the agent has done so far in its turn."""
@@ -89,19 +98,19 @@ class Watch:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._tasks or self._closing)
-                if not self._tasks:
+                self._changed.wait_for(lambda: self._tasks or self._unread or self._closing)
+                if not self._tasks and self._closing:
                     return
-                task, bound = self._tasks[0]
+                task, bound = self._tasks[0] if self._tasks else ("read", self._unread[0])
             try:
                 self._do(task, bound)
             except FilepactError as error:
                 _log.warning("what was written past the doors is not known: %s", error.message)
             except Exception:  # noqa: BLE001 - looking must not end what is looked at
                 _log.exception("what was written past the doors is not known")
-            with self._changed:
-                self._tasks.popleft()
-                self._changed.notify_all()
+            if task != "read":
+                with self._changed:
+                    self._tasks.popleft()
 
     def _do(self, task: Task, bound: Bound) -> None:
         outside = bound.workspace.outside
@@ -117,8 +126,19 @@ class Watch:
             if looked.unkept:
                 _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
         elif task == "refresh":
-            outside.refresh()
+            outside.refresh(contents=False)
+            self._unread.append(bound)
         elif task == "learn":
-            outside.learn(cancelled=lambda: self._closing)
+            outside.learn(contents=False, cancelled=self._nobody_needs_it)
+            self._unread.append(bound)
+        elif task == "read":
+            self._unread.popleft()
+            if not outside.read_contents(cancelled=lambda: bool(self._tasks) or self._closing):
+                self._unread.appendleft(bound)
         else:
+            self._unread = deque(one for one in self._unread if one is not bound)
             self._let_go(bound)
+
+    def _nobody_needs_it(self) -> bool:
+        """Whether everything ends before an agent has begun."""
+        return self._closing and not any(task == "look" for task, _ in tuple(self._tasks))
