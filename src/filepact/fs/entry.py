@@ -28,7 +28,12 @@ class Question:
 
     Args:
         allow: The question about one: a root-relative path, and whether it is a folder.
+
+    Attributes:
+        refused: How many names rules have refused so far.
     """
+
+    refused = 0
 
     def __init__(self, allow: Callable[[str, bool], bool]) -> None:
         self._allow = allow
@@ -44,11 +49,21 @@ class Question:
             keys: Names; those of folders with a slash behind them.
         """
         allow = self._allow
-        return [
+        kept = [
             key
             for key in keys
             if (allow(prefix + key[:-1], True) if key[-1] == "/" else allow(prefix + key, False))
         ]
+        self.refused += len(keys) - len(kept)
+        return kept
+
+    def quietly(self, prefix: str, keys: list[str]) -> list[str]:
+        """The same for names that would not be seen anyway, so that nobody counts them."""
+        before = self.refused
+        try:
+            return self.among(prefix, keys)
+        finally:
+            self.refused = before
 
 
 class Entry(NamedTuple):

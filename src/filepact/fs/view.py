@@ -27,6 +27,7 @@ from filepact.fs.border import Border, is_made_up
 from filepact.fs.place import Contents, Place, check_regular, kind_of, unreadable
 from filepact.fs.reading import open_regular, read_whole
 from filepact.fs.resolve import check_new_name, choose_resolver, find_exactly
+from filepact.fs.tracked import WorkTrees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +52,7 @@ class View:
         path: Its true absolute path, for people and programs; never used to open anything.
         border: Where it ends though names go on beneath it.
         resolver: Which resolver is in use, ``openat2`` or ``walk``.
+        trees: The work trees of Git beneath it.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class View:
         self._descriptor = descriptor
         self._resolver = choose_resolver(path, resolver, border)
         self.resolver = self._resolver.name
+        self.trees = WorkTrees(path, self._bytes, self.glance)
         status = os.fstat(descriptor)
         self._identity = (status.st_dev, status.st_ino)
 
@@ -210,6 +213,9 @@ class View:
         """
         with self._regular(path, follow=follow) as descriptor:
             return read_whole(descriptor, limit, path)
+
+    def _bytes(self, path: str, limit: int) -> bytes:
+        return self.read(path, limit=limit, follow=False).data
 
     @contextmanager
     def stream(self, path: str, *, follow: bool = True) -> Iterator[tuple[BufferedReader, int]]:

@@ -7,12 +7,13 @@ opened the same way, so a name that is exchanged for a link during the walk lead
 from __future__ import annotations
 
 import os
+from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from filepact.errors import FilepactError
 from filepact.fs.entry import Entry, Question, read_regular
-from filepact.text.ignore import IgnoreRules, IgnoreStack
+from filepact.text.ignore import IgnoreRules, IgnoreStack, is_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact.fs.entry import Kind
     from filepact.fs.root import Root
-    from filepact.text.ignore import Layer
+    from filepact.text.ignore import Layer, LeftOut, Sifted
 
 __all__ = ["MAX_DEPTH", "MAX_ENTRIES", "Batch", "Walk", "walk"]
 
@@ -31,6 +32,7 @@ MAX_ENTRIES: Final = 200_000
 """Most names that one walk looks at, ignored ones included."""
 
 _MAX_IGNORE_BYTES = 262_144
+_MOST_MARKS = 1_000
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
 _SPECIAL = frozenset({".git", ".git/", *_LAYERS})
@@ -60,6 +62,7 @@ class _Frame(NamedTuple):
     descriptor: int
     batches: Iterator[Batch]
     stack: IgnoreStack | None
+    bare: frozenset[str]
 
 
 class Walk:
@@ -71,6 +74,8 @@ class Walk:
         unreadable: Folders and ignore files that could not be read, relative to the root.
         too_deep: Folders left out because they lie deeper than ``MAX_DEPTH``.
         beyond: Folders left out because another file system is mounted there.
+        left_out: Folders that were ignored, as far as somebody may miss what is in them.
+        ignored: Paths of files that were ignored.
         cut: Whether the walk ended at ``MAX_ENTRIES``.
         cancelled: Whether it ended because the caller said so.
     """
@@ -83,15 +88,18 @@ class Walk:
         ignore: bool,
         allow: Callable[[str, bool], bool],
         max_depth: int | None,
+        most: int | None,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
     ) -> None:
         self.unreadable: list[str] = []
         self.too_deep = 0
         self.beyond = 0
+        self.left_out: list[LeftOut] = []
+        self.ignored: list[str] = []
         self.cut = False
         self.cancelled = False
-        self._left = MAX_ENTRIES
+        self._most = self._left = MAX_ENTRIES if most is None else most
         self._root = root
         self._base = base
         self._ignore = ignore
@@ -105,6 +113,16 @@ class Walk:
     def complete(self) -> bool:
         """Whether everything was seen that could be."""
         return not (self.cut or self.cancelled or self.too_deep or self.unreadable)
+
+    @property
+    def looked_at(self) -> int:
+        """How many names were looked at so far."""
+        return self._most - self._left
+
+    @property
+    def refused(self) -> int:
+        """How many names the guard's rules have kept from being seen, whatever they are called."""
+        return self._allow.refused
 
     def __iter__(self) -> Iterator[Entry]:
         for prefix, names, odd, folder, depth, descriptor in self._batches:
@@ -139,13 +157,14 @@ class Walk:
                 return
             frames.append(frame)
             while frames:
-                descriptor, batches, stack = frames[-1]
+                descriptor, batches, stack, bare = frames[-1]
                 for batch in batches:
                     yield batch
                     if not batch.folder:
                         continue
                     path = batch.prefix + batch.folder
-                    inside = self._enter(descriptor, batch.folder, path, stack, batch.depth)
+                    below = stack.within(batch.folder, bare) if stack is not None else None
+                    inside = self._enter(descriptor, batch.folder, path, below, batch.depth)
                     if inside is not None:
                         frames.append(inside)
                         break
@@ -172,7 +191,7 @@ class Walk:
         if self._asked():
             self.cancelled = True
             return None
-        self._tell(MAX_ENTRIES - self._left, path)
+        self._tell(self.looked_at, path)
         try:
             descriptor = os.open(name, _FOLDER_FLAGS, dir_fd=above)
         except OSError:
@@ -210,13 +229,26 @@ class Walk:
         self._left -= len(names)
         self.cut = self.cut or self._left <= 0
         prefix = "" if path == "." else f"{path}/"
+        bare: frozenset[str] = frozenset()
         if stack is not None:
             if not _SPECIAL.isdisjoint(names):
                 stack = self._with_files(stack, descriptor, path, names)
-            names = stack.visible(prefix, names)
+            sifted = stack.sift(prefix, names, lambda name: _is_build(descriptor, name))
+            names, bare = sifted.kept, sifted.bare
+            if sifted.folders or sifted.files:
+                self._note(prefix, sifted)
         names = self._allow.among(prefix, names)
         names.sort()
-        return _Frame(descriptor, _cut(prefix, names, odd, depth, descriptor), stack)
+        return _Frame(descriptor, _cut(prefix, names, odd, depth, descriptor), stack, bare)
+
+    def _note(self, prefix: str, sifted: Sifted) -> None:
+        """Remember what was ignored, as far as it may be seen at all."""
+        folders = {found.path: found for found in sifted.folders}
+        keys = [f"{path[len(prefix) :]}/" for path in folders]
+        seen = self._allow.quietly(prefix, keys)
+        self.left_out += [folders[prefix + key[:-1]] for key in seen]
+        names = [path[len(prefix) :] for path in sifted.files]
+        self.ignored += [prefix + name for name in self._allow.quietly(prefix, names)]
 
     # -- ignore files -------------------------------------------------------------------------
 
@@ -244,7 +276,7 @@ class Walk:
         if ".git/" in names or ".git" in names:
             exclude = _exclude_file(folder)
             if exclude is not None:
-                stack = stack.repository()
+                stack = stack.repository(cache(partial(self._root.trees.at, path)))
                 stack = stack.with_rules("exclude", IgnoreRules.parse(exclude, path))
         for name, layer in _LAYERS.items():
             if name in names:
@@ -279,6 +311,21 @@ def _cut(
         yield Batch(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
 
 
+def _is_build(above: int, name: str) -> bool:
+    """Whether a folder carries the marks of a build; what cannot be looked into carries none."""
+    try:
+        folder = os.open(name, _FOLDER_FLAGS, dir_fd=above)
+    except OSError:
+        return False
+    try:
+        with os.scandir(folder) as listing:
+            return is_build({found.name for found in islice(listing, _MOST_MARKS)})
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+
+
 def _exclude_file(folder: int) -> str | None:
     """The text of ``.git/info/exclude``, or None when the folder is no repository's top."""
     try:
@@ -306,6 +353,7 @@ def walk(
     allow: Callable[[str, bool], bool],
     ignore: bool = True,
     max_depth: int | None = None,
+    most: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
 ) -> Walk:
@@ -320,6 +368,7 @@ def walk(
             an entry is yielded or entered; a `Question` is asked for a whole folder at once.
         ignore: Whether ignore files and the default names leave entries out.
         max_depth: Deepest entries wanted; 1 is what lies directly in the base.
+        most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
         cancelled: Asked before each folder; true ends the walk.
         progress: Told at each folder how many entries were seen, and its path.
 
@@ -332,6 +381,7 @@ def walk(
         ignore=ignore,
         allow=allow,
         max_depth=max_depth,
+        most=most,
         cancelled=cancelled,
         progress=progress,
     )

@@ -1,7 +1,8 @@
 """Ignore files as Git reads them, decided for one path at a time.
 
 Within one file the last pattern that matches decides; a nearer file beats one further up; what
-lies below an ignored folder cannot be brought back.  ``.ignore`` files beat ``.gitignore`` files
+lies below an ignored folder cannot be brought back, but what Git tracks is never ignored by its
+own files.  ``.ignore`` files beat ``.gitignore`` files
 wherever both stand, as in ripgrep; ``.git/info/exclude`` counts last.  A person's global excludes
 file does **not** count: answers must not depend on a home folder outside the root.  One difference
 from Git is wanted: ``?`` and classes match a code point, not a byte.
@@ -10,16 +11,26 @@ from Git is wanted: ``?`` and classes match a code point, not a byte.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from filepact.text.wildcard import WildcardError, literal_length, translate
 
-__all__ = ["DEFAULT_IGNORED", "MAX_RULES", "IgnoreRules", "IgnoreStack"]
+__all__ = [
+    "DEFAULT_IGNORED",
+    "MACHINE_FOLDERS",
+    "MAX_RULES",
+    "IgnoreRules",
+    "IgnoreStack",
+    "LeftOut",
+    "Sifted",
+    "Why",
+    "is_build",
+]
 
-DEFAULT_IGNORED: Final = frozenset(
+MACHINE_FOLDERS: Final = frozenset(
     {
         ".cache",
         ".git",
@@ -29,14 +40,14 @@ DEFAULT_IGNORED: Final = frozenset(
         ".turbo",
         ".venv",
         "__pycache__",
-        "build",
-        "coverage",
-        "dist",
         "node_modules",
-        "venv",
     }
 )
-"""Names of folders that are left out at any depth, whatever the ignore files say."""
+"""Names of folders that programs fill: left out at any depth, but for what is tracked in them."""
+
+DEFAULT_IGNORED: Final = MACHINE_FOLDERS | {"build", "coverage", "dist", "venv"}
+"""These, and names that people give to folders too: such a folder is left out where it is untracked
+in a work tree of Git or, outside of any, carries the marks of a build."""
 
 MAX_RULES: Final = 10_000
 """Most rules of one file that are used; the rest of a longer file does nothing."""
@@ -47,10 +58,37 @@ Layer = Literal["ignore", "gitignore", "exclude"]
 _Decide = Callable[[str, str, bool], "bool | None"]
 """Path from the file's folder, name, is it a folder -> ignored, brought back, or no rule."""
 
+Why = Literal["", "ignored", "untracked", "made by a build"]
+"""Why a folder is left out; empty for one of `MACHINE_FOLDERS`."""
+
+Tracking = Callable[[], "Callable[[str], bool] | None"]
+
+_Said = Literal["", "for searches", "for git", "brought back"]
+"""What the rules say of a name: nothing, ignored by ``.ignore`` or by Git's files, or not ignored."""
+
+_SILENT = frozenset({"__pycache__"})
+"""Folders of which nobody is told: there is no text in them that could be missed."""
+
+_MARKS = frozenset(
+    """
+    CACHEDIR.TAG pyvenv.cfg conda-meta
+    CMakeCache.txt CMakeFiles build.ninja .ninja_log config.status meson-info XCBuildData
+    .buildinfo .doctrees doctrees .last_build_id asset-manifest.json .vite
+    lcov.info lcov-report clover.xml coverage-final.json cobertura-coverage.xml
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_MARK_ENDINGS = (".tsbuildinfo", ".dist-info", ".egg-info")
+_MARK_BEGINNINGS = ("bdist.", "temp.linux", "temp.macos")
+_MARK_GROUPS = (frozenset({"classes", "tmp"}), frozenset({"kotlin", "tmp"}))
+
 _GROUP = 100
 _REMEMBERED = 20_000
 _LITERAL = re.compile(r"[^*?\[\\]*")
 _ENDING = re.compile(r"\*(\.[^*?\[\\./]+)")
+
+
+def _nobody_knows() -> None:
+    """Of no work tree that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +268,65 @@ class IgnoreRules:
         return self._at(self.base, _Compiled(kept))
 
 
+def is_build(names: Collection[str]) -> bool:
+    """Whether the names in a folder are those of what a build, a test run or an installer leaves."""
+    return (
+        not _MARKS.isdisjoint(names)
+        or any(group.issubset(names) for group in _MARK_GROUPS)
+        or any(name.endswith(_MARK_ENDINGS) or name.startswith(_MARK_BEGINNINGS) for name in names)
+    )
+
+
+class LeftOut(NamedTuple):
+    """A folder that is left out, relative to the root, and why."""
+
+    path: str
+    why: Why
+
+
+class Sifted(NamedTuple):
+    """The names of one folder, some of them left out.
+
+    Attributes:
+        kept: Those that are not; names of folders with a slash behind them.
+        bare: Folders among them of which only what is tracked is kept.
+        folders: Folders that are left out, but for those of which nobody needs to know.
+        files: Paths of files that are left out.
+    """
+
+    kept: list[str]
+    bare: frozenset[str] = frozenset()
+    folders: tuple[LeftOut, ...] = ()
+    files: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class IgnoreStack:
-    """All rules in force in one folder; the nearest file stands last."""
+    """All rules in force in one folder; the nearest file stands last.
+
+    Attributes:
+        tracked: Answers whether Git tracks a path, or anything below it, in the work tree that the
+            folder belongs to; None where it belongs to none, or nobody can tell.
+        bare: Whether the folder itself is left out, so that only what is tracked is kept of it.
+    """
 
     ignore: tuple[IgnoreRules, ...] = ()
     gitignore: tuple[IgnoreRules, ...] = ()
     exclude: tuple[IgnoreRules, ...] = ()
     defaults: frozenset[str] = DEFAULT_IGNORED
-    _order: tuple[tuple[_Decide, int], ...] = field(init=False, repr=False, compare=False)
+    tracked: Tracking = _nobody_knows
+    bare: bool = False
+    _order: tuple[tuple[_Decide, int, _Said], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        layers: tuple[tuple[_Said, tuple[IgnoreRules, ...]], ...] = (
+            ("for searches", self.ignore),
+            ("for git", self.gitignore),
+            ("for git", self.exclude),
+        )
         order = [
-            (rules._compiled.decide, rules._skip)  # noqa: SLF001 (one family in one module)
-            for layer in (self.ignore, self.gitignore, self.exclude)
+            (rules._compiled.decide, rules._skip, said)  # noqa: SLF001 (one family in one module)
+            for said, layer in layers
             for rules in reversed(layer)
         ]
         object.__setattr__(self, "_order", tuple(order))
@@ -258,9 +341,22 @@ class IgnoreStack:
             return replace(self, gitignore=(*self.gitignore, rules))
         return replace(self, exclude=(*self.exclude, rules))
 
-    def repository(self) -> IgnoreStack:
-        """The stack at the top of a repository: rules of Git above it do not reach inside."""
-        return replace(self, gitignore=(), exclude=())
+    def repository(self, tracked: Tracking = _nobody_knows) -> IgnoreStack:
+        """The stack at the top of a repository: rules of Git above it do not reach inside.
+
+        Args:
+            tracked: Answers what is tracked there; asked when something would be left out.
+        """
+        return replace(self, gitignore=(), exclude=(), tracked=tracked, bare=False)
+
+    def within(self, folder: str, bare: frozenset[str]) -> IgnoreStack:
+        """The stack for a folder that was kept.
+
+        Args:
+            folder: Its name.
+            bare: Folders beside it of which only what is tracked is kept.
+        """
+        return replace(self, bare=True) if folder in bare and not self.bare else self
 
     def sparing(self, path: str) -> IgnoreStack:
         """The stack without the rules that ignore a folder which was named outright."""
@@ -275,32 +371,77 @@ class IgnoreStack:
         """Whether a path is ignored, when no folder that it lies in is."""
         prefix = path[: path.rfind("/") + 1]
         key = path[len(prefix) :] + ("/" if is_dir else "")
-        return not self.visible(prefix, [key])
+        return not self.sift(prefix, [key]).kept
 
-    def visible(self, prefix: str, names: list[str]) -> list[str]:
+    def sift(
+        self, prefix: str, names: list[str], built: Callable[[str], bool] = lambda _name: True
+    ) -> Sifted:
         """Those names of one folder that are not ignored, when the folder is not.
+
+        Rules for Git say nothing about tracked files; those of ``.ignore`` files do.
 
         Args:
             prefix: The folder's path with a slash behind it; empty for the root.
             names: Names in the folder; those of folders with a slash behind them.
+            built: Whether a folder in it, by its name, carries the marks of a build.
         """
-        order = self._order
+        order, defaults, bare = self._order, self.defaults, self.bare
         kept: list[str] = []
+        doubtful: list[tuple[str, _Said]] = []
         for key in names:
             is_dir = key[-1] == "/"
             name = key[:-1] if is_dir else key
-            if is_dir and name in self.defaults:
-                continue
             path = prefix + name
-            for decide, skip in order:
+            said: _Said = ""
+            for decide, skip, ignored in order:
                 decided = decide(path[skip:], name, is_dir)
                 if decided is not None:
-                    if not decided:
-                        kept.append(key)
+                    said = ignored if decided else "brought back"
                     break
+            if bare or said[:3] == "for" or (is_dir and name in defaults):
+                doubtful.append((key, said))
             else:
                 kept.append(key)
-        return kept
+        return self._settled(prefix, kept, doubtful, built) if doubtful else Sifted(kept)
+
+    def _settled(
+        self,
+        prefix: str,
+        kept: list[str],
+        doubtful: list[tuple[str, _Said]],
+        built: Callable[[str], bool],
+    ) -> Sifted:
+        """Keep those names after all that are tracked, or that people may have given."""
+        tracked = self.tracked()
+        bare: set[str] = set()
+        folders: list[LeftOut] = []
+        files: list[str] = []
+        for key, said in doubtful:
+            is_dir = key[-1] == "/"
+            name = key[:-1] if is_dir else key
+            path = prefix + name
+            ignored = said[:3] == "for"
+            if is_dir and name == ".git" and name in self.defaults:
+                continue
+            if tracked is not None and said != "for searches" and tracked(path):
+                kept.append(key)
+                if is_dir and (ignored or name in MACHINE_FOLDERS):
+                    bare.add(name)
+                continue
+            why: Why = "ignored"
+            if is_dir and name in self.defaults and not ignored and not self.bare:
+                if name in MACHINE_FOLDERS:
+                    why = ""
+                elif said == "brought back" or (tracked is None and not built(name)):
+                    kept.append(key)
+                    continue
+                else:
+                    why = "made by a build" if tracked is None else "untracked"
+            if not is_dir:
+                files.append(path)
+            elif name not in _SILENT:
+                folders.append(LeftOut(path, why))
+        return Sifted(kept, frozenset(bare), tuple(folders), tuple(files))
 
     def ignores(self, path: str, *, is_dir: bool) -> bool:
         """Whether a path is ignored, itself or by a folder that it lies in."""

@@ -115,7 +115,7 @@ def search_files(
         int, Field(ge=1, le=10_000, description="Most files to return."), Alias("maxResults")
     ] = 100,
 ) -> str:
-    """Find files by a glob on their path. Ignored folders and files (.gitignore) are left out."""
+    """Find files by a glob on their path. Ignored ones (.gitignore) are left out and told."""
     found = files.find(directory, pattern, limit=max_results)
     return render_found(found, show=files.naming(directory), page=files.page)
 

@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from filepact.errors import FilepactError
 from filepact.fs.walk import walk
-from filepact.text.glob import Glob
+from filepact.text.glob import Glob, compile_filter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.fs.root import Root
+    from filepact.fs.walk import Walk
+    from filepact.text.ignore import Why
 
-__all__ = ["Found", "find_files"]
+__all__ = ["ALL_SEARCHED", "Found", "Skipped", "Unsearched", "find_files", "unsearched"]
+
+_MOST_LOOKED_AT = 1_000
+_MOST_COUNTED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Unsearched:
+    """What a search did not look at, because nobody mostly wants it.
+
+    Attributes:
+        folders: Ignored folders that hold something, those first that are more often meant.
+        files: How many ignored files there are beside them that would have been looked at.
+        protected: How many names the rules keep from being seen, whatever was looked for: a count
+            by name would tell the names.
+    """
+
+    folders: tuple[Skipped, ...] = ()
+    files: int = 0
+    protected: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A folder that was not searched.
+
+    Attributes:
+        files: How many files in it would have been looked at; None where they were not counted.
+        floor: Whether there may be more.
+    """
+
+    path: str
+    why: Why
+    files: int | None = None
+    floor: bool = False
+
+
+ALL_SEARCHED: Final = Unsearched()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +68,7 @@ class Found:
         unreadable: Folders that could not be read.
         cancelled: Whether the search ended because the caller said so.
         looked_at: Files and folders that were compared.
+        unsearched: What was left out.
     """
 
     pattern: str
@@ -36,6 +78,7 @@ class Found:
     unreadable: tuple[str, ...] = ()
     cancelled: bool = False
     looked_at: int = 0
+    unsearched: Unsearched = ALL_SEARCHED
 
 
 def find_files(
@@ -66,6 +109,7 @@ def find_files(
     inverted = pattern.startswith("!")
     glob = Glob.parse_unwanted(pattern[1:]) if inverted else Glob.parse(pattern, braces=True)
     folders = glob.finds_folders and not inverted
+    accepts = (lambda _path: True) if folders else compile_filter(pattern)
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []
     total = looked_at = 0
@@ -93,4 +137,41 @@ def find_files(
             tuple(entries.unreadable),
             entries.cancelled,
             looked_at,
+            unsearched(entries, root, base, allow, accepts),
         )
+
+
+def unsearched(
+    walked: Walk,
+    root: Root,
+    base: str,
+    allow: Callable[[str, bool], bool],
+    accepts: Callable[[str], bool],
+) -> Unsearched:
+    """What a finished walk has left out; only so much of it is counted as takes no time.
+
+    Args:
+        walked: The walk.
+        root: Its root.
+        base: Its base.
+        allow: Its question.
+        accepts: Whether the search is about a file, by its path below the base.
+    """
+    skip = 0 if base == "." else len(base) + 1
+    protected = walked.refused
+    left = _MOST_LOOKED_AT
+    folders: list[Skipped] = []
+    # What programs fill comes last: people hardly ever mean it.
+    for path, why in sorted(walked.left_out, key=lambda one: (not one.why, one.path.count("/"))):
+        if left <= 0 or len(folders) >= _MOST_COUNTED or walked.cancelled:
+            folders.append(Skipped(path, why))
+            continue
+        files = 0
+        with walk(root, path, allow=allow, most=left) as inside, suppress(FilepactError):
+            for prefix, names, *_ in inside.batches():
+                files += sum(accepts(f"{prefix}{name}"[skip:]) for name in names)
+        left -= inside.looked_at
+        if files or not inside.complete:
+            folders.append(Skipped(path, why, files, floor=not inside.complete))
+    files = sum(accepts(path[skip:]) for path in walked.ignored)
+    return Unsearched(tuple(folders), files, protected)

@@ -13,7 +13,7 @@ from filepact.text.shown import shown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.workspace.find import Found
+    from filepact.workspace.find import Found, Skipped, Unsearched
     from filepact.workspace.grep import Grepped
 
 __all__ = ["render_found", "render_grepped"]
@@ -54,6 +54,7 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
     else:
         words = [total]
     words += _left_out(found.unreadable, "not readable", show)
+    words += _unsearched(found.unsearched, "directory", show)
     if found.cancelled:
         words.append("cancelled")
     return f"[{' | '.join(words)}]"
@@ -101,6 +102,7 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
     total = _count(result.total, unit, floor=floor)
     if not result.total:
         words = [f"no matches in {_count(result.searched, 'file')}"]
+        words += ["not everything was looked at"] if floor and not result.stopped else []
         words += [_BAR] if "\\|" in result.pattern else []
     elif result.offset >= result.total:
         words = [f"offset {result.offset:,} is past the end: {total}"]
@@ -126,6 +128,7 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
     words += _left_out(result.large, "over 64 MB, not searched", show)
     words += _left_out(result.slow, "the pattern took too long in", show)
     words += _left_out(result.unreadable, "not readable", show)
+    words += _unsearched(result.unsearched, "path", show)
     return words
 
 
@@ -135,6 +138,31 @@ _BAR = r"note: \| means the character |; alternatives are written a|b"
 def _count(count: int, unit: str, *, floor: bool = False) -> str:
     plural = f"{unit}es" if unit.endswith("ch") else f"{unit}s"
     return f"{'at least ' if floor else ''}{count:,} {unit if count == 1 else plural}"
+
+
+def _unsearched(left_out: Unsearched, parameter: str, show: Callable[[str], str]) -> list[str]:
+    """Ignored folders and files, and how many are protected, which are not named."""
+    folders = [_skipped(one, show) for one in left_out.folders[:_NAMED]]
+    words: list[str] = []
+    if len(left_out.folders) > _NAMED:
+        folders.append(f"{len(left_out.folders) - _NAMED:,} more folders")
+    if left_out.files:
+        folders.append(_count(left_out.files, "ignored file"))
+    if folders:
+        words = [f"not searched: {', '.join(folders)}; name one as {parameter} to search it"]
+    if left_out.protected:
+        words.append(f"{_count(left_out.protected, 'protected name')} left out")
+    return words
+
+
+def _skipped(folder: Skipped, show: Callable[[str], str]) -> str:
+    about: list[str] = []
+    if folder.files:
+        about.append(_count(folder.files, "file", floor=folder.floor))
+    if folder.why:
+        about.append(folder.why)
+    name = f"{shown_name(show(folder.path))}/"
+    return f"{name} ({', '.join(about)})" if about else name
 
 
 def _left_out(paths: Sequence[str], why: str, show: Callable[[str], str]) -> list[str]:

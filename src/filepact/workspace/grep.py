@@ -13,6 +13,7 @@ from filepact.text.glob import compile_filter
 from filepact.text.match import searchable
 from filepact.text.secrets import find_secrets, holds_private_key, redact
 from filepact.text.shown import MAX_WIDTH, shown_line
+from filepact.workspace.find import ALL_SEARCHED, Unsearched, unsearched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class Grepped:
         unreadable: Files and folders that could not be read.
         stopped: Why the search ended early.
         more: Whether it ended because there was enough to show and counting took too long.
+        unsearched: What was left out because of its name.
     """
 
     pattern: str
@@ -103,6 +105,7 @@ class Grepped:
     unreadable: tuple[str, ...] = ()
     stopped: Stopped = ""
     more: bool = False
+    unsearched: Unsearched = ALL_SEARCHED
 
 
 def grep(
@@ -168,7 +171,7 @@ def grep(
                 progress(run.searched, entry.path)
         run.unreadable += entries.unreadable
         run.floor = run.floor or not entries.complete
-    return run.answer()
+    return run.answer(unsearched(entries, root, base, allow, accepts))
 
 
 def _stream(root: Root, path: str) -> bytes:
@@ -255,7 +258,7 @@ class _Run:
         if counting:
             self.bytes_left -= len(text)
 
-    def answer(self) -> Grepped:
+    def answer(self, left_out: Unsearched = ALL_SEARCHED) -> Grepped:
         return Grepped(
             pattern=self.query.pattern,
             mode=self.mode,
@@ -272,6 +275,7 @@ class _Run:
             unreadable=tuple(self.unreadable),
             stopped=self.stopped,
             more=self.more,
+            unsearched=left_out,
         )
 
     def _search(self, path: str, text: bytes) -> None:

@@ -309,6 +309,7 @@ class _Listing(Question):
             at for at in self._suspicion.among(names) if not self._permits(prefix + names[at])
         }
         if hidden:
+            self.refused += len(hidden)
             keys = [key for at, key in enumerate(keys) if at not in hidden]
         if self._narrowed is None:
             return keys

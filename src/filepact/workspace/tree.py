@@ -21,6 +21,9 @@ __all__ = ["Tree", "tree"]
 _SUFFIX: dict[Kind, str] = {"folder": "/", "file": "", "link": " -> (link)", "other": " (no file)"}
 
 
+_NAMED = 5
+
+
 @dataclass(frozen=True, slots=True)
 class Tree:
     """A drawn folder.
@@ -122,6 +125,7 @@ def tree(
                 chain[-1].children.append(node)
                 chain.append(node)
         floor = not entries.complete
+        left_out = sorted(found.path for found in entries.left_out)
     if glob is not None:
         _prune(top)
     directories = _count_folders(top)
@@ -131,6 +135,10 @@ def tree(
         f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
     )
     ends = ["", f"at least {counted}" if floor else counted]
+    if left_out:
+        named = ", ".join(f"{shown_name(path[skip:])}/" for path in left_out[:_NAMED])
+        more = f" (+{len(left_out) - _NAMED:,} more)" if len(left_out) > _NAMED else ""
+        ends[-1] += f"; left out: {named}{more}"
     while True:
         drawn = _share(top, budget)
         lines = [_label(top) if base != "." else ".", *_draw(top)]

@@ -20,7 +20,7 @@ from filepact.config.person import rule_files, settings_file
 from filepact.errors import FilepactError
 from filepact.faces.cli.hosts import own_command, own_version
 from filepact.faces.cli.record import count
-from filepact.text.ignore import DEFAULT_IGNORED
+from filepact.text.ignore import MACHINE_FOLDERS
 from filepact.workspace.project import PROJECT_FILE
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def _check_remains(folder: str) -> Iterator[Finding]:
     found: list[str] = []
     seen = 0
     for here, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - DEFAULT_IGNORED)
+        folders[:] = sorted(set(folders) - MACHINE_FOLDERS)
         found += [os.path.join(here, name) for name in names if name.startswith(_REMAINS)]  # noqa: PTH118 - 100,000 of them
         seen += len(names)
         if seen > _MOST_NAMES:
