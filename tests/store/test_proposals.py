@@ -134,3 +134,36 @@ def test_checkpoints_are_kept_by_root_and_name(store: Store, path: Path) -> None
     assert "'after'" in error.hint
     assert refused(lambda: again.checkpoint("x", ROOT.__class__("/no"))).code == "NOT_FOUND"
     again.close()
+
+
+def test_a_proposal_takes_the_place_of_others_and_nobody_can_decide_about_these(
+    waiting: Proposal, store: Store
+) -> None:
+    later = proposal(change("a.txt", b"old", b"newer"))
+    store.propose(later, contents(b"newer"), supersedes=[waiting.id])
+    assert store.proposals() == (later,)
+    gone = replace(waiting, state="superseded", superseded_by=later.id)
+    assert store.proposal(waiting.id) == gone
+    assert store.proposals(state="superseded") == (gone,)
+    assert store.proposals(state="rejected") == ()
+    reject = refused(lambda: store.reject(waiting.id, Approval(ADA)))
+    wanted = operation(*waiting.changes.changes, id=waiting.id)
+    begin = refused(lambda: store.begin(wanted, {}))
+    for error in (reject, begin):
+        assert (error.code, error.details["superseded_by"]) == ("NO_CHANGE", later.id)
+
+
+def test_what_does_not_wait_any_more_cannot_be_superseded(waiting: Proposal, store: Store) -> None:
+    store.reject(waiting.id, Approval(ADA, "no"))
+    later = proposal(change("a.txt", b"old", b"newer"))
+    error = refused(lambda: store.propose(later, contents(b"newer"), supersedes=[waiting.id]))
+    assert error.code == "NO_CHANGE"
+    assert store.proposals() == ()
+
+
+def test_proposals_are_listed_by_session(waiting: Proposal, store: Store) -> None:
+    other = replace(waiting.session, id="another")
+    second = replace(proposal(change("b", None, b"2")), session=other)
+    store.propose(second, contents(b"2"))
+    assert store.proposals(session="another") == (second,)
+    assert store.proposals(session=waiting.session.id) == (waiting,)

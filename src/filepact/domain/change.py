@@ -65,3 +65,18 @@ class ChangeSet:
 
     def inverse(self) -> ChangeSet:
         return ChangeSet(tuple(change.inverse() for change in reversed(self.changes)))
+
+    def then(self, later: ChangeSet) -> ChangeSet:
+        """Both as one: each file from what this one starts from to what ``later`` makes of it.
+
+        A file that ends as it began is left out.
+        """
+        first = {change.path: change for change in self.changes}
+        last = {change.path: change for change in later.changes}
+        together: list[FileChange] = []
+        for path in dict.fromkeys((*first, *last)):
+            before = first.get(path, last.get(path))
+            after = last.get(path, first.get(path))
+            if before and after and before.before != after.after:
+                together.append(FileChange(path, before.before, after.after))
+        return ChangeSet(tuple(together))

@@ -33,7 +33,8 @@ PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
-ProposalState = Literal["proposed", "committed", "rejected"]
+ProposalState = Literal["proposed", "committed", "rejected", "superseded"]
+"""``superseded``: whoever made it went on with the same files, and a later one holds both."""
 OperationState = Literal["intended", "applied", "rolled_back", "interrupted"]
 """``intended``: in the journal, effect not confirmed.  ``rolled_back``: nothing of it is on disk.
 ``interrupted``: a crash or a foreign write left it in part; ``note`` says what is where."""
@@ -81,6 +82,7 @@ class Proposal:
         target: For undo and redo the operation that is taken back; for restore the checkpoint.
         rule: The rule that decided, for people.
         created: Seconds since the epoch.
+        superseded_by: The proposal that took its place.
     """
 
     id: ChangeId
@@ -94,6 +96,7 @@ class Proposal:
     state: ProposalState = "proposed"
     rule: str = ""
     reason: str = ""
+    superseded_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

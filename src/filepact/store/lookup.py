@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filepact.domain.operation import Operation, Proposal
-from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.store.rows import to_path, to_text
 
 if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.store.connection import View
 
-__all__ = ["by_id", "finished", "missing", "only"]
+__all__ = ["by_id", "finished", "missing", "only", "superseded"]
 
 _NAMED_AT_MOST = 5
 
@@ -92,6 +92,15 @@ def only(found: tuple[Found, ...], change_id: str, what: str) -> Found:
             hint="Give more of the id.",
         )
     return found[0]
+
+
+def superseded(change_id: str, by: str) -> NoChangeError:
+    """The refusal to decide about what its author has gone on with."""
+    return NoChangeError(
+        f"{change_id} was superseded by {by}: the same files were changed further",
+        hint=f"Look at that one: `filepact diff {by}`.",
+        superseded_by=by,
+    )
 
 
 def missing(change_id: str, what: str) -> NotFoundError:

@@ -40,7 +40,7 @@ _OPERATIONS = (
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
-    " p.summary, p.created, p.target, p.state, p.rule, p.reason"
+    " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by"
     " FROM proposal p JOIN session s ON s.number = p.session "
 )
 _CHANGES = (
@@ -231,9 +231,10 @@ def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple
             created=row[9],
             kind=row[2],
             target=from_text(row[10]),
-            state=row[11],
+            state="superseded" if row[14] else row[11],
             rule=from_text(row[12]),
             reason=from_text(row[13]),
+            superseded_by=row[14] or "",
         )
         for row in rows
     )

@@ -153,7 +153,13 @@ CREATE TABLE question_file (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2)
+# A proposal whose author went on with its files.  It keeps the state ``rejected``, which nobody
+# can commit; with this column it reads as ``superseded``.
+_VERSION_3 = """
+ALTER TABLE proposal ADD COLUMN superseded_by TEXT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 

@@ -17,7 +17,7 @@ from filepact.errors import (
 from filepact.store import upkeep
 from filepact.store.connection import Database
 from filepact.store.content import Contents
-from filepact.store.lookup import by_id, finished, missing, only
+from filepact.store.lookup import by_id, finished, missing, only, superseded
 from filepact.store.questions import insert_question, select_questions
 from filepact.store.rows import (
     from_text,
@@ -33,7 +33,7 @@ from filepact.store.rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet, FileChange
@@ -88,8 +88,16 @@ class SqliteStore:
 
     # -- proposals ----------------------------------------------------------------------------
 
-    def propose(self, proposal: Proposal, contents: Mapping[str, bytes]) -> None:
+    def propose(
+        self,
+        proposal: Proposal,
+        contents: Mapping[str, bytes],
+        *,
+        supersedes: Sequence[ChangeId] = (),
+    ) -> None:
         with self._database.writing(durable=True) as view:
+            for earlier in supersedes:
+                _check_waits(view, earlier)
             taken = view.one(
                 "SELECT 1 FROM proposal WHERE id = ?1 UNION ALL"
                 " SELECT 1 FROM operation WHERE id = ?1",
@@ -100,6 +108,10 @@ class SqliteStore:
             sides = self._sides(view, proposal.changes, contents)
             number = insert_proposal(view, proposal)
             insert_changes(view, "proposal", number, proposal.changes, sides)
+            view.many(
+                "UPDATE proposal SET state = 'rejected', superseded_by = ? WHERE id = ?",
+                [(proposal.id, earlier) for earlier in supersedes],
+            )
 
     def proposal(self, change_id: str) -> Proposal:
         with self._database.reading() as view:
@@ -107,10 +119,18 @@ class SqliteStore:
         return only(found, change_id, "proposal")
 
     def proposals(
-        self, *, root: RootId | None = None, state: ProposalState = "proposed"
+        self,
+        *,
+        root: RootId | None = None,
+        session: str | None = None,
+        state: ProposalState = "proposed",
     ) -> tuple[Proposal, ...]:
-        tail = "WHERE p.state = ? "
-        values: list[Any] = [state]
+        superseded = state == "superseded"
+        tail = f"WHERE p.state = ? AND p.superseded_by IS {'NOT NULL' if superseded else 'NULL'} "
+        values: list[Any] = ["rejected" if superseded else state]
+        if session is not None:
+            tail += "AND s.id = ? "
+            values.append(to_text(session))
         if root is not None:
             tail += (
                 "AND EXISTS (SELECT 1 FROM proposal_change c JOIN root r ON r.number = c.root"
@@ -122,16 +142,7 @@ class SqliteStore:
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
         with self._database.writing(durable=True) as view:
-            row = view.one("SELECT state FROM proposal WHERE id = ?", (to_text(change_id),))
-            if row is None:
-                raise missing(change_id, "proposal")
-            if row[0] != "proposed":
-                raise NoChangeError(
-                    f"{change_id} was already {row[0]}",
-                    hint=f"`filepact undo {change_id}` takes back what was committed."
-                    if row[0] == "committed"
-                    else "",
-                )
+            _check_waits(view, change_id)
             view.run(
                 "UPDATE proposal SET state = 'rejected', decided_by = ?, reason = ? WHERE id = ?",
                 (to_text(str(approval.actor)), to_text(approval.reason), change_id),
@@ -311,6 +322,22 @@ def _insert(view: View, operation: Operation, sides: list[Sides]) -> int:
     return seq
 
 
+def _check_waits(view: View, change_id: str) -> None:
+    """Refuse what is to become of a proposal on which somebody has decided."""
+    row = view.one("SELECT state, superseded_by FROM proposal WHERE id = ?", (to_text(change_id),))
+    if row is None:
+        raise missing(change_id, "proposal")
+    if row[1]:
+        raise superseded(change_id, row[1])
+    if row[0] != "proposed":
+        raise NoChangeError(
+            f"{change_id} was already {row[0]}",
+            hint=f"`filepact undo {change_id}` takes back what was committed."
+            if row[0] == "committed"
+            else "",
+        )
+
+
 def _commit_proposal(view: View, operation: Operation) -> None:
     """Use up the proposal of an operation, or refuse to do a thing twice."""
     begun = view.one("SELECT 1 FROM operation WHERE id = ?", (operation.id,))
@@ -319,7 +346,12 @@ def _commit_proposal(view: View, operation: Operation) -> None:
             f"{operation.id} was already committed",
             hint="`filepact log` shows what was done.",
         )
-    row = view.one("SELECT state, decided_by, reason FROM proposal WHERE id = ?", (operation.id,))
+    row = view.one(
+        "SELECT state, decided_by, reason, superseded_by FROM proposal WHERE id = ?",
+        (operation.id,),
+    )
+    if row is not None and row[3]:
+        raise superseded(operation.id, row[3])
     if row is not None and row[0] == "rejected":
         who, why = from_text(row[1]), from_text(row[2])
         raise UserDeniedError(

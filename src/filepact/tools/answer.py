@@ -23,7 +23,7 @@ def render_receipt(receipt: Receipt, *, diff_limit: int = DIFF_LIMIT, diagnostic
         diff_limit: Most characters of the diff.
         diagnostics: What language servers say of it; empty where they say nothing.
     """
-    diff = cut_diff(receipt.diff, diff_limit)
+    diff = cut_diff(receipt.step or receipt.diff, diff_limit)
     return "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics, diff]))
 
 
@@ -40,8 +40,8 @@ def _headline(receipt: Receipt) -> str:
         return (
             f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
             f"Proposal {receipt.operation}; the person can say `filepact approve "
-            f"{receipt.operation}`, and a later answer of these tools tells you. Go on with other "
-            "work; do not send it again."
+            f"{receipt.operation}`, and a later answer of these tools tells you. Until then these "
+            "tools show you the files as if it were done: go on from there, do not send it again."
         )
     return f"{done}: nothing to change, the file already is like that."
 

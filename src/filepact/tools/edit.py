@@ -56,7 +56,7 @@ def write_file(
     draft.dry_run = dry_run
     target = draft.open(path, expected_revision=expected_revision)
     if target.document is None:
-        _check_parent(target, create=create_dirs)
+        _check_parent(draft, target, create=create_dirs)
     draft.write(target, content, append=append)
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     if append and target.document is not None:
@@ -135,10 +135,10 @@ def _replacements(
     return [Replacement(old_string=old, new_string=new, replace_all=replace_all)]
 
 
-def _check_parent(target: Target, *, create: bool) -> None:
+def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:
     """Refuse a file in a folder that does not exist, unless folders may be made."""
     parent = dirname(target.spot.place.path) or "."
-    if not create and target.spot.root.place(parent).kind == "missing":
+    if not create and not draft.has_folder(target.spot, parent):
         raise NotFoundError(
             f"{target.spot.shown}: the folder {parent} does not exist",
             hint="Send createDirs: true to make it, or correct the path.",

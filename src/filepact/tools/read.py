@@ -51,7 +51,7 @@ def read_file(
             )
         return base64.b64encode(files.document(path).data).decode("ascii")
     window = files.window(path, first=offset, count=_LINES if lines is None else lines)
-    return _render_window(window, numbers=numbers, page=files.page)
+    return files.marked(_render_window(window, numbers=numbers, page=files.page))
 
 
 def _render_window(window: Window, *, numbers: bool, page: int) -> str:
@@ -117,7 +117,7 @@ def search_files(
 ) -> str:
     """Find files by a glob on their path. Ignored ones (.gitignore) are left out and told."""
     found = files.find(directory, pattern, limit=max_results)
-    return render_found(found, show=files.naming(directory), page=files.page)
+    return files.marked(render_found(found, show=files.naming(directory), page=files.page))
 
 
 @tool(title="Search contents", level="safe", tier="essential")
@@ -151,7 +151,7 @@ def grep(
         context=context,
         mode=output_mode,
     )
-    return render_grepped(result, show=files.naming(path), page=files.page)
+    return files.marked(render_grepped(result, show=files.naming(path), page=files.page))
 
 
 @tool(title="Show folder tree", level="safe", tier="essential")
@@ -166,4 +166,4 @@ def directory_tree(
     drawn = files.tree(
         path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
     )
-    return drawn.text
+    return files.marked(drawn.text)

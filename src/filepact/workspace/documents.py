@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.encodings import Encodings
     from filepact.workspace.guard import Spot
+    from filepact.workspace.waiting import Layer, Proposed
 
 __all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window"]
 
@@ -84,14 +85,28 @@ class Merged:
 class Documents:
     """Whole documents: what an editor has not saved stands before what the disk has.
 
+    What a session has proposed stands before both, for that session alone.
+
     Args:
         encodings: What is said about files' encodings outside the files.
         buffers: What editors hold.
+        proposed: What the session wants that looks; None for the files as they are.
     """
 
-    def __init__(self, encodings: Encodings, buffers: Buffers) -> None:
+    def __init__(
+        self, encodings: Encodings, buffers: Buffers, proposed: Proposed | None = None
+    ) -> None:
         self._encodings = encodings
         self._buffers = buffers
+        self.proposed = proposed
+
+    def over(self, proposed: Proposed) -> Documents:
+        """The same with what a session has proposed before all else."""
+        return Documents(self._encodings, self._buffers, proposed)
+
+    def layer(self, path: WorkspacePath) -> Layer | None:
+        """What the session has proposed for a file."""
+        return None if self.proposed is None else self.proposed.of(path)
 
     def given(self, path: WorkspacePath) -> Given | None:
         """What is said about a file's encoding outside the file."""
@@ -102,11 +117,18 @@ class Documents:
         return lambda path: self.given(WorkspacePath(root.path, path))
 
     def held(self, path: WorkspacePath) -> bool:
-        """Whether an editor has the file open."""
+        """Whether there is a text of the file that the disk need not have."""
+        layer = self.layer(path)
+        if layer is not None:
+            return layer.change.after is not None
         return self._buffers.get(path) is not None
 
     def typed(self, path: WorkspacePath) -> str | None:
-        """The text of a file that an editor has open and has not saved."""
+        """That text."""
+        layer = self.layer(path)
+        if layer is not None and self.proposed is not None:
+            document = self.proposed.after(layer)
+            return None if document is None else document.text
         buffer = self._unsaved(path)
         return None if buffer is None else buffer.text
 
@@ -122,12 +144,21 @@ class Documents:
         return Document(spot.path, contents.data, revision, self.given(spot.path))
 
     def load(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document | None:
-        """What a person sees of a file, as the bytes that it would be saved as; None for no file.
+        """What the session proposed for a file, else what a person sees of it; None for no file.
+
+        An editor's text comes as the bytes that it would be saved as.
 
         Raises:
             TooLargeError: It has more than ``limit`` bytes.
             EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
         """
+        layer = self.layer(spot.path)
+        if layer is not None and self.proposed is not None:
+            return self.proposed.after(layer)
+        return self.present(spot, limit=limit)
+
+    def present(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document | None:
+        """The same without what the session proposed."""
         stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
         buffer = self._unsaved(spot.path)
         if buffer is None:
@@ -145,6 +176,10 @@ class Documents:
             StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
+        layer = self.layer(spot.path)
+        if layer is not None and self.proposed is not None:
+            # What happened to the file since is asked when a person says yes.
+            return Merged(self.proposed.before(layer), self.proposed.after(layer))
         if self._buffers.is_doubtful(spot.path):
             raise EncodingUnsafeError(
                 f"{spot.shown}: the editor shows it in a wrong encoding and may have unsaved text "
@@ -155,7 +190,7 @@ class Documents:
         stored = None if spot.place.kind == "missing" else self.stored(spot)
         buffer = self._buffers.get(spot.path) if self._buffers else None
         if buffer is None or stored is None:
-            return Merged(stored, stored if buffer is None else self.load(spot))
+            return Merged(stored, stored if buffer is None else self.present(spot))
         base = buffer.base
         if base is None:
             return Merged(stored, _with_text(stored, buffer.text))
@@ -183,11 +218,16 @@ class Documents:
         return Merged(stored, _with_text(stored, both.text), note)
 
     def newer(self, root: Root) -> Callable[[str], bytes | None]:
-        """The question of a search: the bytes of a file of a root that an editor has open."""
-        if not self._buffers:
+        """The question of a search: the bytes of a file of a root that the disk need not have."""
+        waits = self.proposed is not None and self.proposed.below(root.path, ".")
+        if not self._buffers and not waits:
             return lambda _path: None
 
         def bytes_of(path: str) -> bytes | None:
+            layer = self.layer(WorkspacePath(root.path, path))
+            if layer is not None and self.proposed is not None:
+                document = self.proposed.after(layer)
+                return None if document is None else document.data
             buffer = self._unsaved(WorkspacePath(root.path, path))
             return None if buffer is None else buffer.text.encode("utf-8", "replace")
 

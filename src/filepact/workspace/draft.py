@@ -15,7 +15,6 @@ from filepact.errors import (
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
-    NotFoundError,
     PatchContextMismatchError,
     StaleFileError,
     TooLargeError,
@@ -31,14 +30,16 @@ from filepact.workspace.judge import Judge
 from filepact.workspace.target import Target, existing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from types import TracebackType
 
-    from filepact.domain.operation import Session
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Proposal, Session
     from filepact.fs.lock import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.seen import Seen
+    from filepact.workspace.waiting import Layer
 
 __all__ = ["Draft"]
 
@@ -78,6 +79,7 @@ class Draft:
         self._opened = False
         self._changes: dict[str, FileChange] = {}
         self._contents: dict[str, bytes] = {}
+        self._layers: dict[WorkspacePath, Layer] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -107,8 +109,7 @@ class Draft:
         """
         self._judge.find_file(path, self._documents.held)
         target = self.open(path, expected_revision=expected_revision)
-        if target.document is None:
-            raise NotFoundError(f"{path}: no such file", path=path)
+        existing(target)
         return target
 
     def open_all(self, paths: list[str], *, there: Collection[str] = ()) -> list[Target]:
@@ -124,6 +125,8 @@ class Draft:
         self._opened = True
         spots = [self._find(path, there=path in there) for path in paths]
         self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
+        if self._documents.proposed is not None:
+            self._documents.proposed.look_again()
         targets: dict[str, Target] = {}
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
@@ -135,15 +138,30 @@ class Draft:
                 self._judge.check_held(spot, merged.shown.data)
             hidden = self._judge.hides(spot)
             seen = None if hidden else self._seen.last(self.session.id, spot.path)
-            targets[path] = Target(spot, merged.shown, seen)
+            targets[path] = Target(spot, merged.shown, seen, self._documents.layer(spot.path))
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",
             )
-        self.opened = tuple(one.document for one in targets.values() if one.document is not None)
+        self.opened = tuple(
+            one.document
+            for one in targets.values()
+            if one.document is not None and one.waits is None
+        )
+        self._layers = {
+            one.spot.path: one.waits for one in targets.values() if one.waits is not None
+        }
         return [targets[path] for path in paths]
+
+    def has_folder(self, spot: Spot, folder: str) -> bool:
+        """Whether there is a folder in a file's root, or the session has proposed files in it."""
+        proposed = self._documents.proposed
+        layers = () if proposed is None else proposed.below(spot.root.path, folder)
+        return spot.root.place(folder).kind != "missing" or any(
+            one.change.after is not None for one in layers
+        )
 
     def _find(self, path: str, *, there: bool = False) -> Spot:
         spot = self._judge.find(path)
@@ -181,6 +199,8 @@ class Draft:
             make: Computes the edits for a text; raises when they do not fit it.
         """
         document = self._readable(target)
+        if self._waits_already(target, make):
+            return
         try:
             edits = make(document.text)
         except FilepactError as error:
@@ -197,6 +217,21 @@ class Draft:
                     "The file had changed since you read it; the edit fits what it holds now."
                 )
         self._put(target, rewrite(document.source, edits, name=target.spot.shown))
+
+    def _waits_already(self, target: Target, make: Callable[[str], EditList]) -> bool:
+        """Whether an edit was sent once more that the session's own proposal holds.
+
+        It is one for what the proposal starts from, and takes nothing away from where that ends.
+        """
+        proposed, layer = self._documents.proposed, target.waits
+        before = None if proposed is None or layer is None else proposed.before(layer)
+        if before is None or target.document is None:
+            return False
+        try:
+            mine = make(before.text).apply(before.text)
+        except FilepactError:
+            return False
+        return merge(before.text, mine, target.document.text).text == target.document.text
 
     def write(self, target: Target, text: str, *, append: bool = False) -> None:
         """Give a file a whole new text, or one more piece at its end.
@@ -385,13 +420,43 @@ class Draft:
     # -- the result -----------------------------------------------------------------------
 
     @property
-    def changes(self) -> ChangeSet:
+    def step(self) -> ChangeSet:
+        """What this call changes."""
         return ChangeSet(tuple(self._changes.values()))
+
+    @property
+    def grows(self) -> tuple[Proposal, ...]:
+        """The session's own proposals that wait and that this call goes on with, oldest first."""
+        return self._proposals_of(self.step.paths)
+
+    @property
+    def holds(self) -> tuple[Proposal, ...]:
+        """The session's own proposals that wait and have to do with the files opened."""
+        return self._proposals_of(tuple(self._layers))
+
+    def _proposals_of(self, paths: Sequence[WorkspacePath]) -> tuple[Proposal, ...]:
+        found = {
+            layer.proposal.id: layer.proposal
+            for path in paths
+            if (layer := self._layers.get(path)) is not None
+        }
+        return tuple(sorted(found.values(), key=lambda proposal: proposal.created))
+
+    @property
+    def changes(self) -> ChangeSet:
+        """The same together with the proposals that it goes on with: what is to be done in all."""
+        step = self.step
+        for proposal in reversed(self.grows):
+            step = proposal.changes.then(step)
+        return step
 
     @property
     def contents(self) -> dict[str, bytes]:
         """The bytes of every revision that the changes name, by content id."""
-        return self._contents
+        proposed, grows = self._documents.proposed, self.grows
+        if proposed is None or not grows:
+            return self._contents
+        return proposed.contents(grows) | self._contents
 
     @property
     def asks(self) -> str:

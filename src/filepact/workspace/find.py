@@ -11,7 +11,7 @@ from filepact.fs.walk import walk
 from filepact.text.glob import Glob, compile_filter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from filepact.fs.root import Root
     from filepact.fs.walk import Walk
@@ -87,6 +87,7 @@ def find_files(
     pattern: str,
     *,
     allow: Callable[[str, bool], bool],
+    more: Collection[str] = (),
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     limit: int = 100,
@@ -99,6 +100,7 @@ def find_files(
         pattern: A glob, compared with paths below the base.  With a slash at its end it finds
             folders; with ``!`` before it everything that it does not match.
         allow: The guard's question.
+        more: Files that count as being there, though the disk does not have them.
         cancelled: Asked before each folder; true ends the search.
         progress: Told now and then how many entries were seen, and where.
         limit: Most paths to return; the rest is only counted.
@@ -113,6 +115,9 @@ def find_files(
     skip = 0 if base == "." else len(base) + 1
     paths: list[str] = []
     total = looked_at = 0
+    come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
+    if root.place(base).kind == "missing":
+        return Found(pattern, tuple(sorted(come)[:limit]), len(come), False)
     with walk(root, base, allow=allow, cancelled=cancelled, progress=progress) as entries:
         for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
             looked_at += len(names)
@@ -129,6 +134,9 @@ def find_files(
                     total += 1
                     if len(paths) < limit:
                         paths.append(f"{prefix}{folder}/")
+        if come:
+            total += len(come)
+            paths = sorted([*paths, *come])[:limit]
         return Found(
             pattern,
             tuple(paths),

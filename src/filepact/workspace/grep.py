@@ -16,7 +16,7 @@ from filepact.text.shown import MAX_WIDTH, shown_line
 from filepact.workspace.find import ALL_SEARCHED, Unsearched, unsearched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from filepact.fs.root import Root
     from filepact.text.codec import Given
@@ -114,6 +114,7 @@ def grep(
     query: Query,
     *,
     allow: Callable[[str, bool], bool],
+    more: Collection[str] = (),
     cancelled: Callable[[], bool] = lambda: False,
     glob: str = "**/*",
     limit: int = 50,
@@ -135,6 +136,7 @@ def grep(
         base: A file or folder, as a canonical path; a file is searched whatever ``glob`` says.
         query: What to look for.
         allow: The guard's question; a file it refuses is never opened.
+        more: Files that count as being there, though only ``overlay`` has them; searched last.
         cancelled: Asked between files and within long ones.
         glob: Only files whose path below the base matches; ``!`` before it turns it round.
         limit: Most matches (mode ``content``) or files to return.
@@ -160,6 +162,10 @@ def grep(
         run.file(base, overlay, partial(_stream, root, base))
         return run.answer()
     skip = 0 if base == "." else len(base) + 1
+    come = [path for path in more if path == base or accepts(path[skip:])]
+    if root.place(base).kind == "missing":
+        run.come(come, overlay)
+        return run.answer()
     with walk(root, base, allow=allow, cancelled=run.ended) as entries:
         for entry in entries:
             if entry.kind != "file" or not accepts(entry.path[skip:]):
@@ -171,6 +177,7 @@ def grep(
                 progress(run.searched, entry.path)
         run.unreadable += entries.unreadable
         run.floor = run.floor or not entries.complete
+    run.come(come, overlay)
     return run.answer(unsearched(entries, root, base, allow, accepts))
 
 
@@ -223,6 +230,12 @@ class _Run:
             return False
         self.floor = True
         return True
+
+    def come(self, paths: Collection[str], overlay: Callable[[str], bytes | None]) -> None:
+        """Search files that the disk does not have."""
+        for path in paths:
+            if not self.ended():
+                self.file(path, overlay, lambda: b"")
 
     def file(
         self, path: str, overlay: Callable[[str], bytes | None], read: Callable[[], bytes]

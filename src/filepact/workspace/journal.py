@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from filepact.domain.figures import Pruned, Statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet
@@ -46,22 +46,48 @@ class Store(Protocol):
 
     # -- proposals ----------------------------------------------------------------------------
 
-    def propose(self, proposal: Proposal, contents: Mapping[str, bytes]) -> None:
-        """Keep a proposal for a person; on disk when this returns."""
+    def propose(
+        self,
+        proposal: Proposal,
+        contents: Mapping[str, bytes],
+        *,
+        supersedes: Sequence[ChangeId] = (),
+    ) -> None:
+        """Keep a proposal for a person; on disk when this returns.
+
+        Args:
+            proposal: What is proposed.
+            contents: As everywhere.
+            supersedes: Proposals that wait and whose place it takes; nobody can commit them any
+                more.
+
+        Raises:
+            NoChangeError: One of these does not wait any more; nothing was kept.
+        """
 
     def proposal(self, change_id: str) -> Proposal:
         """One proposal, in any state, by its id or the beginning of it."""
 
     def proposals(
-        self, *, root: RootId | None = None, state: ProposalState = "proposed"
+        self,
+        *,
+        root: RootId | None = None,
+        session: str | None = None,
+        state: ProposalState = "proposed",
     ) -> tuple[Proposal, ...]:
-        """Proposals in one state, oldest first; with ``root`` those that change a file there."""
+        """Proposals in one state, oldest first.
+
+        Args:
+            root: Only those that change a file there.
+            session: Only those of the session with this id.
+            state: The state.
+        """
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
         """Refuse a proposal for a person, with the reason.
 
         Raises:
-            NoChangeError: It was committed or rejected before.
+            NoChangeError: It was committed, rejected or superseded before.
         """
 
     # -- operations ---------------------------------------------------------------------------
@@ -75,7 +101,8 @@ class Store(Protocol):
             The operation as ``intended``, with its place in the journal.
 
         Raises:
-            NoChangeError: An operation with this id was begun before.
+            NoChangeError: An operation with this id was begun before, or the proposal was
+                superseded.
             UserDeniedError: A person rejected the proposal.
         """
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from filepact.errors import NotAFileError, NotFoundError
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError, NotAFileError, NotFoundError
+from filepact.fs.entry import Question
+from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.search import find_files, grep, tree
+from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Literal
 
     from filepact.domain.document import Document
@@ -23,8 +27,13 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
     from filepact.workspace.seen import Seen
+    from filepact.workspace.waiting import Layer
 
 __all__ = ["Reader"]
+
+_NAMED = 5
+_MARK = 800
+"""Most bytes of the line about what is only proposed."""
 
 
 class Reader:
@@ -45,13 +54,44 @@ class Reader:
         progress: Callable[[int, str], None],
         page: int,
     ) -> None:
-        self.page = page
+        waits = documents.proposed is not None and documents.proposed.waits
+        self.page = max(page - _MARK, page // 2) if waits else page
         self._guard = guard
         self._seen = seen
         self._session = session
         self._documents = documents
         self._cancelled = cancelled
         self._progress = progress
+        self._marked: dict[WorkspacePath, Layer] = {}
+
+    def marked(self, text: str) -> str:
+        """An answer with a line about what in it is only proposed."""
+        if not self._marked:
+            return text
+        names: dict[str, list[str]] = {}
+        moved: list[str] = []
+        for layer in self._marked.values():
+            shown = shown_name(self._guard.show(layer.path.root, layer.path.path))
+            names.setdefault(layer.proposal.id, []).append(shown)
+            if self._moved(layer):
+                moved.append(shown)
+        waiting = "; ".join(f"{id_}: {_some(each)}" for id_, each in names.items())
+        parts = [f"as you proposed, waiting for a person, the disk is unchanged | {waiting}"]
+        if moved:
+            parts = [f"as you proposed, waiting for a person | {waiting}"]
+            parts.append(f"changed on the disk meanwhile: {_some(moved)}")
+        return f"{text}\n[{_cut(' | '.join(parts))}]"
+
+    def _moved(self, layer: Layer) -> bool:
+        """Whether a file is no longer what a proposal was made from."""
+        if self._guard.hides(layer.path, self._session.agent):
+            return False
+        try:
+            spot = self._guard.find(layer.path.absolute, "read", agent=self._session.agent)
+            now = self._documents.present(spot)
+        except FilepactError:
+            return True
+        return (now and now.revision) != layer.change.before
 
     def window(self, path: str, *, first: int, count: int) -> Window:
         """Lines of a text file of any size.
@@ -112,7 +152,13 @@ class Reader:
 
     def _file(self, path: str) -> Spot:
         agent, held = self._session.agent, self._documents.held
-        return self._guard.find_file(path, "read", agent=agent, held=held)
+        spot = self._guard.find_file(path, "read", agent=agent, held=held)
+        layer = self._documents.layer(spot.path)
+        if layer is not None:
+            if layer.change.after is None:
+                raise proposed_gone(spot.shown, layer)
+            self._marked[layer.path] = layer
+        return spot
 
     def _load(self, spot: Spot) -> Document:
         return self.remember(self._look(spot))
@@ -130,15 +176,19 @@ class Reader:
     def find(self, directory: str, pattern: str, *, limit: int) -> Found:
         """Files whose path matches a glob, in path order."""
         spot = self._folder(directory)
-        return find_files(
+        allow, more = self._sight(spot)
+        found = find_files(
             spot.root,
             spot.place.path,
             pattern,
             limit=limit,
-            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
+            allow=allow,
+            more=more,
             cancelled=self._cancelled,
             progress=self._progress,
         )
+        self._mark(spot, (path for path in found.paths if path in more))
+        return found
 
     def grep(
         self,
@@ -153,7 +203,8 @@ class Reader:
     ) -> Grepped:
         """Lines that match a query, in path order."""
         spot = self._there(path)
-        return grep(
+        allow, more = self._sight(spot)
+        found = grep(
             spot.root,
             spot.place.path,
             query,
@@ -162,19 +213,24 @@ class Reader:
             offset=offset,
             context=context,
             mode=mode,
-            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
+            allow=allow,
+            more=more,
             overlay=self._documents.newer(spot.root),
             net=self._guard.net,
             given=self._documents.given_in(spot.root),
             cancelled=self._cancelled,
             progress=self._progress,
         )
+        self._mark(spot, (file.path for file in found.files))
+        return found
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
     ) -> Tree:
         """A folder and what it holds, as a drawing."""
         spot = self._folder(path)
+        allow, more = self._sight(spot)
+        self._mark(spot, more)
         return tree(
             spot.root,
             spot.place.path,
@@ -183,7 +239,8 @@ class Reader:
             pattern=pattern,
             budget=budget,
             page=self.page,
-            allow=self._guard.listing(spot.root, "read", agent=self._session.agent),
+            allow=allow,
+            more=more,
             cancelled=self._cancelled,
             progress=self._progress,
         )
@@ -192,9 +249,38 @@ class Reader:
         """How paths in the root that holds this one are shown."""
         return partial(self._guard.show, self._there(path).root.path)
 
+    def _sight(self, spot: Spot) -> tuple[Question, tuple[str, ...]]:
+        """Which names below a folder may be seen, and the files there that are only proposed."""
+        allow = self._guard.listing(spot.root, "read", agent=self._session.agent)
+        proposed = self._documents.proposed
+        layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
+        gone = frozenset(one.path.path for one in layers if one.change.after is None)
+        come = tuple(
+            one.path.path
+            for one in layers
+            if one.change.before is None and one.change.after is not None
+            if allow(one.path.path, False)
+        )
+        return (_Without(allow, gone) if gone else allow), come
+
+    def _mark(self, spot: Spot, paths: Iterable[str]) -> None:
+        for path in paths:
+            layer = self._documents.layer(WorkspacePath(spot.root.path, path))
+            if layer is not None:
+                self._marked[layer.path] = layer
+
+    def _proposes_below(self, spot: Spot) -> bool:
+        """Whether there is something at a place for this session alone."""
+        proposed = self._documents.proposed
+        layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
+        return any(one.change.after is not None for one in layers)
+
     def _there(self, path: str) -> Spot:
         spot = self._guard.find(path, "read", agent=self._session.agent)
-        if spot.place.kind == "missing":
+        layer = self._documents.layer(spot.path) if spot.place.kind == "file" else None
+        if layer is not None and layer.change.after is None:
+            raise proposed_gone(spot.shown, layer)
+        if spot.place.kind == "missing" and not self._proposes_below(spot):
             raise NotFoundError(
                 f"{path}: no such file or folder",
                 hint="directory_tree shows what is there.",
@@ -206,10 +292,36 @@ class Reader:
 
     def _folder(self, path: str) -> Spot:
         spot = self._there(path)
-        if spot.place.kind != "directory":
+        proposed = spot.place.kind == "missing" and not self._documents.held(spot.path)
+        if spot.place.kind != "directory" and not proposed:
             raise NotAFileError(
                 f"{path}: is not a folder",
                 hint="Name a folder; read_file shows a file.",
                 path=path,
             )
         return spot
+
+
+class _Without(Question):
+    """A walk's question, for a session that wants some of the files to be gone."""
+
+    def __init__(self, allow: Question, gone: frozenset[str]) -> None:
+        super().__init__(allow)
+        self._inner = allow
+        self._gone = gone
+
+    def __call__(self, path: str, is_dir: bool) -> bool:
+        return path not in self._gone and self._inner(path, is_dir)
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        return [key for key in self._inner.among(prefix, keys) if prefix + key not in self._gone]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _cut(line: str) -> str:
+    data = line.encode("utf-8", "backslashreplace")
+    return line if len(data) <= _MARK - 10 else data[: _MARK - 10].decode("utf-8", "ignore") + "..."

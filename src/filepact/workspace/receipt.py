@@ -50,9 +50,10 @@ class Receipt:
     Attributes:
         operation: The id under which it is shown, undone or approved; None when nothing is stored.
         summary: One line: what happened or would happen.
-        diff: Unified diff, whole.
+        diff: Unified diff, whole: all that stands under the id.
         notes: What the reader should know besides.
         rule: For a pending change the rule that wants approval.
+        step: Of that only what this call has added to a proposal that waited; empty for all.
     """
 
     operation: str | None
@@ -62,6 +63,7 @@ class Receipt:
     diff: str = ""
     notes: tuple[str, ...] = ()
     rule: str = ""
+    step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

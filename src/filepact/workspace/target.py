@@ -10,8 +10,9 @@ from filepact.errors import NotFoundError
 if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.workspace.guard import Spot
+    from filepact.workspace.waiting import Layer
 
-__all__ = ["Target", "existing"]
+__all__ = ["Target", "existing", "proposed_gone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,13 @@ class Target:
     Attributes:
         document: What it holds now; None when there is no such file yet.
         seen: What the session saw of it last; None when it never read it.
+        waits: What the session has proposed for it, which ``document`` is the end of.
     """
 
     spot: Spot
     document: Document | None
     seen: Document | None
+    waits: Layer | None = None
 
     @property
     def moved(self) -> bool:
@@ -37,12 +40,25 @@ class Target:
         )
 
 
+def proposed_gone(shown: str, layer: Layer) -> NotFoundError:
+    """The refusal of a file that the session itself wants to be gone."""
+    proposal = layer.proposal.id
+    return NotFoundError(
+        f"{shown}: you have proposed to remove it ({proposal}, which waits for a person)",
+        hint="Go on without it, or write it anew.",
+        path=shown,
+        proposal=proposal,
+    )
+
+
 def existing(target: Target) -> Document:
     """What a target holds.
 
     Raises:
         NotFoundError: There is no such file.
     """
+    if target.document is None and target.waits is not None:
+        raise proposed_gone(target.spot.shown, target.waits)
     if target.document is None:
         raise NotFoundError(
             f"{target.spot.shown}: no such file",

@@ -11,7 +11,7 @@ from filepact.text.page import PAGE, size_of
 from filepact.text.shown import shown_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from filepact.fs.entry import Kind
     from filepact.fs.root import Root
@@ -80,6 +80,7 @@ def tree(
     base: str,
     *,
     allow: Callable[[str, bool], bool],
+    more: Collection[str] = (),
     cancelled: Callable[[], bool] = lambda: False,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     depth: int = 3,
@@ -94,6 +95,7 @@ def tree(
         root: Where the names begin.
         base: A folder, as a canonical path.
         allow: The guard's question.
+        more: Files that count as being there, though the disk does not have them.
         cancelled: Asked before each folder; true ends the walk.
         progress: Told now and then how many entries were seen, and where.
         depth: Levels to descend; 1 is what lies directly in the folder.
@@ -111,21 +113,27 @@ def tree(
     top = _Node(base, "folder")
     chain = [top]
     files = 0
-    with walk(
-        root, base, allow=allow, max_depth=depth, cancelled=cancelled, progress=progress
-    ) as entries:
-        for prefix, names, odd, folder, level, _descriptor in entries.batches():
-            del chain[level:]
-            shown = names if glob is None else glob.among(prefix[skip:], names)
-            files += len(shown)
-            # One is kept in any case: by it a folder is known to hold some.
-            chain[-1].add_files(shown, odd, max(budget, 1))
-            if folder:
-                node = _Node(folder, "folder")
-                chain[-1].children.append(node)
-                chain.append(node)
-        floor = not entries.complete
-        left_out = sorted(found.path for found in entries.left_out)
+    floor = False
+    left_out: list[str] = []
+    if root.place(base).kind != "missing":
+        with walk(
+            root, base, allow=allow, max_depth=depth, cancelled=cancelled, progress=progress
+        ) as entries:
+            for prefix, names, odd, folder, level, _descriptor in entries.batches():
+                del chain[level:]
+                shown = names if glob is None else glob.among(prefix[skip:], names)
+                files += len(shown)
+                # One is kept in any case: by it a folder is known to hold some.
+                chain[-1].add_files(shown, odd, max(budget, 1))
+                if folder:
+                    node = _Node(folder, "folder")
+                    chain[-1].children.append(node)
+                    chain.append(node)
+            floor = not entries.complete
+            left_out = sorted(found.path for found in entries.left_out)
+    for path in more:
+        if glob is None or glob.matches(path[skip:]):
+            files += _add(top, path[skip:].split("/"), depth, max(budget, 1))
     if glob is not None:
         _prune(top)
     directories = _count_folders(top)
@@ -149,6 +157,23 @@ def tree(
         budget = max(drawn * page * 9 // (taken * 10), 1)
     hidden = (directories + (files if include_files else 0)) - drawn
     return Tree(text, directories, files, hidden, floor)
+
+
+def _add(top: _Node, parts: list[str], depth: int, most: int) -> int:
+    """Put in a file that the walk did not meet, with its folders; how many files that makes."""
+    here = top
+    for name in parts[:-1][:depth]:
+        inside = next(
+            (one for one in here.children if (one.name, one.kind) == (name, "folder")), None
+        )
+        if inside is None:
+            inside = _Node(name, "folder")
+            here.children.append(inside)
+        here = inside
+    if len(parts) > depth:
+        return 0
+    here.add_files(parts[-1:], {}, most)
+    return 1
 
 
 def _number(count: int, one: str, many: str) -> str:

@@ -1,37 +1,187 @@
-"""What each session was told to wait for, and what a person has said to it since."""
+"""What each session has proposed and a person has not decided: its own view, and what was said since.
+
+For the session that proposed it, what waits is what its files hold: it can go on with them.  For
+everybody else the files are what they are.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from filepact.domain.document import Document, WorkspacePath
 from filepact.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from filepact.domain.operation import ChangeId
-    from filepact.workspace.journal import Store
+    from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Waiting"]
+    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Revision, RootId
+    from filepact.domain.operation import ChangeId, Proposal, Session
+    from filepact.text.codec import Given
+    from filepact.workspace.journal import Store
+    from filepact.workspace.seen import Seen
+
+__all__ = ["Layer", "Proposed", "Waiting"]
 
 _MOST = 200
 
 
-class Waiting:
-    """Proposals of the sessions in this process that nobody was seen to answer yet.
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a session has proposed for one file, as it stands before what the disk has."""
 
-    The journal is asked, for the answer comes from another process.  A proposal of an earlier
-    process is not in here: its agent has ended, and so has the conversation that it was for.
+    proposal: Proposal
+    change: FileChange
+
+    @property
+    def path(self) -> WorkspacePath:
+        return self.change.path
+
+
+class Proposed:
+    """The files as one session wants them, for the time of one call.
+
+    Args:
+        load: The session's proposals that wait, oldest first.
+        content: The bytes of a revision by content id.
+        given: What is said about a file's encoding outside the file.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        load: Callable[[], tuple[Proposal, ...]],
+        content: Callable[[str], bytes],
+        given: Callable[[WorkspacePath], Given | None],
+    ) -> None:
+        self._load = load
+        self._content = content
+        self._given = given
+        self._layers: dict[WorkspacePath, Layer] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is proposed."""
+        return bool(self._all())
+
+    def of(self, path: WorkspacePath) -> Layer | None:
+        """What is proposed for a file."""
+        return self._all().get(path)
+
+    def below(self, root: RootId, folder: str) -> tuple[Layer, ...]:
+        """What is proposed for a path or for files beneath it, in path order."""
+        return tuple(
+            layer
+            for path, layer in sorted(self._all().items(), key=lambda item: item[0].path)
+            if path.root == root
+            and (folder in (".", path.path) or path.path.startswith(f"{folder}/"))
+        )
+
+    def look_again(self) -> None:
+        """Somebody may have decided, or the session may have proposed more."""
+        self._layers = None
+
+    def after(self, layer: Layer) -> Document | None:
+        """What the file is to hold; None where it is to go."""
+        return self._document(layer.path, layer.change.after)
+
+    def before(self, layer: Layer) -> Document | None:
+        """What that was made from; None where there was no file."""
+        return self._document(layer.path, layer.change.before)
+
+    def contents(self, proposals: Iterable[Proposal]) -> dict[str, bytes]:
+        """The bytes of every revision that some proposals name, by content id."""
+        return {
+            side.content: self._content(side.content)
+            for proposal in proposals
+            for change in proposal.changes.changes
+            for side in (change.before, change.after)
+            if side is not None
+        }
+
+    def _all(self) -> Mapping[WorkspacePath, Layer]:
+        if self._layers is None:
+            self._layers = {
+                change.path: Layer(proposal, change)
+                for proposal in self._load()
+                for change in proposal.changes.changes
+            }
+        return self._layers
+
+    def _document(self, path: WorkspacePath, revision: Revision | None) -> Document | None:
+        if revision is None:
+            return None
+        return Document(path, self._content(revision.content), revision, self._given(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """What a session knew of a file when it first proposed a change of it.
+
+    Attributes:
+        known: None for nothing.
+        by: The newest proposal that changes it.
+        after: What that makes of it.
+    """
+
+    known: Document | None
+    by: ChangeId
+    after: Revision | None
+
+
+class Waiting:
+    """The proposals of sessions that wait, and what sessions have to hear of them.
+
+    The journal is asked, for a person decides in another process.
+
+    Args:
+        store: The journal.
+        seen: What sessions know; after a rejection they know what they knew before.
+        given: What is said about a file's encoding outside the file.
+    """
+
+    def __init__(
+        self, store: Store, seen: Seen, given: Callable[[WorkspacePath], Given | None]
+    ) -> None:
         self._store = store
+        self._seen = seen
+        self._given = given
         self._open: dict[str, list[ChangeId]] = {}
+        self._covered: dict[tuple[str, WorkspacePath], _Covered] = {}
         self._lock = Lock()
 
-    def add(self, session: str, proposal: ChangeId) -> None:
-        """Remember a proposal that a session was told about; of very many only the last ones."""
+    def of(self, session: Session) -> Proposed:
+        """What a session has proposed."""
+        return Proposed(lambda: self._waiting(session), self._store.content, self._given)
+
+    def add(
+        self,
+        session: Session,
+        proposal: Proposal,
+        contents: Mapping[str, bytes],
+        supersedes: Iterable[ChangeId] = (),
+    ) -> None:
+        """A session was told of a proposal: it knows what it has proposed."""
+        gone = frozenset(supersedes)
         with self._lock:
-            self._open[session] = [*self._open.get(session, []), proposal][-_MOST:]
+            waiting = [one for one in self._open.get(session.id, ()) if one not in gone]
+            self._open[session.id] = [*waiting, proposal.id][-_MOST:]
+            for change in proposal.changes.changes:
+                key = (session.id, change.path)
+                covered = self._covered.get(key)
+                known = self._seen.last(*key) if covered is None else covered.known
+                self._covered[key] = _Covered(known, proposal.id, change.after)
+        self._know(session, proposal.changes, contents)
+
+    def drop(self, session: Session, proposals: Iterable[ChangeId]) -> None:
+        """A session has taken proposals back itself, which is no news to it."""
+        gone = frozenset(proposals)
+        with self._lock:
+            self._open[session.id] = [
+                one for one in self._open.get(session.id, ()) if one not in gone
+            ]
+        self._uncover(session.id)
 
     def answers(self, session: str) -> tuple[str, ...]:
         """One sentence for each proposal that was answered since this was last asked."""
@@ -40,13 +190,65 @@ class Waiting:
             if not waiting:
                 return ()
             answers = {one: self._answer(one) for one in waiting}
-            self._open[session] = [one for one, answer in answers.items() if not answer]
+            self._open[session] = [one for one, answer in answers.items() if answer is None]
         return tuple(answer for answer in answers.values() if answer)
 
-    def _answer(self, change_id: ChangeId) -> str:
+    def _waiting(self, session: Session) -> tuple[Proposal, ...]:
+        with self._lock:
+            known = self._open.get(session.id)
+        if known is not None and not known and not self._covers(session.id):
+            return ()
+        found = self._store.proposals(session=session.id)
+        if known is None:
+            # Of an earlier process of the same session: it hears of these as well.
+            with self._lock:
+                self._open.setdefault(session.id, [one.id for one in found][-_MOST:])
+        self._uncover(session.id)
+        return found
+
+    def _know(self, session: Session, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
+        for change in changes.changes:
+            if change.after is None:
+                self._seen.forget(session.id, change.path)
+            else:
+                data = contents[change.after.content]
+                known = Document(change.path, data, change.after, self._given(change.path))
+                self._seen.note(session.id, known)
+
+    def _covers(self, session: str) -> bool:
+        with self._lock:
+            return any(owner == session for owner, _ in self._covered)
+
+    def _uncover(self, session: str) -> None:
+        """Where a person has said no, a session knows again what it knew of the file before."""
+        with self._lock:
+            mine = [(key, one) for key, one in self._covered.items() if key[0] == session]
+            for key, covered in mine:
+                state = self._state(covered.by)
+                if state == "proposed":
+                    continue
+                del self._covered[key]
+                now = self._seen.last(*key)
+                if state != "rejected" or (now and now.revision) != covered.after:
+                    continue
+                if covered.known is None:
+                    self._seen.forget(*key)
+                else:
+                    self._seen.note(session, covered.known)
+
+    def _state(self, change_id: ChangeId) -> str:
+        try:
+            return self._store.proposal(change_id).state
+        except NotFoundError:
+            return "rejected"
+
+    def _answer(self, change_id: ChangeId) -> str | None:
+        """What was said; empty where that is no news, None where nothing was said yet."""
         try:
             proposal = self._store.proposal(change_id)
             if proposal.state == "proposed":
+                return None
+            if proposal.state == "superseded":
                 return ""
             if proposal.state == "rejected":
                 reason = f": {proposal.reason}" if proposal.reason else "."

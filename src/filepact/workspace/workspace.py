@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
+    from filepact.workspace.receipt import FileReport, Shown
     from filepact.workspace.unsaved import Left
 
 __all__ = ["Mode", "Workspace"]
@@ -45,6 +46,7 @@ Mode = Literal["auto", "preview"]
 """``auto``: what the rules allow is done at once.  ``preview``: every change waits for a person."""
 
 
+_NAMED = 5
 _JOURNAL_LIMIT = 1 << 30
 _JOURNAL_KEPT = 86_400.0
 
@@ -81,7 +83,7 @@ class Workspace:
             Encodings(guard) if encodings is None else encodings, self._buffers
         )
         self.editors = Editors(guard, self._documents, self._buffers)
-        self._waiting = Waiting(store)
+        self._waiting = Waiting(store, self._seen, self._documents.given)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
@@ -118,16 +120,26 @@ class Workspace:
         self,
         session: Session,
         *,
+        proposed: bool = True,
         cancelled: Callable[[], bool] = lambda: False,
         progress: Callable[[int, str], None] = lambda _done, _what: None,
         page: int = PAGE,
     ) -> Reader:
-        """What a reading tool works with; ``page`` is what its answers should fit into."""
+        """What a reading tool works with.
+
+        Args:
+            session: Who reads.
+            proposed: Whether what the session has proposed counts as done.
+            cancelled: Asked now and then; true ends it.
+            progress: Told how far it is.
+            page: What its answers should fit into.
+        """
+        documents = self._documents
         return Reader(
             self.guard,
             self._seen,
             session,
-            documents=self._documents,
+            documents=documents.over(self._waiting.of(session)) if proposed else documents,
             cancelled=cancelled,
             progress=progress,
             page=page,
@@ -136,12 +148,15 @@ class Workspace:
     # -- changing -------------------------------------------------------------------------
 
     def draft(self, session: Session, tool: str) -> Draft:
-        """What a writing tool works with; a context manager that holds the files' locks."""
+        """What a writing tool works with; a context manager that holds the files' locks.
+
+        It goes on with what the session has proposed.
+        """
         return Draft(
             self.guard,
             self._state.locks,
             self._seen,
-            documents=self._documents,
+            documents=self._documents.over(self._waiting.of(session)),
             session=session,
             tool=tool,
         )
@@ -155,31 +170,83 @@ class Workspace:
             StaleFileError: A program without our locks changed a file just now.
             WriteFailedError: The system refused.
         """
-        changes, contents = draft.changes, draft.contents
         notes = tuple(draft.notes)
-        if not changes:
-            if self._buffers and self.mode == "auto" and not draft.dry_run:
-                self._unsaved.agree(draft.opened)
-            return Receipt(None, "unchanged", summary, notes=notes)
-        shown = show_changes(
-            changes,
-            contents.__getitem__,
-            self.show,
-            self._documents.given,
-            lambda path: self.guard.hides(path, draft.session.agent),
-        )
+        if not draft.step:
+            return self._nothing_new(draft, summary, notes)
+        changes, contents, grows = draft.changes, draft.contents, draft.grows
+        shown = self._shown(changes, contents.__getitem__, draft.session)
+        step = ""
+        if grows:
+            step = self._shown(draft.step, contents.__getitem__, draft.session).diff
         if draft.dry_run:
-            return Receipt(None, "preview", summary, shown.files, shown.diff, notes)
-        rule = draft.asks or ("preview mode" if self.mode == "preview" else "")
-        proposal = self._proposal(draft.session, draft.tool, summary, changes, rule=rule)
+            return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
+        if not changes:
+            return self._take_back(draft, summary, notes)
+        rules = [one.rule for one in grows]
+        rules += [draft.asks or ("preview mode" if self.mode == "preview" else "")]
+        rule = ", ".join(dict.fromkeys(filter(None, rules)))
+        said = _all_of(shown.files) if grows else summary
+        proposal = self._proposal(draft.session, draft.tool, said, changes, rule=rule)
         if rule:
-            self._store.propose(proposal, contents)
-            self._waiting.add(draft.session.id, proposal.id)
-            return Receipt(proposal.id, "pending", summary, shown.files, shown.diff, notes, rule)
+            gone = tuple(one.id for one in grows)
+            try:
+                self._store.propose(proposal, contents, supersedes=gone)
+            except NoChangeError as error:
+                raise _decided(error) from error
+            self._waiting.add(draft.session, proposal, contents, gone)
+            if grows:
+                took = "the place" if len(gone) == 1 else "the places"
+                notes = (
+                    *notes,
+                    f"It takes {took} of {', '.join(gone)} and holds what you proposed there.",
+                )
+            return Receipt(
+                proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
+            )
         operation = self._do(proposal, Fitted(changes, contents, ()))
         if operation.note:
             notes = (*notes, operation.note)
         return Receipt(operation.id, "applied", summary, shown.files, shown.diff, notes)
+
+    def _nothing_new(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
+        """The files are as they are to be, or wait to become so."""
+        if draft.holds:
+            waits = draft.holds[-1]
+            notes = (*notes, f"{waits.id} holds this already; there is no second proposal.")
+            if draft.dry_run:
+                return Receipt(None, "unchanged", summary, notes=notes)
+            shown = self._shown(waits.changes, self._store.content, draft.session)
+            return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
+        if self._buffers and self.mode == "auto" and not draft.dry_run:
+            self._unsaved.agree(draft.opened)
+        return Receipt(None, "unchanged", summary, notes=notes)
+
+    def _take_back(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
+        """What a session proposed is to be as it was: nobody has to decide about it any more."""
+        by = Approval(draft.session.actor, "taken back by its author")
+        for one in draft.grows:
+            try:
+                self._store.reject(one.id, by)
+            except NoChangeError as error:
+                raise _decided(error) from error
+        gone = [one.id for one in draft.grows]
+        self._waiting.drop(draft.session, gone)
+        names = ", ".join(gone)
+        return Receipt(
+            None, "unchanged", summary, notes=(*notes, f"{names} is taken back: nothing waits.")
+        )
+
+    def _shown(
+        self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session
+    ) -> Shown:
+        """A change set as a session may see it."""
+        return show_changes(
+            changes,
+            contents,
+            self.show,
+            self._documents.given,
+            lambda path: self.guard.hides(path, session.agent),
+        )
 
     def _proposal(
         self,
@@ -279,6 +346,10 @@ class Workspace:
             if any(path.root in roots for path in proposal.changes.paths)
         )
 
+    def proposes(self, session: Session, path: WorkspacePath) -> bool:
+        """Whether a change of a file by this session waits for a person."""
+        return self._waiting.of(session).of(path) is not None
+
     def answers(self, session: Session) -> tuple[str, ...]:
         """What a person has said meanwhile to proposals of a session, one sentence each."""
         return self._waiting.answers(session.id)
@@ -300,6 +371,13 @@ class Workspace:
             StaleFileError: The same lines were changed since; the proposal stays.
         """
         proposal = self._store.proposal(change_id)
+        if proposal.state == "superseded":
+            raise NoChangeError(
+                f"{proposal.id} was superseded by {proposal.superseded_by}: the same files were "
+                "changed further",
+                hint=f"Look at that one: `filepact diff {proposal.superseded_by}`.",
+                superseded_by=proposal.superseded_by,
+            )
         if proposal.state != "proposed":
             raise NoChangeError(
                 f"{proposal.id} was already {proposal.state}",
@@ -461,3 +539,21 @@ class Workspace:
 
     def _root_ids(self) -> tuple[RootId, ...]:
         return tuple(root.path for root in self.guard.roots)
+
+
+def _decided(error: NoChangeError) -> StaleFileError:
+    """The refusal of a change that builds on what somebody decided about just now."""
+    return StaleFileError(
+        f"what this change builds on does not wait any more: {error.message}",
+        hint="Read the file again and make the change for what it holds now.",
+    )
+
+
+def _all_of(files: tuple[FileReport, ...]) -> str:
+    """One line about everything that a grown proposal changes."""
+    words = [
+        f"{'create' if one.before is None else 'delete' if one.after is None else 'edit'} {one.path}"
+        for one in files[:_NAMED]
+    ]
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(words) + more

@@ -94,13 +94,15 @@ def beforehand(
 ) -> Known | None:
     """What the disk has of a file that an editor is asked about.
 
-    None where an editor has said before that it holds something else, and where there is
-    something to refuse: all that is for the long way.
+    None where an editor has said before that it holds something else, where the session has
+    proposed something else, and where there is something to refuse: all that is for the long way.
     """
     wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
-        document = bound.workspace.reader(session).glance(path)
-        if bound.workspace.editors.shows(document.path):
+        document = bound.workspace.reader(session, proposed=False).glance(path)
+        if bound.workspace.editors.shows(document.path) or bound.workspace.proposes(
+            session, document.path
+        ):
             return None
         return Known(document, excerpt_of(document.text, wanted, path))
     except FilepactError:

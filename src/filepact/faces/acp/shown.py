@@ -242,7 +242,7 @@ class Shown:
     def note_seen(self, path: WorkspacePath) -> None:
         """The agent has seen what the file holds."""
         with suppress(FilepactError):
-            self._workspace.reader(self._session).document(path.absolute)
+            self._workspace.reader(self._session, proposed=False).document(path.absolute)
 
     def settle(self, news: News, operation: str = "") -> str:
         """See what the client's write left on the disk; the answer is what there is to say.
@@ -322,7 +322,7 @@ class Shown:
             FilepactError: It may not be read, or is too large.
         """
         try:
-            return self._workspace.reader(session).document(path.absolute)
+            return self._workspace.reader(session, proposed=False).document(path.absolute)
         except NotFoundError:
             return None
 

@@ -1,0 +1,118 @@
+"""What an agent sees of its own changes, over real server processes, with a person in between."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faces.line_client import PATIENCE, LineClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ID = re.compile(r"\bc[0-9a-z]{10}\b")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "a.py").write_text("def one():\n    return 1\n\n\ndef two():\n    return 2\n")
+    return folder
+
+
+@contextmanager
+def agent(root: Path, *options: str) -> Iterator[LineClient]:
+    """A client of a server process of its own."""
+    command = [
+        *(sys.executable, "-m", "filepact", "mcp", str(root)),
+        *("--state", str(root.parent / "state"), *options),
+    ]
+    server = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert server.stdin
+    assert server.stdout
+    client = LineClient(os.dup(server.stdin.fileno()), os.dup(server.stdout.fileno()))
+    server.stdin.close()
+    server.stdout.close()
+    try:
+        client.shake_hands()
+        yield client
+    finally:
+        client.hang_up()
+        server.wait(PATIENCE)
+
+
+def person(root: Path, *arguments: str, status: int = 0) -> str:
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "filepact", *arguments),
+            *("--root", str(root), "--state", str(root.parent / "state")),
+        ],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+def proposal_in(text: str) -> str:
+    """The first id in an answer."""
+    found = ID.search(text)
+    assert found, text
+    return found[0]
+
+
+def test_an_agent_goes_on_with_what_waits_and_a_person_sees_one_change(root: Path) -> None:
+    before = (root / "a.py").read_text()
+    with agent(root, "--mode", "preview") as one, agent(root, "--mode", "preview") as other:
+        edit = {"path": "a.py", "old_string": "return 1\n", "new_string": "return 10\n"}
+        first = proposal_in(one.text("edit_file", **edit))
+        assert proposal_in(one.text("edit_file", **edit)) == first
+        read = one.text("read_file", path="a.py")
+        assert "return 10" in read
+        assert first in read
+        assert first in one.text("grep", pattern="return 10")
+        assert "return 10" not in other.text("read_file", path="a.py")
+        further = {"path": "a.py", "old_string": "return 10\n", "new_string": "return 11\n"}
+        second = proposal_in(one.text("edit_file", **further))
+        assert second != first
+        one.text("write_file", path="pkg/new.py", content="x = 1\n", createDirs=True)
+        assert "pkg/new.py" in one.text("search_files", pattern="**/*.py")
+        one.text("edit_file", path="pkg/new.py", old_string="x = 1", new_string="x = 2")
+        assert "new.py" not in other.text("directory_tree")
+        assert (root / "a.py").read_text() == before
+
+        waiting = person(root, "pending")
+        assert second in waiting
+        assert first not in waiting
+        assert second in person(root, "approve", first, status=3)
+        person(root, "approve", second)
+        assert second in one.text("read_file", path="a.py")  # the news, once
+        assert second not in one.text("read_file", path="a.py")
+    assert (root / "a.py").read_text() == before.replace("return 1\n", "return 11\n")
+
+
+def test_after_a_refusal_an_agent_sees_the_files_as_they_are(root: Path) -> None:
+    with agent(root, "--mode", "preview") as one:
+        edit = {"path": "a.py", "old_string": "return 1\n", "new_string": "return 10\n"}
+        change = proposal_in(one.text("edit_file", **edit))
+        person(root, "reject", change, "--reason", "rather not")
+        read = one.text("read_file", path="a.py")
+        assert "return 1\n" in read
+        assert "rather not" in read
+        assert "+    return 10" in one.text("edit_file", **edit)
