@@ -457,7 +457,7 @@ def test_where_every_change_waits_a_write_waits_and_the_client_hears_nothing(tmp
         assert await refused(files.write(path, "x")) == "APPROVAL_REQUIRED"
         waiting = await files.call("write_file", {"path": "a.txt", "content": "x"})
         assert waiting.receipt["status"] == "pending"
-        assert len(files.workspace.pending()) == 2
+        assert len(files.workspace.pending()) == 1
         return editor.writes()
 
     assert run(scene, tmp_path, mode="preview", write=write) == []
@@ -496,7 +496,7 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
         return len(files.workspace.pending()), [text for _path, text in editor.writes()]
 
     waiting, written = run(scene, tmp_path, mode="preview", write=write)
-    assert waiting == 2
+    assert waiting == 1
     unsaved = "one\n```\ntyped\n"
     assert written == ([unsaved, "1\n```\ntyped\n", "all new\n"] if write else [])
     assert (tmp_path / "work" / "a.txt").read_text() == "all new\n"
