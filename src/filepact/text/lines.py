@@ -28,6 +28,7 @@ __all__ = [
     "line_window",
     "split_lines",
     "terminator_of",
+    "with_line_ends_of",
 ]
 
 Terminator = Literal["\n", "\r\n", "\r"]
@@ -160,6 +161,16 @@ def adopt_line_ends(text: str, like: str) -> str:
             return text.replace("\n", "\r")
         case "mixed":
             return _adopt_mixed(split_lines(text), split_lines(like))
+
+
+def with_line_ends_of(like: str, text: str) -> str:
+    """A text as it would be in a file whose line ends somebody converted since."""
+    ends = line_ends(like)
+    if ends in ("none", line_ends(text)):
+        return text
+    lines = split_lines(text)
+    bare = "\n".join(map(chomp, lines)) + ("\n" if lines and terminator_of(lines[-1]) else "")
+    return adopt_line_ends(bare, like)
 
 
 def _adopt_mixed(lines: list[str], known: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.text.lines import line_of
 from filepact.text.sequence import Wanted, place_all
 from filepact.tools.registry import Alias, tool
 from filepact.workspace.draft import Draft
@@ -103,13 +104,16 @@ def edit_file(
         placements[:] = placed.placements
         return placed.edits
 
-    draft.edit(target, make)
+    made = draft.edit(target, make)
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
     if ways:
         draft.notes.append(f"Placed by: {', '.join(ways)}.")
     lines = [line for one in placements for line in one.lines]
     count = len(lines)
-    where = ", ".join(str(line) for line in sorted(lines)[:10]) + (", ..." if count > 10 else "")
+    if target.moved and target.document is not None:
+        # They were placed in the text of before.
+        lines = list({line_of(target.document.text, one.start): None for one in made.edits})
+    where = ", ".join(map(str, sorted(lines)[:10])) + (", ..." if len(lines) > 10 else "")
     return (
         f"edit {target.spot.shown}, {count} {'place' if count == 1 else 'places'} "
         f"({_lines(count)} {where})"

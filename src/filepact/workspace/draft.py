@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Self
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
 from filepact.errors import (
+    AmbiguousMatchError,
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
+    PatchAmbiguousError,
     PatchContextMismatchError,
     StaleFileError,
     TooLargeError,
 )
+from filepact.text.bearings import lost_place
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
-from filepact.text.lines import adopt_line_ends
+from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
 from filepact.text.merge import merge
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.guard import check_is_file
@@ -188,35 +191,22 @@ class Draft:
 
     # -- changing -------------------------------------------------------------------------
 
-    def edit(self, target: Target, make: Callable[[str], EditList]) -> None:
+    def edit(self, target: Target, make: Callable[[str], EditList]) -> EditList:
         """Change a file's text; every byte outside the edits stays as it is.
-
-        When the edit does not fit what the file holds now but fits what the session saw, it is
-        made there and merged with what happened since.
 
         Args:
             target: An existing file.
             make: Computes the edits for a text; raises when they do not fit it.
+
+        Returns:
+            The edits, in places of what the file holds now.
         """
         document = self._readable(target)
         if self._waits_already(target, make):
-            return
-        try:
-            edits = make(document.text)
-        except FilepactError as error:
-            if not target.moved or target.seen is None:
-                raise
-            try:
-                mine = make(target.seen.text).apply(target.seen.text)
-            except FilepactError:
-                raise error from None
-            edits = self._merge(target, mine)
-        else:
-            if target.moved:
-                self.notes.append(
-                    "The file had changed since you read it; the edit fits what it holds now."
-                )
+            return EditList(())
+        edits = self._placed(target, make)
         self._put(target, rewrite(document.source, edits, name=target.spot.shown))
+        return edits
 
     def _waits_already(self, target: Target, make: Callable[[str], EditList]) -> bool:
         """Whether an edit was sent once more that the session's own proposal holds.
@@ -280,7 +270,8 @@ class Draft:
         document = self._readable(target)
         if emptied_by is None:
             self._check_still(target)
-        elif emptied_by(document.text).apply(document.text):
+        elif self._placed(target, emptied_by).apply(document.text):
+            self._check_still(target)
             raise PatchContextMismatchError(
                 f"{target.spot.shown}: the file holds more than the patch removes",
                 hint="Read the file again; a patch that deletes it has to list every line.",
@@ -316,7 +307,7 @@ class Draft:
             )
         data = document.data
         if make is not None:
-            data = rewrite(document.source, make(document.text), name=source.spot.shown)
+            data = rewrite(document.source, self._placed(source, make), name=source.spot.shown)
         self._put(target, data, mode=document.revision.mode, source=document)
         self._remove(source)
 
@@ -338,19 +329,48 @@ class Draft:
                 revision=target.document.revision.short,
             )
 
+    def _placed(self, target: Target, make: Callable[[str], EditList]) -> EditList:
+        """Edits of what a file holds now.
+
+        They were made for what the session saw.  When the file moved since, they are placed
+        there and carried over; only what does not fit there is looked for in the present text.
+        """
+        document, seen = existing(target), target.seen
+        if not target.moved or seen is None:
+            return make(document.text)
+        try:
+            text = seen.text
+            if text == document.text:
+                return make(text)
+            edits = make(text)
+        except FilepactError as error:
+            edits = make(document.text)
+            if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
+                # One of several places is left, and nobody said that it was this one.
+                raise self._stale(
+                    target, "what you send stood in several places when you read it"
+                ) from None
+            self.notes.append(
+                "The file had changed since you read it; the edit fits what it holds now."
+            )
+            return edits
+        return self._merge(target, edits.apply(text))
+
     def _merge(self, target: Target, mine: str) -> EditList:
         """Edits that bring the session's text into a file that moved since it was read."""
         document, seen = existing(target), target.seen
         if seen is None:
             raise RuntimeError("nothing to merge from")
-        merged = merge(seen.text, mine, document.text)
+        known, wanted = (with_line_ends_of(document.text, text) for text in (seen.text, mine))
+        merged = merge(known, wanted, document.text)
         if merged.text is None:
-            raise StaleFileError(
-                f"{target.spot.shown}: somebody changed the same lines since you read it:\n"
-                f"{self._since(target)}",
-                hint="Read the file again and make the change for what it holds now.",
-                path=target.spot.shown,
-                revision=document.revision.short,
+            raise self._stale(target, "somebody changed the same lines since you read it")
+        lost = lost_place(known, wanted, document.text)
+        if lost is not None:
+            raise self._stale(
+                target,
+                f"somebody changed it since you read it, and whether line {lost.line} of what you "
+                f"read is line {lost.there} now is not certain: {lost.why}",
             )
         self.notes.append(
             "The file had changed since you read it; both changes were merged, line by line:\n"
@@ -358,13 +378,26 @@ class Draft:
         )
         return EditList.between(document.text, merged.text)
 
+    def _stale(self, target: Target, why: str) -> StaleFileError:
+        return StaleFileError(
+            f"{target.spot.shown}: {why}:\n{self._since(target)}",
+            hint="Read the file again and make the change for what it holds now.",
+            path=target.spot.shown,
+            revision=existing(target).revision.short,
+        )
+
     def _since(self, target: Target) -> str:
         """What happened to a file since the session read it, as a diff."""
         if target.seen is None or target.document is None:
             return ""
-        name = target.spot.shown
-        diff = unified(target.seen.text, target.document.text, old_name=name, new_name=name)
-        return cut_diff(diff, _DIFF_IN_ERROR)
+        name, now = target.spot.shown, target.document.text
+        known = with_line_ends_of(now, target.seen.text)
+        ends = (
+            f"(its line ends were {line_ends(target.seen.text)} and are {line_ends(now)})\n"
+            if known != target.seen.text
+            else ""
+        )
+        return ends + cut_diff(unified(known, now, old_name=name, new_name=name), _DIFF_IN_ERROR)
 
     def _put(
         self,

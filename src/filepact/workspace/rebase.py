@@ -2,8 +2,9 @@
 
 A proposal that waited for a person, an undo, a redo and a restore are the same question: a file
 should go from one state to another, and stands at a third.  Where the third is the first, the
-answer is plain; where texts differ by lines that do not touch, both changes are kept; else the
-change is refused and both sides are shown.
+answer is plain; where texts differ by lines that do not touch, and it is certain which lines of the
+one are which of the other, both changes are kept; else the change is refused and both sides are
+shown.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
 from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
+from filepact.text.bearings import lost_place
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
@@ -150,6 +152,13 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
             + _difference(before, now.data, shown)
             + "\nWhat was to be done:\n"
             + _difference(before, after, shown),
+        )
+    lost = lost_place(base.text, wanted.text, present.text)
+    if lost is not None:
+        raise _stale(
+            shown,
+            f"where line {lost.line} of it belongs is not certain any more: {lost.why}.\n"
+            "What happened since:\n" + _difference(before, now.data, shown),
         )
     return rewrite(present, EditList.between(present.text, merged.text), name=shown)
 
