@@ -6,7 +6,9 @@ import re
 from dataclasses import fields
 
 from filepact.config.diagnosing import Diagnosing
+from filepact.faces.mcp.pages import PAGES
 from filepact.lsp.servers import Server, Sync
+from filepact.text import page as pages
 from tests.architecture.project import REFERENCE
 
 PAGE = (REFERENCE / "settings.md").read_text(encoding="utf-8")
@@ -38,3 +40,15 @@ def test_every_key_of_a_server_is_documented() -> None:
     known = {renamed.get(name, name) for name in names - {"name"}} | {"enabled"}
     documented = keys(section("`[servers.NAME]`"))
     assert documented == known | {field.name for field in fields(Sync)}
+
+
+def test_what_answers_may_take_is_documented_for_every_client_that_is_known() -> None:
+    page = (REFERENCE / "mcp.md").read_text(encoding="utf-8")
+    table = page.partition("## How long an answer is\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+) \| ([\d,]+) \|$", table, flags=re.MULTILINE)
+    documented = {
+        name: int(size.replace(",", ""))
+        for names, size in rows
+        for name in re.findall(r"`([^`]+)`", names) or [""]
+    }
+    assert documented == PAGES | {"": pages.PAGE}

@@ -86,3 +86,25 @@ def test_a_wrong_word_about_the_guard_is_refused_with_its_line(
     with pytest.raises(InvalidParamsError) as caught:
         parse_settings(text, name="f.toml")
     assert (caught.value.details["line"], caught.value.details["key"]) == (line, key)
+
+
+def test_what_an_answer_may_take_is_set() -> None:
+    assert parse_settings("[mcp]\npage = 12_000\n", name="f.toml").serving.page == 12_000
+    assert parse_settings("[mcp]\n", name="f.toml").serving.page is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("mcp = 1\n", 1, "mcp"),
+        ("[mcp]\npages = 1\n", 2, "mcp.pages"),
+        ("[mcp]\npage = '9000'\n", 2, "mcp.page"),
+        ("[mcp]\npage = true\n", 2, "mcp.page"),
+        ("[mcp]\npage = 1_999\n", 2, "mcp.page"),
+        ("[mcp]\npage = 1_000_001\n", 2, "mcp.page"),
+    ],
+)
+def test_an_answer_of_no_size_is_refused_with_its_line(text: str, line: int, key: str) -> None:
+    with pytest.raises(InvalidParamsError) as refused:
+        parse_settings(text, name="f.toml")
+    assert (refused.value.details["line"], refused.value.details["key"]) == (line, key)

@@ -16,6 +16,7 @@ from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
 from filepact.faces.mcp import serve
 from filepact.tools.registry import Alias, Blob, Toolbox, Written, tool
+from filepact.workspace.news import News, Unheard
 
 Path = Annotated[str, Field(min_length=1, description="File.")]
 
@@ -78,6 +79,12 @@ def chatter(files) -> str:
     return f"read {sys.stdin.read()!r} and {os.read(0, 10)!r}"
 
 
+@tool(title="Size", level="safe", tier="standard")
+def size(files) -> str:
+    """Tell what an answer may take."""
+    return str(files.call.page)
+
+
 @tool(title="Who", level="safe", tier="standard")
 def who(files) -> str:
     """Tell who calls."""
@@ -102,6 +109,7 @@ class SmallEngine:
         self.files = {"a": "one\ntwo\n", "odd": "name \udcff end"}
         self.cancelled = threading.Event()
         self.meeting = threading.Barrier(3)
+        self.unheard = Unheard()
 
     @contextmanager
     def reader(self, call):
@@ -118,11 +126,14 @@ class SmallEngine:
         receipt = {"operation": "c0123456789", "status": "applied", "files": files}
         return Written(f"Done: {summary}.", receipt)
 
-    def news(self, _call) -> str:
-        return ""
+    def news(self, _call) -> tuple[News, ...]:
+        return self.unheard.news("")
+
+    def heard(self, _call, news) -> None:
+        self.unheard.heard("", news)
 
 
-TOOLS = (read, write, fail, wait, meet, chatter, who)
+TOOLS = (read, write, fail, wait, meet, chatter, who, size)
 
 
 def counted_sessions():
@@ -131,7 +142,13 @@ def counted_sessions():
 
 
 def start(
-    engine, *, pipes=None, narrow=lambda _folders: None, session_factory=None, direct=True
+    engine,
+    *,
+    pipes=None,
+    narrow=lambda _folders: None,
+    session_factory=None,
+    direct=True,
+    page=None,
 ) -> None:
     serve(
         Toolbox(TOOLS, engine),
@@ -140,6 +157,7 @@ def start(
         instructions="Be gentle.",
         session_factory=session_factory or counted_sessions(),
         narrow=narrow,
+        page=page,
         pipes=pipes,
         direct=direct,
     )

@@ -108,7 +108,7 @@ def test_every_question_is_answered_once(program):
 def test_tools_are_listed_with_title_hints_and_schemas(client):
     client.shake_hands()
     listed = {one["name"]: one for one in client.ask("tools/list")["result"]["tools"]}
-    assert list(listed) == ["read", "write", "fail", "wait", "meet", "chatter", "who"]
+    assert list(listed) == ["read", "write", "fail", "wait", "meet", "chatter", "who", "size"]
     assert listed["read"]["title"] == "Read"
     assert listed["read"]["description"] == "Read a file."
     # Each hint has a default: a tool writes, may destroy, is not idempotent, has an open world.
@@ -245,6 +245,82 @@ def test_without_a_handshake_each_name_has_its_session(client):
     nameless = {VERSION_KEY: "2026-07-28", CAPABILITIES_KEY: {}}
     answer = client.ask("tools/call", {"name": "who", "arguments": {}, "_meta": nameless})
     assert answer["result"]["content"][0]["text"] == "s2 unknown"
+
+
+# -- what a caller should hear besides ---------------------------------------------------------
+
+
+def test_news_are_told_with_the_next_answer_and_then_no_more(client, engine):
+    client.shake_hands()
+    engine.unheard.add("", "Ann said no: not here")
+    assert client.text("who") == "s0 tester 7\n\nAnn said no: not here"
+    assert client.text("who") == "s0 tester 7"
+
+
+def test_a_refusal_tells_the_news_as_well(client, engine):
+    client.shake_hands()
+    engine.unheard.add("", "Ann said no: not here")
+    answer = client.call("read", path="gone")
+    assert answer["isError"] is True
+    text = answer["content"][0]["text"]
+    assert text.startswith("NOT_FOUND")
+    assert text.endswith("\n\nAnn said no: not here")
+    assert client.text("who") == "s0 tester 7"
+
+
+def test_news_are_told_again_after_an_answer_that_nobody_is_shown(client, engine):
+    client.shake_hands()
+    engine.unheard.add("", "Ann said no: not here")
+    assert b64decode(client.text("read", path="a", raw=True)) == b"one\ntwo\n"
+    call = client.begin("tools/call", {"name": "wait", "_meta": {"progressToken": "t"}})
+    client.notes.get(timeout=30)
+    client.notify("notifications/cancelled", requestId=call)
+    assert engine.cancelled.wait(30)
+    assert client.ask("tools/call", {"name": "explode"})["error"]["code"] == INVALID_PARAMS
+    assert client.text("who").endswith("\n\nAnn said no: not here")
+    assert client.text("who") == "s0 tester 7"
+
+
+def test_calls_at_once_tell_the_news_rather_twice_than_never(client, engine):
+    client.shake_hands()
+    engine.unheard.add("", "Ann said no: not here")
+    calls = [client.begin("tools/call", {"name": "meet"}) for _ in range(3)]
+    texts = [client.answer(call)["result"]["content"][0]["text"] for call in calls]
+    assert any("not here" in text for text in texts)
+    assert client.text("who") == "s0 tester 7"
+
+
+# -- how long an answer may be ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        ("tester", 40_000),
+        ("claude-code", 40_000),
+        ("codex-mcp-client", 9_000),
+        ("gemini-cli-mcp-client-fs", 32_000),
+        ("qwen-cli-mcp-client-fs", 19_000),
+        ("Visual Studio Code", 7_500),
+    ],
+)
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_an_answer_may_take_what_the_client_passes_on(client, era, name, page):
+    info = {"name": name, "version": "1"}
+    if era == "handshake":
+        client.ask("initialize", handshake(clientInfo=info))
+        assert client.text("size") == str(page)
+    else:
+        asked = client.ask("tools/call", modern(name="size", _meta={CLIENT_KEY: info}))
+        assert asked["result"]["content"][0]["text"] == str(page)
+
+
+def test_what_the_person_set_goes_before_what_is_known_of_the_client(
+    in_thread, small, engine, direct
+):
+    client = in_thread(lambda pipes: small.start(engine, pipes=pipes, direct=direct, page=5_000))
+    client.ask("initialize", handshake(clientInfo={"name": "codex-mcp-client", "version": "1"}))
+    assert client.text("size") == "5000"
 
 
 # -- cancellation and progress ----------------------------------------------------------------

@@ -29,7 +29,9 @@ class Desk:
         self._toolbox = open_toolbox(scene.workspace, insight=scene.insight)
 
     def call(self, tool: str, **arguments: Any) -> Outcome:
-        return self._toolbox.call(tool, arguments, Call(AGENT))
+        outcome = self._toolbox.call(tool, arguments, Call(AGENT))
+        outcome.sent()
+        return outcome
 
     def edit(self, path: str, old: str, new: str, **arguments: Any) -> Outcome:
         return self.call("edit_file", path=path, old_string=old, new_string=new, **arguments)

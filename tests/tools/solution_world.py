@@ -56,6 +56,8 @@ class World:
     ) -> dict[str, Any]:
         """The whole envelope; its text is the same, and it is as its schema says."""
         outcome = self.toolbox.call(tool, arguments, Call(session, cancelled))
+        if not cancelled():
+            outcome.sent()
         assert outcome.receipt is not None
         assert json.loads(outcome.text) == outcome.receipt
         schema = next(one.output for one in self.toolbox.tools if one.name == tool)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_toolbox, open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.text.page import size_of
 from filepact.tools.registry import Call, Outcome
 
@@ -102,6 +102,35 @@ def test_a_page_is_counted_in_bytes_and_in_lines_as_hosts_count_it(
         answer = tool(tool_name, 20_000, path=name, **sent).text
         assert 10_000 < size_of(answer) <= 20_000
         assert answer.count("\n") < 1_000
+
+
+@pytest.mark.parametrize("page", [2_000, 9_000])
+def test_news_and_refusals_and_diffs_have_room_on_the_page(root: Path, tmp_path: Path, page: int):
+    with closing(
+        open_workspace([str(root)], state_dir=str(tmp_path / "state"), mode="preview")
+    ) as workspace:
+        toolbox = open_toolbox(workspace)
+        call = Call(SESSION, page=page)
+        reasons = [f"reason {number} {'r' * 200}" for number in range(6)]
+        for number, reason in enumerate(reasons):
+            sent = {"path": f"{number}.txt", "content": "я\n" * 5_000}
+            waits = toolbox.call("write_file", sent, call)
+            assert waits.receipt is not None
+            assert size_of(waits.text) <= page
+            assert "+я" in waits.text
+            workspace.reject(waits.receipt["operation"], Approval(Actor("person", "ann"), reason))
+        heard = ""
+        for _ in reasons:
+            for name, sent in (
+                ("read_file", {"path": "long.txt"}),
+                ("read_file", {"path": f"gone-{'x' * 190}"}),
+                ("write_file", {"path": "long.txt", "content": "new\n", "dry_run": True}),
+            ):
+                answer = toolbox.call(name, sent, call)
+                assert size_of(answer.text) <= page
+                heard += answer.text
+                answer.sent()
+        assert [heard.count(reason) for reason in reasons] == [1] * len(reasons)
 
 
 def make_many(root: Path) -> None:

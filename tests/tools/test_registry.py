@@ -27,6 +27,7 @@ from filepact.tools.registry import (
     tool,
 )
 from filepact.tools.schema import expected
+from filepact.workspace.news import News
 
 CALL = Call(Session("s1", Actor("agent", "tester")))
 
@@ -104,16 +105,17 @@ class Engine:
         self.drafts = []
         self.open = 0
         self.news_text = ""
+        self.told = []
 
     @contextmanager
     def reader(self, call):
-        assert call is CALL
+        assert call.session is CALL.session
         self.open += 1
         yield object()
         self.open -= 1
 
     def write(self, call, tool, action):
-        assert call is CALL
+        assert call.session is CALL.session
         draft = []
         summary = action(draft)
         self.drafts.append((tool, draft))
@@ -123,7 +125,11 @@ class Engine:
         assert call is CALL
         if self.news_text is None:
             raise StateFailedError("the journal cannot be read")
-        return self.news_text
+        return [News(line, line) for line in self.news_text.split("\n") if line]
+
+    def heard(self, call, news):
+        assert call is CALL
+        self.told += [one.text for one in news]
 
 
 @pytest.fixture
@@ -396,6 +402,21 @@ def test_an_answer_also_tells_what_the_caller_should_hear(toolbox, engine):
     assert toolbox.call("nothing", {}, CALL).text == f"nothing\n\n{engine.news_text}"
     data = toolbox.call("look", {"path": "p", "encoding": "base64"}, CALL)
     assert data.text == b64encode(b"\x00\xff").decode()
+    data.sent()
+    assert engine.told == []
+
+
+def test_an_answer_counts_as_heard_when_it_was_sent_and_not_before(toolbox, engine):
+    engine.news_text = "one\ntwo"
+    answer = toolbox.call("nothing", {}, CALL)
+    refusal = toolbox.call("look", {}, CALL)
+    assert refusal.failed
+    assert engine.told == []
+    for outcome in (answer, refusal):
+        assert outcome.text.endswith("\n\none\ntwo")
+        outcome.sent()
+        assert engine.told == ["one", "two"]
+        engine.told.clear()
 
 
 def test_a_journal_that_cannot_be_asked_does_not_hide_what_was_done(toolbox, engine):

@@ -15,6 +15,7 @@ from filepact.tools.catalogue import SOLUTION_TOOLS
 from filepact.tools.envelope import Envelope
 from filepact.tools.form import Attempt, Outcome
 from filepact.tools.registry import Call
+from filepact.workspace.news import News
 from tests.tools.solution_world import AGENT, OTHER, world
 
 if TYPE_CHECKING:
@@ -326,8 +327,8 @@ class Clock:
         return self.now
 
 
-def attempt(work, *, cancelled=lambda: False, news=lambda: "") -> Attempt:
-    return Attempt("tool", Call(AGENT, cancelled), work, news)
+def attempt(work, *, cancelled=lambda: False, news=lambda: (), heard=lambda _news: None) -> Attempt:
+    return Attempt("tool", Call(AGENT, cancelled), work, news, heard)
 
 
 def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:
@@ -403,14 +404,20 @@ def test_a_refusal_and_its_news_are_both_told() -> None:
     def work(_call: Call) -> Outcome:
         raise InvalidParamsError("so not", hint="But so.")
 
-    answer = Envelope()(attempt(work, news=lambda: "one\ntwo")).receipt
+    told: list[News] = []
+    known = [News("1", "one"), News("2", "two\n  more")]
+    outcome = Envelope()(attempt(work, news=lambda: known, heard=told.extend))
+    answer = outcome.receipt
     assert answer is not None
     assert answer["error"] == {"code": "INVALID_PARAMS", "message": "so not", "hint": "But so."}
-    assert answer["meta"]["news"] == ["one", "two"]
+    assert answer["meta"]["news"] == ["one", "two\n  more"]
+    assert told == []
+    outcome.sent()
+    assert told == known
 
 
 def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def news() -> str:
+    def news() -> tuple[News, ...]:
         raise OSError("/home/somebody/journal")
 
     answer = Envelope()(attempt(lambda _call: Outcome("", receipt={"applied": True}), news=news))
@@ -418,14 +425,6 @@ def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) 
     assert (answer.receipt["success"], answer.receipt["data"]) == (True, {"applied": True})
     assert "journal" not in answer.text
     assert "journal" in caplog.text
-
-
-def test_lines_that_belong_together_are_one_piece_of_news() -> None:
-    outcome = Envelope()(
-        attempt(lambda _call: Outcome("", receipt={}), news=lambda: "one\n  more\ntwo")
-    )
-    assert outcome.receipt is not None
-    assert outcome.receipt["meta"]["news"] == ["one\n  more", "two"]
 
 
 def test_names_that_are_no_text_can_be_sent() -> None:

@@ -256,16 +256,21 @@ def test_an_agent_hears_at_its_next_call_what_a_person_has_said(
         with workspace.draft(session, "write_file") as draft:
             draft.write(draft.open(name), "be kind\n")
             waiting.append(workspace.submit(draft, f"write {name}").operation)
-    assert workspace.answers(session) == ()
+    assert workspace.news(session) == ()
     ann = Actor("person", "ann")
     person = open_here()
     person.approve(waiting[0], Approval(ann))
     person.reject(waiting[1], Approval(ann, "not here"))
-    assert workspace.answers(session) == (
+    news = workspace.news(session)
+    assert [one.text for one in news] == [
         f"Proposal {waiting[0]} was approved by ann and applied.",
         f"Proposal {waiting[1]} was rejected by a person: not here",
-    )
-    assert workspace.answers(session) == ()
+    ]
+    assert workspace.news(session) == news
+    workspace.heard(session, news[:1])
+    assert workspace.news(session) == news[1:]
+    workspace.heard(session, news)
+    assert workspace.news(session) == ()
     assert (root / "AGENTS.md").read_text() == "be kind\n"
     assert not (root / "CLAUDE.md").exists()
 

@@ -208,7 +208,7 @@ def test_a_change_back_to_what_it_started_from_takes_the_proposal_back(
     assert receipt.status == "unchanged"
     assert preview.pending() == ()
     assert read(preview, session, "a.py") == before
-    assert preview.answers(session) == ()
+    assert preview.news(session) == ()
 
 
 def test_a_change_of_one_file_grows_a_proposal_over_several(
@@ -286,8 +286,8 @@ def test_after_an_approval_the_files_are_what_they_are_and_the_session_hears_of_
     receipt = edit(preview, session, "a.py", "return 1", "return 10")
     preview.approve(str(receipt.operation), PERSON)
     assert read(preview, session, "a.py") == (root / "a.py").read_text()
-    (said,) = preview.answers(session)
-    assert str(receipt.operation) in said
+    (said,) = preview.news(session)
+    assert str(receipt.operation) in said.text
     reader = preview.reader(session)
     reader.window("a.py", first=0, count=10)
     assert reader.marked("text") == "text"
@@ -311,10 +311,10 @@ def test_after_a_rejection_the_session_knows_what_it_had_read_before(
 def test_only_the_newest_of_a_grown_proposal_is_news(preview: Workspace, session: Session) -> None:
     edit(preview, session, "a.py", "return 1", "return 10")
     second = edit(preview, session, "a.py", "return 10", "return 11")
-    assert preview.answers(session) == ()
+    assert preview.news(session) == ()
     preview.reject(str(second.operation), Approval(PERSON.actor, "no"))
-    (said,) = preview.answers(session)
-    assert str(second.operation) in said
+    (said,) = preview.news(session)
+    assert str(second.operation) in said.text
 
 
 def test_lines_changed_on_the_disk_meanwhile_are_kept_by_an_approval(

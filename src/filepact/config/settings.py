@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Layer
     from filepact.lsp.servers import Server
 
-__all__ = ["OTHER_KEYS", "Guarding", "Settings", "parse_settings", "read_others"]
+__all__ = ["OTHER_KEYS", "Guarding", "Serving", "Settings", "parse_settings", "read_others"]
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": DIAGNOSING_KEYS,
-    "person": ("encodings", "guard", *DIAGNOSING_KEYS),
+    "person": ("encodings", "guard", "mcp", *DIAGNOSING_KEYS),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
@@ -40,6 +40,9 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "content": (True, False),
     "landlock": ("auto", "off", "required"),
 }
+
+
+_PAGES: Final = (2_000, 1_000_000)  # least and most that an answer may be told to take
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,17 @@ class Guarding:
 
 
 @dataclass(frozen=True, slots=True)
+class Serving:
+    """How agents' programs are served.
+
+    Attributes:
+        page: What one answer may take, in bytes as UTF-8; None for what is known of each program.
+    """
+
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What a person has set.
 
@@ -66,12 +80,14 @@ class Settings:
             of the file; of several that match the last one counts.
         rules: Rules about files.
         guard: How far the guard goes.
+        serving: How agents' programs are served.
         wishes: What is said about language servers.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
     rules: Rules = field(default_factory=Rules)
     guard: Guarding = Guarding()
+    serving: Serving = Serving()
     wishes: Wishes = field(default_factory=Wishes)
 
     @property
@@ -134,12 +150,15 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             known = ", ".join(keys)
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard = Guarding()
+    guard, serving = Guarding(), Serving()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
         guard = _guarding(found["guard"], text, name)
-    return Settings(encodings, guard=guard, wishes=read_wishes(found, text, name))
+    if "mcp" in found:
+        serving = _serving(found["mcp"], text, name)
+    wishes = read_wishes(found, text, name)
+    return Settings(encodings, guard=guard, serving=serving, wishes=wishes)
 
 
 def _guarding(table: Any, text: str, name: str) -> Guarding:
@@ -153,6 +172,20 @@ def _guarding(table: Any, text: str, name: str) -> Guarding:
             known = ", ".join(str(each).lower() for each in _GUARD[key])
             raise refusal(text, name, path, f"has to be one of {known}")
     return Guarding(**table)
+
+
+def _serving(table: Any, text: str, name: str) -> Serving:
+    if not isinstance(table, dict):
+        raise refusal(text, name, ("mcp",), "has to be a table")
+    for key in table:
+        if key != "page":
+            raise refusal(text, name, ("mcp", key), "there is no such key; known is page")
+    page = table.get("page")
+    least, most = _PAGES
+    if page is not None and (type(page) is not int or not least <= page <= most):
+        problem = f"has to be a whole number from {least} to {most}"
+        raise refusal(text, name, ("mcp", "page"), problem)
+    return Serving(page)
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

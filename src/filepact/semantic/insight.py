@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import Pool
     from filepact.semantic.project import Loaded, Provider, Surveyed, Synced
     from filepact.semantic.texts import Step
+    from filepact.workspace.news import News
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Insight", "InsightMode", "NewErrors"]
@@ -218,9 +219,13 @@ class Insight:
         """The first of some diagnostics, one on each line."""
         return "\n".join(list_found(found, self._show))
 
-    def news(self, session_id: str) -> str:
-        """What has been found since of changes whose receipts could not tell; it is told once."""
-        return "\n".join(self._late.take(session_id))
+    def news(self, session_id: str) -> tuple[News, ...]:
+        """What was found since of changes whose receipts could not tell, until it was `heard`."""
+        return self._late.unheard.news(session_id)
+
+    def heard(self, session_id: str, news: Sequence[News]) -> None:
+        """The session was told these; what is not about servers is left out."""
+        self._late.unheard.heard(session_id, news)
 
     # -- looking --------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.semantic.asked import Limit
 from filepact.semantic.summary import describe_late
 from filepact.semantic.verdict import Tally
+from filepact.workspace.news import Unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +37,16 @@ class Late:
 
     Args:
         show: A file's absolute path as a reader knows it.
+
+    Attributes:
+        unheard: What has come for each session, and was not told yet.
     """
 
     def __init__(self, show: Callable[[str], str]) -> None:
         self._show = show
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
-        self._news: dict[str, list[str]] = {}
+        self.unheard = Unheard()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -64,11 +68,6 @@ class Late:
                 for one in self._waiting
                 if one.session != session or not paths >= {step.path for step in one.case.steps}
             ]
-
-    def take(self, session: str) -> tuple[str, ...]:
-        """What has come for a session; it is told once."""
-        with self._lock:
-            return tuple(self._news.pop(session, ()))
 
     def close(self) -> None:
         """Ask no more."""
@@ -93,7 +92,7 @@ class Late:
                     if one in self._waiting:
                         self._waiting.remove(one)
                         if text:
-                            self._news.setdefault(one.session, []).append(text)
+                            self.unheard.add(one.session, text)
 
     def _answer(self, one: _Waiting) -> str | None:
         """What there is to tell; empty when that is nothing any more, None when not yet."""

@@ -5,26 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.text.diff import cut_diff
+from filepact.text.page import PAGE, cut_to, size_of
 
 if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["receipt_facts", "render_receipt"]
 
-DIFF_LIMIT = 8_000
-"""Characters of a diff in an answer; people see the whole with `filepact diff`."""
+_DIFF = 8_000  # most characters of a diff in an answer; people see the whole with `filepact diff`
 
 
-def render_receipt(receipt: Receipt, *, diff_limit: int = DIFF_LIMIT, diagnostics: str = "") -> str:
+def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "") -> str:
     """The answer for a reader: one line that says what happened, notes, and the diff.
 
     Args:
         receipt: What came of it.
-        diff_limit: Most characters of the diff.
+        page: What it may take.
         diagnostics: What language servers say of it; empty where they say nothing.
     """
-    diff = cut_diff(receipt.step or receipt.diff, diff_limit)
-    return "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics, diff]))
+    said = "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics]))
+    said = cut_to(said, page * 3 // 4)
+    diff = _fitted(receipt.step or receipt.diff, page - size_of(said) - 1)
+    return f"{said}\n{diff}" if diff else said
+
+
+def _fitted(diff: str, room: int) -> str:
+    """As much of a diff as there is room for, with what is left out said."""
+    limit = min(_DIFF, room)
+    shown = cut_diff(diff, limit)
+    while (taken := size_of(shown)) > room:
+        limit = min(limit * room // taken, limit - 1)
+        shown = cut_diff(diff, limit)
+    return shown
 
 
 def _headline(receipt: Receipt) -> str:

@@ -10,19 +10,20 @@ from filepact.tools.checked import follow, foresee, remember
 from filepact.tools.registry import Written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.semantic.insight import Insight
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
+    from filepact.workspace.news import News
     from filepact.workspace.reader import Reader
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["WorkspaceEngine"]
+__all__ = ["Telling", "WorkspaceEngine"]
 
 
-class WorkspaceEngine:
-    """Carries out tool calls on a workspace.
+class Telling:
+    """The part of an engine that knows what its callers should hear besides.
 
     Args:
         workspace: The files.
@@ -32,6 +33,21 @@ class WorkspaceEngine:
     def __init__(self, workspace: Workspace, insight: Insight | None = None) -> None:
         self._workspace = workspace
         self._insight = insight
+
+    def news(self, call: Call) -> tuple[News, ...]:
+        """What people said to proposals and servers to changes meanwhile; empty mostly."""
+        late = () if self._insight is None else self._insight.news(call.session.id)
+        return (*self._workspace.news(call.session), *late)
+
+    def heard(self, call: Call, news: Sequence[News]) -> None:
+        """The caller was told these."""
+        self._workspace.heard(call.session, news)
+        if self._insight is not None:
+            self._insight.heard(call.session.id, news)
+
+
+class WorkspaceEngine(Telling):
+    """Carries out tool calls on a workspace."""
 
     @contextmanager
     def reader(self, call: Call) -> Iterator[Reader]:
@@ -50,9 +66,5 @@ class WorkspaceEngine:
             receipt = self._workspace.submit(draft, summary)
         # The locks are given back: nobody else has to wait for the servers.
         said = "" if insight is None else follow(insight, draft, receipt, call, foreseen, rest)
-        return Written(render_receipt(receipt, diagnostics=said), receipt_facts(receipt))
-
-    def news(self, call: Call) -> str:
-        """What people said to proposals and servers to changes meanwhile; empty mostly."""
-        late = "" if self._insight is None else self._insight.news(call.session.id)
-        return "\n".join(filter(None, [*self._workspace.answers(call.session), late]))
+        text = render_receipt(receipt, page=call.page, diagnostics=said)
+        return Written(text, receipt_facts(receipt))

@@ -7,18 +7,19 @@ Every answer is one object of four fields, whatever happened: ``success``, ``dat
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError, TimedOutError
 from filepact.tools.form import Outcome, as_json, printable
+from filepact.workspace.news import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.tools.form import Attempt
+    from filepact.workspace.news import News
 
 __all__ = ["CALL_SECONDS", "Envelope", "Meta", "in_envelope"]
 
@@ -26,8 +27,6 @@ _log = logging.getLogger(__name__)
 
 CALL_SECONDS: Final = 1_200.0
 """How long one call may take."""
-
-_MOST_UNHEARD: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +87,7 @@ class Envelope:
     ) -> None:
         self._limit = limit
         self._clock = clock
-        self._lock = threading.Lock()
-        self._unheard: dict[str, list[str]] = {}
+        self._unheard = Unheard()
 
     def __call__(self, attempt: Attempt) -> Outcome:
         """Make an attempt and put what comes of it into an envelope."""
@@ -115,12 +113,13 @@ class Envelope:
                 hint="The server's log has the details; look at the file before you go on.",
             )
         cancelled = attempt.call.cancelled()
+        news = self._news(attempt, data, cancelled=cancelled)
         meta = Meta(
             self._clock() - began,
             cancelled=cancelled,
             timed_out=over or isinstance(error, TimedOutError),
             limit=self._limit,
-            news=self._news(attempt, data, cancelled=cancelled),
+            news=tuple(one.text for one in news),
         )
         answer = printable(in_envelope(data, meta, error))
         return Outcome(
@@ -129,35 +128,27 @@ class Envelope:
             code="" if error is None else error.code,
             receipt=answer,
             whole=True,
+            sent=lambda: self._heard(attempt, news),
         )
+
+    def _heard(self, attempt: Attempt, news: Sequence[News]) -> None:
+        self._unheard.heard(attempt.call.session.id, news)
+        attempt.heard(news)
 
     def _news(
         self, attempt: Attempt, data: dict[str, Any] | None, *, cancelled: bool
-    ) -> tuple[str, ...]:
+    ) -> tuple[News, ...]:
         """What the caller should hear besides; a caller that gave up hears it with its next call.
 
         So it also hears what the call had done by then.
         """
         session = attempt.call.session.id
-        with self._lock:
-            if cancelled:
-                if data is not None and data.get("applied"):
-                    unheard = self._unheard.setdefault(session, [])
-                    unheard.append(
-                        f"A call of {attempt.name} that you gave up had written "
-                        f"{data['filePath']} by then: operation {data['operation']}."
-                    )
-                    del unheard[:-_MOST_UNHEARD]
-                return ()
-            unheard = self._unheard.pop(session, [])
-        try:
-            lines = [line for line in attempt.news().split("\n") if line]
-        except Exception:  # noqa: BLE001 - what was done is done, and must not be hidden by this
-            _log.exception("the news for %s are not known", attempt.name)
-            lines = []
-        for line in lines:
-            if line.startswith(" ") and unheard:
-                unheard[-1] += f"\n{line}"  # belongs to the one before
-            else:
-                unheard.append(line)
-        return tuple(unheard)
+        if not cancelled:
+            return (*self._unheard.news(session), *attempt.known_news())
+        if data is not None and data.get("applied"):
+            self._unheard.add(
+                session,
+                f"A call of {attempt.name} that you gave up had written {data['filePath']} by "
+                f"then: operation {data['operation']}.",
+            )
+        return ()

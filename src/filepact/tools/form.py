@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
-from filepact.text.page import PAGE
+from filepact.text.page import PAGE, cut_to, size_of
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
+    from filepact.workspace.news import News
 
 __all__ = ["Attempt", "Call", "Form", "Outcome", "as_json", "plain", "printable"]
 
 _log = logging.getLogger(__name__)
+
+_FAILURE: Final = 10_000
+"""What a refusal may take: Claude Code cuts those that are over 11,000 characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,10 @@ class Call:
     page: int = PAGE
 
 
+def _nothing() -> None:
+    """Nothing was told besides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The answer to one call.
@@ -47,6 +54,8 @@ class Outcome:
         receipt: The same as an object for programs, where there is one: for a change of the seven
             tools ``operation``, ``status`` and ``files``.
         whole: Whether the receipt is the whole answer, and ``text`` the same as JSON.
+        sent: To be called when the answer is on its way to the caller: what it tells besides is
+            not told again then.
         data: The bytes, where the answer is not text.
     """
 
@@ -56,6 +65,7 @@ class Outcome:
     receipt: dict[str, Any] | None = None
     whole: bool = False
     data: bytes | None = None
+    sent: Callable[[], None] = field(default=_nothing, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +77,22 @@ class Attempt:
         call: Who calls.
         work: Carries the call out for whom it is given; raises what goes wrong.
         news: What the caller should hear besides; empty mostly.
+        heard: Told which news were in an answer that was sent.
     """
 
     name: str
     call: Call
     work: Callable[[Call], Outcome]
-    news: Callable[[], str]
+    news: Callable[[], Sequence[News]]
+    heard: Callable[[Sequence[News]], None]
+
+    def known_news(self) -> tuple[News, ...]:
+        """The news, or none where they cannot be had: what was done must not be hidden by that."""
+        try:
+            return tuple(self.news())
+        except Exception:  # noqa: BLE001 - as said, and it is logged
+            _log.exception("the news for %s are not known", self.name)
+            return ()
 
 
 Form = Callable[[Attempt], Outcome]
@@ -80,26 +100,46 @@ Form = Callable[[Attempt], Outcome]
 
 
 def plain(attempt: Attempt) -> Outcome:
-    """Text for a reader; a refusal begins with its code."""
+    """Text for a reader; a refusal begins with its code, and news stand at the end."""
+    page = attempt.call.page
+    room = min(sum(map(_size_of_news, attempt.known_news())), page // 2)
     try:
-        outcome = attempt.work(attempt.call)
+        outcome = attempt.work(replace(attempt.call, page=page - room))
     except FilepactError as error:
-        return Outcome(printable(error.report()), failed=True, code=error.code)
+        page = min(page, _FAILURE)
+        report = cut_to(printable(error.report()), page - min(room, page // 2))
+        outcome = Outcome(report, failed=True, code=error.code)
     except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
         # The text of a foreign exception may name host paths or hold contents: log only.
         _log.exception("%s failed", attempt.name)
-        return Outcome(
+        outcome = Outcome(
             f"{FilepactError.code}: {attempt.name} failed unexpectedly\n"
             "The server's log has the details; read the file again before you go on.",
             failed=True,
             code=FilepactError.code,
         )
-    news = ""
-    if outcome.data is None:  # bytes are not added to
-        # What was done is done: a journal that cannot be asked must not hide it.
-        with suppress(FilepactError):
-            news = attempt.news()
-    return replace(outcome, text=f"{outcome.text}\n\n{printable(news)}") if news else outcome
+    if outcome.data is not None:  # bytes are not added to
+        return outcome
+    return _with_news(outcome, attempt, page)
+
+
+def _with_news(outcome: Outcome, attempt: Attempt, page: int) -> Outcome:
+    """The answer, and as much of the news as there is room for; the rest is told later."""
+    text = outcome.text
+    told: list[News] = []
+    for one in attempt.known_news():
+        between = "\n" if told else "\n\n"
+        longer = f"{text}{between}{cut_to(printable(one.text), page // 4)}"
+        if size_of(longer) <= page:
+            text = longer
+            told.append(one)
+    if not told:
+        return outcome
+    return replace(outcome, text=text, sent=lambda: attempt.heard(told))
+
+
+def _size_of_news(news: News) -> int:
+    return size_of(printable(news.text)) + 2
 
 
 def printable(value: Any) -> Any:

@@ -19,6 +19,7 @@ from filepact.tools.parameters import Alias, Parameters
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from filepact.workspace.news import News
 
 __all__ = [
     "Alias",
@@ -72,8 +73,11 @@ class Engine(Protocol):
         ``action`` answers one line that says what the change is.
         """
 
-    def news(self, call: Call, /) -> str:
-        """What the caller should hear besides the answer; empty when there is nothing."""
+    def news(self, call: Call, /) -> Sequence[News]:
+        """What the caller should hear besides the answer, again until it was `heard`."""
+
+    def heard(self, call: Call, news: Sequence[News], /) -> None:
+        """An answer that told these was sent."""
 
 
 class UnknownToolError(LookupError):
@@ -238,6 +242,7 @@ class Toolbox:
             call,
             work=lambda call: self._carry_out(called, arguments, call),
             news=lambda: self._engine.news(call),
+            heard=lambda news: self._engine.heard(call, news),
         )
         return self._form(attempt)
 

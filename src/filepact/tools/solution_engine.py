@@ -18,6 +18,7 @@ from filepact.errors import (
 from filepact.semantic.update import WorkspaceUpdate
 from filepact.tools.advice import next_steps
 from filepact.tools.checked import foresee, remember
+from filepact.tools.engine import Telling
 from filepact.tools.registry import Written
 from filepact.tools.solution_port import Solution
 from filepact.tools.view import View
@@ -103,7 +104,7 @@ class Planned:
         return f"{'write' if target.document else 'create'} {target.spot.shown}"
 
 
-class SolutionEngine:
+class SolutionEngine(Telling):
     """Carries out the calls of a solution's tools on a workspace.
 
     Args:
@@ -120,8 +121,7 @@ class SolutionEngine:
         name: str = "",
         only_new: AbstractSet[str] = frozenset(),
     ) -> None:
-        self._workspace = workspace
-        self._insight = insight
+        super().__init__(workspace, insight)
         self._root = workspace.guard.roots[0].path
         self._name = name or "."
         self._only_new = only_new
@@ -159,11 +159,6 @@ class SolutionEngine:
         # The lock is given back: nobody else has to wait for the servers.
         update = self._update(call, planned, draft, receipt, foreseen, seconds)
         return Written("", _facts(planned, receipt, update))
-
-    def news(self, call: Call) -> str:
-        """What people said to proposals and servers to changes meanwhile; empty mostly."""
-        late = "" if self._insight is None else self._insight.news(call.session.id)
-        return "\n".join(filter(None, [*self._workspace.answers(call.session), late]))
 
     def _open(self) -> None:
         """Tell the servers, before the first of them starts, which solution this is."""

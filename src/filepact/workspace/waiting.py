@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, WorkspacePath
 from filepact.errors import NotFoundError
+from filepact.workspace.news import News
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, RootId
@@ -183,15 +185,24 @@ class Waiting:
             ]
         self._uncover(session.id)
 
-    def answers(self, session: str) -> tuple[str, ...]:
-        """One sentence for each proposal that was answered since this was last asked."""
+    def news(self, session: str) -> tuple[News, ...]:
+        """One sentence for each proposal that was answered, until it was `heard`."""
         with self._lock:
-            waiting = self._open.get(session)
-            if not waiting:
-                return ()
-            answers = {one: self._answer(one) for one in waiting}
-            self._open[session] = [one for one, answer in answers.items() if answer is None]
-        return tuple(answer for answer in answers.values() if answer)
+            waiting = tuple(self._open.get(session, ()))
+        answers = {one: self._answer(one) for one in waiting}
+        settled = {one for one, answer in answers.items() if answer == ""}
+        if settled:
+            self._forget(session, settled)
+        return tuple(News(one, answer) for one, answer in answers.items() if answer)
+
+    def heard(self, session: str, news: Iterable[News]) -> None:
+        """The session was told these."""
+        self._forget(session, {one.about for one in news})
+
+    def _forget(self, session: str, proposals: AbstractSet[str]) -> None:
+        with self._lock:
+            if session in self._open:
+                self._open[session] = [one for one in self._open[session] if one not in proposals]
 
     def _waiting(self, session: Session) -> tuple[Proposal, ...]:
         with self._lock:

@@ -30,13 +30,14 @@ from filepact.workspace.unsaved import Unsaved
 from filepact.workspace.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.operation import OperationKind
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
+    from filepact.workspace.news import News
     from filepact.workspace.receipt import FileReport, Shown
     from filepact.workspace.unsaved import Left
 
@@ -350,9 +351,13 @@ class Workspace:
         """Whether a change of a file by this session waits for a person."""
         return self._waiting.of(session).of(path) is not None
 
-    def answers(self, session: Session) -> tuple[str, ...]:
-        """What a person has said meanwhile to proposals of a session, one sentence each."""
-        return self._waiting.answers(session.id)
+    def news(self, session: Session) -> tuple[News, ...]:
+        """What a person has said meanwhile to proposals of a session, until it was `heard`."""
+        return self._waiting.news(session.id)
+
+    def heard(self, session: Session, news: Sequence[News]) -> None:
+        """The session was told these; what is not of its proposals is left out."""
+        self._waiting.heard(session.id, news)
 
     def proposal(self, change_id: str) -> Proposal:
         """One proposal by its id or the beginning of it."""

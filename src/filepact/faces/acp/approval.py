@@ -99,6 +99,7 @@ class Approvals:
         with suppress(FilepactError):
             self._workspace.reject(change, Approval(self._session.actor, "it was cancelled"))
 
-    def news(self, change: str) -> list[str]:
-        """What else was said meanwhile, about other changes than this."""
-        return [one for one in self._workspace.answers(self._session) if change not in one]
+    def heard(self, change: str) -> None:
+        """What was said to this change is in the answer to it, and is not told again."""
+        news = self._workspace.news(self._session)
+        self._workspace.heard(self._session, [one for one in news if one.about == change])

@@ -139,7 +139,9 @@ class SessionFiles:
         Raises:
             UnknownToolError: There is no such tool.
         """
-        return await self._run(lambda stop: self._call(tool, arguments, stop))
+        outcome = await self._run(lambda stop: self._call(tool, arguments, stop))
+        outcome.sent()
+        return outcome
 
     async def undo(self, operation: str | None = None) -> Outcome:
         """Take back one operation, the newest in force unless one is named."""
@@ -263,9 +265,8 @@ class SessionFiles:
             await asyncio.to_thread(self._approvals.withdraw, change)
             raise
         receipt = await asyncio.to_thread(self._approvals.carry_out, change, allowed=allowed)
-        said = await asyncio.to_thread(self._approvals.news, change)
-        text = "\n".join([render_receipt(receipt), *said])
-        return Outcome(text, receipt=receipt_facts(receipt))
+        await asyncio.to_thread(self._approvals.heard, change)
+        return Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
 
     async def _undo(self, operation: str | None, stop: Stop) -> Outcome:
         try:

@@ -106,6 +106,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             else instructions(workspace, changes=changes),
             session_factory=_session,
             narrow=workspace.guard.narrow,
+            page=settings.serving.page,
         )
 
 

@@ -30,6 +30,7 @@ def serve(
     instructions: str,
     session_factory: Callable[[Actor], Session],
     narrow: Callable[[Sequence[str]], str | None],
+    page: int | None = None,
     pipes: tuple[int, int] | None = None,
     direct: bool = True,
 ) -> None:
@@ -46,6 +47,7 @@ def serve(
         session_factory: Makes the session of an actor; called once for each in the connection.
         narrow: Told the folders of a client that has some, as absolute paths; may only narrow what
             was configured.  Answers a sentence for the log, or None.
+        page: What one answer may take, in bytes as UTF-8; None for what is known of the client.
         pipes: Descriptors to read from and write to; standard input and output if None.
         direct: Whether ordinary requests are dealt with directly; if not, the protocol package
             has them all, which is slower and must make no other difference.
@@ -84,6 +86,7 @@ def serve(
             wire.send,
             session_factory=session_factory,
             narrow=narrow,
+            page=page,
             direct=direct,
         )
 

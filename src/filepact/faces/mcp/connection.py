@@ -38,6 +38,7 @@ class Connection:
         send: Takes what the client is to get; must not block.
         session_factory: Makes the session of an actor; asked once for each.
         narrow: Told the client's folders; answers what a person should know of it, if anything.
+        page: What one answer may take, in bytes; None for what is known of the client.
         direct: Whether ordinary requests are dealt with without the protocol package.
     """
 
@@ -49,12 +50,15 @@ class Connection:
         *,
         session_factory: Callable[[Actor], Session],
         narrow: Callable[[Sequence[str]], str | None],
+        page: int | None = None,
         direct: bool = True,
     ) -> None:
         self._send = send
         self._conversation = Conversation(facts, direct=direct)
         self._folders = Folders(narrow)
-        service = Service(toolbox, session_factory=session_factory, folders=self._folders)
+        service = Service(
+            toolbox, session_factory=session_factory, folders=self._folders, page=page
+        )
         self._flights = Flights(service, facts, send)
 
         def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:

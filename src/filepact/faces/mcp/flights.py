@@ -120,9 +120,10 @@ class Flights:
     def _work(self) -> None:
         while (flight := self._waiting.get()) is not None:
             self._room.release()
-            answer = self._answer(flight)
+            answer, sent = self._answer(flight)
             with self._lock:
                 if flight.wanted:
+                    sent()
                     self._send(answer)
                     flight.wanted = False
                 self._flying.discard(flight)
@@ -131,10 +132,11 @@ class Flights:
                     del self._by_id[key]
                 self._landed.notify_all()
 
-    def _answer(self, flight: _Flight) -> Message:
+    def _answer(self, flight: _Flight) -> tuple[Message, Callable[[], None]]:
+        """The answer, and what to call when it is sent."""
         asked = flight.asked
         if flight.cancelled:
-            return Refusal(_CONNECTION_CLOSED, "Connection closed", asked.id).reply
+            return Refusal(_CONNECTION_CLOSED, "Connection closed", asked.id).reply, _nothing
         outcome = self._service.call(
             asked.name,
             asked.arguments,
@@ -143,11 +145,11 @@ class Flights:
             progress=self._reporter(flight),
         )
         if isinstance(outcome, Refusal):
-            return replace(outcome, id=asked.id).reply
+            return replace(outcome, id=asked.id).reply, _nothing
         result = call_result(outcome)
         if asked.modern:
             result = self._facts.modern(result)
-        return {"jsonrpc": "2.0", "id": asked.id, "result": result}
+        return {"jsonrpc": "2.0", "id": asked.id, "result": result}, outcome.sent
 
     def _reporter(self, flight: _Flight) -> Callable[[int, str], None]:
         token = flight.asked.token
@@ -176,6 +178,10 @@ def throttled(tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
             tell(done, what)
 
     return report
+
+
+def _nothing() -> None:
+    """An answer that tells nothing besides."""
 
 
 def _tell_nobody(_done: int, _what: str) -> None:

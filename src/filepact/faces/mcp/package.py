@@ -69,7 +69,7 @@ async def _serve(
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](math.inf)
     loop = asyncio.get_running_loop()
     async with to_server:
-        link = _Link(send, to_server)
+        link = _Link(send, to_server, handlers.sent)
 
         def take(message: Message | None) -> None:
             with suppress(RuntimeError):  # the loop has ended
@@ -88,6 +88,11 @@ class _Handlers:
             tools=[types.Tool.model_validate(one) for one in facts.tools]
         )
         self._workers = anyio.CapacityLimiter(WORKERS)
+        self._unsent: dict[types.RequestId, Callable[[], None]] = {}
+
+    def sent(self, answered: types.RequestId) -> None:
+        """The answer to a request is on its way to the client."""
+        self._unsent.pop(answered, _nothing)()
 
     async def list_tools(
         self, _ctx: ServerRequestContext[Any], _params: types.PaginatedRequestParams | None
@@ -124,7 +129,13 @@ class _Handlers:
                 group.cancel_scope.cancel()
         if isinstance(outcome, Refusal):
             raise MCPError(outcome.code, outcome.reason)
+        if ctx.request_id is not None:
+            self._unsent[ctx.request_id] = outcome.sent
         return types.CallToolResult.model_validate(call_result(outcome), by_name=False)
+
+
+def _nothing() -> None:
+    """An answer that tells nothing besides."""
 
 
 def _actor(ctx: ServerRequestContext[Any]) -> Actor:
@@ -152,9 +163,11 @@ class _Link:
         self,
         send: Callable[[Message], None],
         to_server: MemoryObjectSendStream[SessionMessage | Exception],
+        sent: Callable[[types.RequestId], None],
     ) -> None:
         self._send = send
         self._to_server = to_server
+        self._sent = sent
 
     def receive(self, message: Message | None) -> None:
         """Take a message for the server; None when there will be no more."""
@@ -168,6 +181,8 @@ class _Link:
     # -- what the server writes to ---------------------------------------------------------
 
     async def send(self, item: SessionMessage, /) -> None:
+        if isinstance(item.message, types.JSONRPCResponse):
+            self._sent(item.message.id)
         self._send(item.message.model_dump(by_alias=True, exclude_unset=True))
 
     async def aclose(self) -> None:

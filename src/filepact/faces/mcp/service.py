@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from filepact.faces.mcp.pages import page_for
 from filepact.faces.wire.lines import INTERNAL_ERROR, INVALID_PARAMS, Refusal
 from filepact.tools.registry import Call, UnknownToolError
 
@@ -27,16 +28,23 @@ class Service:
     Args:
         session_factory: Makes the session of an actor; asked once for each.
         folders: Told by the client before its first call, if it has any.
+        page: What one answer may take, in bytes; None for what is known of the client.
     """
 
     def __init__(
-        self, toolbox: Toolbox, *, session_factory: Callable[[Actor], Session], folders: Folders
+        self,
+        toolbox: Toolbox,
+        *,
+        session_factory: Callable[[Actor], Session],
+        folders: Folders,
+        page: int | None = None,
     ) -> None:
         self._toolbox = toolbox
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
         self._lock = threading.Lock()
         self._folders = folders
+        self._page = page
 
     def call(
         self,
@@ -50,7 +58,8 @@ class Service:
         """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool."""
         self._folders.wait()
         try:
-            call = Call(self._session(actor), cancelled, progress)
+            page = page_for(actor.name, self._page)
+            call = Call(self._session(actor), cancelled, progress, page)
             return self._toolbox.call(name, arguments, call)
         except UnknownToolError as error:
             return Refusal(INVALID_PARAMS, str(error))

@@ -81,7 +81,8 @@ class _Engine(WorkspaceEngine):
         except Refusal as refusal:
             raise UserDeniedError(refusal.message) from None
         said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
-        return Written(render_receipt(receipt, diagnostics=said), receipt_facts(receipt))
+        text = render_receipt(receipt, page=call.page, diagnostics=said)
+        return Written(text, receipt_facts(receipt))
 
 
 def _named(arguments: Mapping[str, object]) -> Iterator[str]:
