@@ -8,11 +8,13 @@ from filepact.faces.acp.agent import AgentFiles
 from filepact.faces.acp.check.inside import check_client
 from filepact.faces.acp.check.outcome import Report, Verdict
 from filepact.faces.acp.client import ClientFileSystem, Question
+from filepact.faces.acp.files import Change
 from filepact.text.position import Position
 from filepact.workspace.buffers import Delivery, Typed
 
 __all__ = [
     "AgentFiles",
+    "Change",
     "ClientFileSystem",
     "Delivery",
     "Position",

@@ -526,9 +526,17 @@ class Workspace:
 
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
-        return show_changes(
-            change.changes, self._store.content, self.show, self._documents.given
-        ).diff
+        return self.receipt(change).diff
+
+    def receipt(self, change: Operation | Proposal) -> Receipt:
+        """The receipt of an operation or a proposal, from what the journal kept of it."""
+        shown = show_changes(change.changes, self._store.content, self.show, self._documents.given)
+        if isinstance(change, Proposal):
+            answer = Receipt(change.id, "pending", change.summary, rule=change.rule)
+        else:
+            notes = (change.note,) if change.note else ()
+            answer = Receipt(change.id, "applied", change.summary, notes=notes)
+        return replace(answer, files=shown.files, diff=shown.diff)
 
     def patch(self, change: Operation | Proposal) -> bytes:
         """The same as a patch that programs take, in the bytes of the files."""

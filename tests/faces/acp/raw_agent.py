@@ -3,8 +3,9 @@
 A script has requests for three times: ``before`` it answers ``session/new``, each of which it waits
 for; ``around`` that answer, which are sent before it and answered after it; and in the ``prompt``.
 A request is a method with its parameters; a list of requests is sent at once.  A step that begins
-with ``notify`` is a notification, one with ``raw`` a line as it stands, and one with ``await`` waits
-for a notification.
+with ``notify`` is a notification, one with ``raw`` a line as it stands, one with ``await`` waits
+for a notification, and one with ``allowed`` is done if the last question was answered with an option
+whose id begins so.
 """
 
 import json
@@ -54,6 +55,9 @@ class Steps:
             sys.stdout.write(json.dumps(step[1]) + "\n")
             sys.stdout.flush()
             return []
+        if step[0] == "allowed":
+            said = ANSWERS[self.count - 1].get("result", {}).get("outcome", {})
+            return self.start(step[1]) if str(said.get("optionId")).startswith("allow") else []
         if step[0] == "await":
             while receive()["method"] != step[1]:
                 pass
@@ -98,7 +102,7 @@ def main():
                 numbers = steps.start(step)
                 if step[0] in ("notify", "raw", "await") or SCRIPT.get("hold"):
                     running += numbers
-                else:
+                elif numbers:
                     wait(numbers)
             if running:
                 wait(running)

@@ -1,25 +1,40 @@
-"""A person is asked about a change, as long as somebody waits for it."""
+"""What a person is asked: about changes that wait, and what agents ask to permit."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
+
+from acp.schema import ToolCallUpdate
+from pydantic import BaseModel, ValidationError
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, Refusal, refuse
+from filepact.faces.acp.proxy.calls import Calls
+from filepact.faces.acp.proxy.permission import call_of, choose, read_question, rule_on
+from filepact.faces.acp.proxy.record import Record
+from filepact.faces.acp.proxy.report import read_report
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.sessions import Bound, Sessions
 
-__all__ = ["Asking", "Question", "too_late", "withdraw"]
+__all__ = ["Asking", "Permissions", "Question", "too_late", "withdraw"]
 
 _log = logging.getLogger("filepact.acp")
+
+_TOLD: Final = ("title", "kind", "status", "content", "locations", "rawInput")
+_CALLS: Final = 256  # calls that are remembered whole; an agent has a few at once
+_HEAVY: Final = 1_000_000  # characters of the diffs of one, beyond which they are not kept
+_HELD: Final = 16 * _HEAVY  # the same of all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +116,133 @@ def withdraw(bound: Bound, change: str) -> None:
     with suppress(FilepactError):
         said = "nobody waited for an answer any more"
         bound.workspace.reject(change, Approval(Actor("program", "client"), said))
+
+
+class Permissions:
+    """What an agent asks a person to permit.
+
+    A question is joined with what was told of its call before, judged by the rules, and written
+    into the journal with its answer.
+
+    Args:
+        sessions: Their folders.
+        facts: Who the agent is.
+    """
+
+    def __init__(self, sessions: Sessions, facts: Facts) -> None:
+        self._sessions = sessions
+        self._facts = facts
+        self._calls = Calls()
+        self._told: OrderedDict[tuple[str, str], tuple[Mapping[str, Any], int]] = OrderedDict()
+        self._held = 0
+        self._numbers = count()
+        self._record: Record | None = None
+        self._recorded: dict[str, Bound] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def told(self, bound: Bound, update: Mapping[str, Any], *, again: bool) -> None:
+        """An agent tells of a call of its tools.
+
+        Args:
+            bound: The session.
+            update: As it was sent.
+            again: The session is being loaded, and what happened in it is told once more.
+        """
+        call = {name: value for name, value in update.items() if name != "sessionUpdate"}
+        self._calls.learn(bound.id, call, bound.roots[0])
+        self._keep(bound, call)
+        if not again:
+            self._recording(bound).told(self._recorded[bound.id], bound.id, call)
+
+    async def ask(
+        self,
+        bound: Bound,
+        params: dict[str, Any],
+        pass_on: Callable[[dict[str, Any]], Awaitable[Any]],
+        note: Callable[[str], Awaitable[None]],
+    ) -> Any:
+        """The answer to a question: the rules', or what the client's own method makes of it.
+
+        Args:
+            bound: The session.
+            params: As they were sent.
+            pass_on: The client's method.
+            note: Tells the person a sentence.
+        """
+        call = call_of(params)
+        asked = self._calls.whole(bound.id, call, read_question(params, bound.roots[0]))
+        guard, record = bound.workspace.guard, self._recording(bound)
+        recorded = self._recorded[bound.id]
+        ruling = await asyncio.to_thread(rule_on, asked, guard, self._facts.agent)
+        if ruling.verdict != "person":
+            answer = choose(params.get("options"), ruling.verdict)
+            record.ruled(recorded, params, asked, ruling, answer)
+            await note(
+                f"{asked.title or 'A tool call'}: {ruling.verdict} by the rules. {ruling.why}"
+            )
+            return answer
+        number, said = next(self._numbers), None
+        record.passed(number, recorded, params, asked)
+        try:
+            said = await pass_on({**params, "toolCall": self._whole(bound, call)})
+        finally:
+            plain = said.model_dump(by_alias=True) if isinstance(said, BaseModel) else said
+            record.answered(number, {"result": plain})
+        return said
+
+    def end(self, bound: Bound) -> None:
+        """A session is over."""
+        self._calls.forget(bound.id)
+        for key in [key for key in self._told if key[0] == bound.id]:
+            self._held -= self._told.pop(key)[1]
+        recorded = self._recorded.pop(bound.id, None)
+        if self._record is not None and recorded is not None:
+            self._record.end(recorded, bound.id)
+
+    def close(self) -> None:
+        """Write what is left, and end."""
+        if self._record is not None:
+            self._record.close()
+        self._record = None
+        self._recorded.clear()
+
+    def _recording(self, bound: Bound) -> Record:
+        """What writes; with a hold on the session's folders that lasts until it has written."""
+        if self._record is None:
+            self._loop = asyncio.get_running_loop()
+            self._record = Record(self._facts, self._let_go)
+        if bound.id not in self._recorded:
+            name = f"\0record {bound.id}"
+            self._recorded[bound.id] = self._sessions.start(name, bound.roots[0], bound.roots[1:])
+        return self._record
+
+    def _let_go(self, recorded: Bound) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                # The loop is closed: so are the sessions, or they will be with the process.
+                self._loop.call_soon_threadsafe(self._sessions.release, recorded)
+
+    def _keep(self, bound: Bound, call: Mapping[str, Any]) -> None:
+        name = call.get("toolCallId")
+        if not isinstance(name, str):
+            return
+        known, weight = self._told.pop((bound.id, name), ({}, 0))
+        self._held -= weight
+        whole = {**known, **{key: call[key] for key in _TOLD if call.get(key)}}
+        weight = read_report(whole, bound.roots[0]).weight + len(str(whole.get("rawInput", "")))
+        if weight > _HEAVY:
+            whole, weight = {k: v for k, v in whole.items() if k not in {"content", "rawInput"}}, 0
+        self._told[bound.id, name] = (whole, weight)
+        self._held += weight
+        while len(self._told) > _CALLS or self._held > _HELD:
+            self._held -= self._told.popitem(last=False)[1][1]
+
+    def _whole(self, bound: Bound, call: dict[str, Any]) -> dict[str, Any]:
+        """A question's call with what was told of it before, where that is of the protocol."""
+        known, _ = self._told.get((bound.id, str(call.get("toolCallId"))), ({}, 0))
+        whole = {**known, **{name: value for name, value in call.items() if value}}
+        try:
+            ToolCallUpdate.model_validate(whole)
+        except ValidationError:
+            return call
+        return whole

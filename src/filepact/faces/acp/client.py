@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
+from dataclasses import replace
+from functools import partial, wraps
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +24,9 @@ from acp.schema import (
 
 from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.acp import files
-from filepact.faces.acp.asking import Asking, Question, too_late, withdraw
+from filepact.faces.acp.asking import Asking, Permissions, Question, too_late, withdraw
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -36,6 +39,7 @@ from filepact.faces.acp.errors import (
 from filepact.faces.acp.listening import listen
 from filepact.faces.acp.open_files import OpenFiles
 from filepact.faces.acp.order import Flights, Queues
+from filepact.faces.acp.proxy.traffic import Facts
 from filepact.faces.acp.quirks import quirks_of
 from filepact.faces.acp.sessions import Sessions
 
@@ -45,6 +49,7 @@ if TYPE_CHECKING:
     from acp.schema import PermissionOption, ToolCallUpdate
 
     from filepact.config.settings import Settings
+    from filepact.faces.acp.files import Change
     from filepact.faces.acp.listening import Start
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.buffers import Delivery
@@ -53,9 +58,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ClientFileSystem", "Question"]
 
+_log = logging.getLogger("filepact.acp")
+
 _PATIENCE: Final = 5.0  # seconds that a request waits for its session's start to be answered
 _GRACE: Final = 0.1  # seconds until a read is served before that: some agents answer only after it
-_EARLY: Final = "\0early "  # before the name of a session that is read for before it has begun
+_OURS: Final = "\0"  # before names of sessions that no agent can mean
+_EARLY: Final = f"{_OURS}early "  # before the name of one that is read for before it has begun
 
 
 class ClientFileSystem:
@@ -73,6 +81,8 @@ class ClientFileSystem:
         on_delivery: Makes the edits of a change in the editor that shows the file, before the
             change is answered; False says that it did not.
         on_note: Is told in a sentence what a person should know, such as that texts were merged.
+        on_change: Is told of every change that an agent has made or asks for, of what becomes of
+            it, and of what `undo` and `redo` do; before the agent is answered.
 
     Attributes:
         buffers: What the client's editors say about the files that they show.
@@ -90,6 +100,7 @@ class ClientFileSystem:
         home: str | None = None,
         on_delivery: Callable[[Delivery], Awaitable[bool | None]] | None = None,
         on_note: Callable[[str], None] | None = None,
+        on_change: Callable[[Change], None] | None = None,
     ) -> None:
         self._can_read = read
         self._can_write = write
@@ -98,7 +109,12 @@ class ClientFileSystem:
         in_force = read_settings() if settings is None else settings
         self._sessions = Sessions(state_dir, mode=mode, settings=in_force, home=home)
         self.buffers = OpenFiles(self._sessions, on_delivery, on_note)
-        self._agent = Actor("agent", "acp agent")
+        self._on_change = on_change
+        self._facts = Facts()
+        self._permissions = Permissions(self._sessions, self._facts)
+        self._connection: Any = None
+        self._began = False
+        self._agent = Actor("agent", self._facts.agent)
         self._queues = Queues()
         self._flights = Flights()
         self._starts: list[Start] = []
@@ -112,13 +128,33 @@ class ClientFileSystem:
 
     # -- sessions -------------------------------------------------------------------------
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """See to it that a class with an ``on_connect`` of its own listens as well."""
+        super().__init_subclass__(**options)
+        own = cls.on_connect
+        if not hasattr(own, "listens"):
+
+            @wraps(own)
+            def on_connect(self: ClientFileSystem, connection: Any) -> None:
+                ClientFileSystem.on_connect(self, connection)
+                own(self, connection)
+
+            on_connect.listens = True  # type: ignore[attr-defined]
+            cls.on_connect = on_connect  # type: ignore[method-assign]
+
     def on_connect(self, connection: Any) -> None:
         """Learn sessions from what passes over a connection; the package calls this itself."""
-        listen(connection, self)
+        if connection is not self._connection:
+            self._connection = connection
+            listen(connection, self)
+
+    on_connect.listens = True  # type: ignore[attr-defined]
 
     def agent_named(self, name: str, version: str) -> None:
         """Know the agent by the name that it gives itself."""
-        self._agent = Actor("agent", name or "acp agent", version)
+        self._facts.agent = name or Facts().agent
+        self._facts.version = version
+        self._agent = Actor("agent", self._facts.agent, version)
 
     @asynccontextmanager
     async def starting(self, start: Start) -> AsyncIterator[None]:
@@ -142,8 +178,10 @@ class ClientFileSystem:
         if bound is not None:
             self._drop(bound)
             bound.ending = True
+            self._permissions.end(bound)
             await self._flights.landed(bound)
         self._sessions.start(session_id, cwd, additional_directories)
+        self._began = True
         self.buffers.settle()
 
     async def session_closed(self, session_id: str) -> None:
@@ -155,6 +193,7 @@ class ClientFileSystem:
     async def _end(self, bound: Bound) -> None:
         self._drop(bound)
         bound.ending = True
+        self._permissions.end(bound)
         await self._flights.landed(bound)
         if self._sessions.get(bound.id) is bound:
             self._sessions.end(bound.id)
@@ -184,7 +223,92 @@ class ClientFileSystem:
 
     def close(self) -> None:
         """Forget all sessions; call it when the connection is closed."""
+        self._permissions.close()
         self._sessions.end_all()
+
+    # -- what an agent tells and asks -----------------------------------------------------
+
+    def told(self, params: dict[str, Any]) -> None:
+        """Know what an agent tells of a call of its tools; learned from the connection."""
+        session_id, update = params.get("sessionId"), params.get("update")
+        bound = self._sessions.get(session_id) if isinstance(session_id, str) else None
+        if bound is not None and isinstance(update, dict) and "toolCallId" in update:
+            again = any(known == session_id for known, _ in self._starts)
+            self._permissions.told(bound, update, again=again)
+
+    async def permission(
+        self, params: dict[str, Any], ask: Callable[[dict[str, Any]], Awaitable[Any]]
+    ) -> Any:
+        """Answer what the rules decide, and have `request_permission` answer the rest.
+
+        Args:
+            params: Of the request, as it was sent.
+            ask: Calls that method, which gets the tool call with all that was told of it before.
+        """
+        session_id = params.get("sessionId")
+        bound = self._sessions.get(session_id) if isinstance(session_id, str) else None
+        if bound is None:
+            return await ask(params)
+
+        async def note(said: str) -> None:
+            await self.buffers.tell((said,))
+
+        return await self._permissions.ask(bound, params, ask, note)
+
+    # -- what was changed -----------------------------------------------------------------
+
+    async def changes(self, session_id: str, limit: int = 50) -> tuple[Change, ...]:
+        """What a session has changed or asks to change, the newest first, each with its diff.
+
+        Raises:
+            InvalidParamsError: No such session is open.
+        """
+        bound = self._open(session_id)
+        found: tuple[Change, ...] = await self._flights.run(
+            bound, _go_on, files.changes, bound, limit
+        )
+        return found
+
+    async def undo(self, session_id: str, change: str | None = None) -> Change:
+        """Take back one change of a session, the newest in force unless one is named.
+
+        Raises:
+            InvalidParamsError: No such session is open.
+            FilepactError: There is nothing to undo, or the same lines were changed since.
+        """
+        return await self._go_back(files.undo, session_id, change)
+
+    async def redo(self, session_id: str, change: str | None = None) -> Change:
+        """Bring back what was undone last in a session, or the change named.
+
+        Raises:
+            InvalidParamsError: No such session is open.
+            FilepactError: There is nothing to redo, or the same lines were changed since.
+        """
+        return await self._go_back(files.redo, session_id, change)
+
+    async def _go_back(
+        self, back: Callable[..., Change], session_id: str, change: str | None
+    ) -> Change:
+        bound = self._open(session_id)
+        done: Change = await self._flights.run(bound, _go_on, back, bound, change)
+        await self.buffers.tell(done.receipt.notes)
+        self._tell(done)
+        return done
+
+    def _open(self, session_id: str) -> Bound:
+        bound = self._sessions.get(session_id)
+        if bound is None or bound.ending:
+            raise InvalidParamsError(f"no session {session_id!r} is open")
+        return bound
+
+    def _tell(self, change: Change) -> None:
+        if self._on_change is None:
+            return
+        try:
+            self._on_change(change)
+        except Exception:  # noqa: BLE001 - a client's own, which must not undo the answer
+            _log.exception("a change could not be told of")
 
     # -- methods of the protocol ----------------------------------------------------------
 
@@ -239,11 +363,17 @@ class ClientFileSystem:
                 )
                 receipt = await self._flights.run(bound, dropped.set, work)
                 await self.buffers.tell(receipt.notes)
+            if receipt.status == "unchanged":
+                return WriteTextFileResponse()
+            place = files.named(bound, session, path)
+            change = files.Change(bound.id, receipt.status, receipt, (place,), time.time())
+            self._tell(change)
             if receipt.status == "pending":
                 if dropped.is_set():
-                    withdraw(bound, str(receipt.operation))
+                    withdraw(bound, change.id)
+                    self._tell(replace(change, state="refused"))
                     raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
-                await self._settle(bound, path, receipt, turn)
+                await self._settle(bound, path, change, turn)
         return WriteTextFileResponse()
 
     async def request_permission(
@@ -263,8 +393,18 @@ class ClientFileSystem:
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """Take no notice; a client that shows what an agent does has a method of its own."""
 
-    async def _settle(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> None:
-        """Ask a person about a stored change, and do it or not."""
+    async def _settle(self, bound: Bound, path: str, asked: Change, turn: int) -> None:
+        """Ask a person about a stored change, and do it or not; tell what became of it."""
+        try:
+            done = await self._answered(bound, path, asked.receipt, turn)
+        except BaseException:
+            if bound.workspace.proposal(asked.id).state == "rejected":
+                self._tell(replace(asked, state="refused"))
+            raise
+        self._tell(replace(asked, state="applied", receipt=done, when=time.time()))
+
+    async def _answered(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
+        """What was done because a person said yes."""
         change = str(receipt.operation)
         approved = await self._asking.answer(
             bound, Question(change, path, receipt.diff, receipt.rule)
@@ -280,10 +420,11 @@ class ClientFileSystem:
                 done = await self._flights.run(bound, _go_on, decide, change, person)
             except FilepactError as error:
                 raise to_refusal(error, path, bound.roots) from None
-            if approved:
-                await self.buffers.tell(done.notes)
-        if not approved:
-            raise refuse(REFUSED, "denied", "The person refused this change.")
+            if not approved:
+                raise refuse(REFUSED, "denied", "The person refused this change.")
+            receipt = done
+            await self.buffers.tell(receipt.notes)
+        return receipt
 
     # -- finding the session --------------------------------------------------------------
 
@@ -294,9 +435,9 @@ class ClientFileSystem:
             session_id: As it was sent.
             early: Whether folders of a session that is being started will do.
         """
-        if session_id.startswith(_EARLY):
+        if session_id.startswith(_OURS):
             # Or an agent could write for a session that has not begun.
-            raise _unknown()
+            raise self._unknown()
         loop = asyncio.get_running_loop()
         until = loop.time() + (_GRACE if early else _PATIENCE)
         while (bound := self._sessions.get(session_id)) is None and self._is_starting(session_id):
@@ -311,8 +452,15 @@ class ClientFileSystem:
                     return known
                 early, until = False, loop.time() + _PATIENCE
         if bound is None:
-            raise _unknown()
+            raise self._unknown()
         return bound
+
+    def _unknown(self) -> Refusal:
+        said = "No such session is open."
+        if self._connection is None and not self._began:
+            said += " This client is told of none: nothing calls its on_connect or session_started."
+            _log.warning("%s", said)
+        return refuse(INVALID, "unknown_session", said)
 
     def _is_starting(self, session_id: str) -> bool:
         return any(known in ("", session_id) for known, _ in self._starts)
@@ -333,10 +481,6 @@ class ClientFileSystem:
         """Refuse what waited while its session was closed or got other folders."""
         if bound.ending or self._sessions.get(bound.id) is not bound:
             raise refuse(CANCELLED, "cancelled", "The session was closed before this was done.")
-
-
-def _unknown() -> Refusal:
-    return refuse(INVALID, "unknown_session", "No such session is open.")
 
 
 def _go_on() -> None:

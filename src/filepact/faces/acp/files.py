@@ -4,27 +4,45 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from filepact.errors import FilepactError
+from filepact.domain.operation import Actor, Proposal, Session
+from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
 from filepact.workspace.excerpt import Wanted, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from filepact.domain.document import Document
-    from filepact.domain.operation import Session
+    from filepact.domain.operation import Operation
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["ANSWER_LIMIT", "Known", "beforehand", "cut", "excerpt", "key", "read", "write"]
+__all__ = [
+    "ANSWER_LIMIT",
+    "Change",
+    "Known",
+    "beforehand",
+    "changes",
+    "cut",
+    "excerpt",
+    "key",
+    "named",
+    "read",
+    "redo",
+    "undo",
+    "write",
+]
 
 ANSWER_LIMIT = 24 * 1_048_576
 """Bytes of the longest answer: other programs end the connection at a message over 32 MiB."""
+
+_DONE = ("applied", "interrupted")
+_PAGE = 200  # operations that are looked at at once
 
 _SMALL = ANSWER_LIMIT // 12
 _ESCAPED = bytes([*range(32), *b'"\\', 127])
@@ -199,3 +217,140 @@ def _in_form(content: str, form: Mapping[str, object]) -> str:
 def _check_path(path: str) -> None:
     if not path.startswith("/") or "\0" in path:
         raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
+
+
+# -- what a session has changed ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a session's files.
+
+    Attributes:
+        session: The session's id.
+        state: ``refused`` if a person said no, or its turn ended before somebody said yes.
+        receipt: Its id, the files with their counted lines, the unified diff, and notes.
+        paths: Of these files, absolute.
+        when: When it was done or asked for, seconds since the epoch.
+    """
+
+    session: str
+    state: Literal["applied", "undone", "pending", "refused"]
+    receipt: Receipt
+    paths: tuple[str, ...]
+    when: float
+
+    @property
+    def id(self) -> str:
+        """As the journal and `filepact log` have it."""
+        return str(self.receipt.operation)
+
+
+def named(bound: Bound, session: Session, path: str) -> str:
+    """The true name of a file that was just written."""
+    try:
+        return bound.workspace.guard.find(path, "list", agent=session.agent).path.absolute
+    except FilepactError:
+        return path
+
+
+def changes(bound: Bound, most: int) -> tuple[Change, ...]:
+    """What a session has changed and asked for, the newest first."""
+    found: list[Operation | Proposal] = [
+        one for one in bound.workspace.pending() if one.session.id == bound.id
+    ]
+    for operation in _operations(bound):
+        if len(found) >= most:
+            break
+        if operation.session.id == bound.id and operation.kind == "change":
+            found.append(operation)
+    found.sort(key=lambda one: -one.created)
+    return tuple(_change(bound, one) for one in found[:most])
+
+
+def undo(bound: Bound, change: str | None) -> Change:
+    """Take back one change of a session, the newest in force unless one is named.
+
+    Raises:
+        FilepactError: There is none, or the same lines were changed since.
+    """
+    if change is None:
+        done = next(filter(lambda one: _is_in_force(bound, one), _operations(bound)), None)
+        if done is None:
+            raise NoChangeError("there is nothing to undo in this session")
+    else:
+        done = _own(bound, change)
+    bound.workspace.undo(_person(bound), done.id)
+    return _change(bound, bound.workspace.operation(done.id))
+
+
+def redo(bound: Bound, change: str | None) -> Change:
+    """Bring back what was undone last in a session, or the change named.
+
+    Without a name, only what was undone after the session's last new change counts, as in editors.
+
+    Raises:
+        FilepactError: There is none, or the same lines were changed since.
+    """
+    done = _own(bound, change) if change is not None else _last_undone(bound)
+    if done is None:
+        raise NoChangeError("there is nothing to redo in this session")
+    bound.workspace.redo(_person(bound), done.id)
+    return _change(bound, bound.workspace.operation(done.id))
+
+
+def _operations(bound: Bound) -> Iterator[Operation]:
+    """Everything that was done in a session's folders, the newest first."""
+    before: int | None = None
+    while page := bound.workspace.log(limit=_PAGE, before_seq=before):
+        yield from page
+        before = page[-1].seq
+
+
+def _is_in_force(bound: Bound, operation: Operation) -> bool:
+    return (
+        operation.session.id == bound.id
+        and operation.kind == "change"
+        and operation.state in _DONE
+        and operation.undone_by is None
+    )
+
+
+def _last_undone(bound: Bound) -> Operation | None:
+    for operation in _operations(bound):
+        if operation.state not in _DONE:
+            continue
+        if operation.session.id == bound.id and operation.kind == "change":
+            return None
+        if operation.kind == "undo" and operation.undone_by is None:
+            done = bound.workspace.operation(operation.target)
+            if done.session.id == bound.id:
+                return done
+    return None
+
+
+def _own(bound: Bound, change: str) -> Operation:
+    """One operation of a session by its id.
+
+    Raises:
+        NotFoundError: It is none, or another session's.
+    """
+    operation = bound.workspace.operation(change)
+    if operation.session.id != bound.id:
+        raise NotFoundError(f"there is no change {change!r} in this session")
+    return operation
+
+
+def _person(bound: Bound) -> Session:
+    # Another session than the agent's, which has not seen what a person takes back.
+    return Session(f"client of {bound.id}", Actor("person", "client"))
+
+
+def _change(bound: Bound, one: Operation | Proposal) -> Change:
+    state: Literal["applied", "undone", "pending", "refused"] = "applied"
+    if isinstance(one, Proposal):
+        state = "pending"
+    elif one.undone_by is not None:
+        state = "undone"
+    paths = tuple(path.absolute for path in one.changes.paths)
+    return Change(bound.id, state, bound.workspace.receipt(one), paths, one.created)
