@@ -5,10 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from filepact.app import open_workspace
 from filepact.domain.asked import Named, Question
 from filepact.domain.document import RootId
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.errors import FilepactError
+from filepact.text.match import Query
+from tests.workspace.acting import write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,3 +55,75 @@ def test_a_workspace_lists_what_was_asked_in_all_its_folders(tmp_path: Path) -> 
         assert found(path="nowhere") == []
     with closing(open_workspace([str(two)], state_dir=str(state))) as other:
         assert [known.when for known in other.asked.questions()] == [2.0]
+
+
+def refused(call) -> None:
+    with pytest.raises(FilepactError) as caught:
+        call()
+    assert caught.value.code == "PATH_BLOCKED"
+
+
+def test_what_agents_read_is_listed_once_a_turn_with_its_session(
+    root, workspace, session, open_here
+):
+    for name in ("a.txt", "b.txt", "sub/c.txt"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("one\n")
+    for _ in range(3):
+        workspace.reader(session).window("a.txt", first=0, count=1)
+    workspace.reader(session).document("b.txt")
+    workspace.reader(session).grep(
+        "sub", Query.compile("one"), glob="**", limit=5, offset=0, context=0, mode="content"
+    )
+    workspace.reader(Session("p", Actor("person", "p"))).document("b.txt")
+    workspace.asked.flush()
+    (row,) = workspace.asked.questions(reads=True)
+    assert row.paths == ("a.txt", "b.txt", "sub")
+    assert (row.session, row.action, row.verdict, row.by) == (session, "read", "allowed", "rules")
+    assert workspace.asked.questions() == ()
+    assert workspace.asked.questions(reads=True, path="sub") == (row,)
+    assert workspace.asked.questions(reads=True, path="nowhere") == ()
+    workspace.asked.turn(session.id)
+    workspace.reader(session).window("a.txt", first=0, count=1)
+    workspace.asked.close()
+    newest, _ = open_here().asked.questions(reads=True)
+    assert newest.paths == ("a.txt",)
+
+
+def test_what_the_rules_refuse_is_listed_with_the_path_and_the_rule(
+    root, workspace, session, open_here
+):
+    (root / ".env").write_text("TOKEN=1\n")
+    (root / ".git").mkdir()
+    for _ in range(2):
+        refused(lambda: workspace.reader(session).document(".env"))
+    refused(lambda: workspace.reader(session).document("/etc/passwd"))
+    refused(lambda: write(workspace, session, ".git/config", "x"))
+    workspace.asked.close()
+    later = open_here()
+    rows = {row.paths: row for row in later.asked.questions()}
+    assert set(rows) == {(".env",), ("/etc/passwd",), (".git/config",)}
+    assert {row.verdict for row in rows.values()} == {"refused"}
+    assert rows[("/etc/passwd",)].by == "rule roots"
+    assert rows[(".env",)].by.startswith("rule ")
+    assert (rows[(".env",)].action, rows[(".git/config",)].action) == ("read", "write")
+    assert later.asked.questions(reads=True) == ()
+
+
+def test_what_filepact_asked_itself_is_listed_with_what_was_said(root, open_here, session):
+    workspace = open_here(mode="preview")
+    first, second, third = (
+        write(workspace, session, f"{name}.txt", "x\n").operation for name in "abc"
+    )
+    workspace.approve(first, Approval(Actor("person", "ann")))
+    workspace.reject(second, Approval(Actor("person", "bob"), "not like this"))
+    rows = {row.change: row for row in workspace.asked.questions()}
+    said = {key: (row.verdict, row.by, row.reason) for key, row in rows.items()}
+    assert said == {
+        first: ("allowed", "ann", ""),
+        second: ("refused", "bob", "not like this"),
+        third: ("waits", "", ""),
+    }
+    assert rows[second].paths == ("b.txt",)
+    assert [row.change for row in workspace.asked.questions(limit=1)] == [third]
+    assert workspace.asked.questions(session="other") == ()

@@ -11,16 +11,25 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from filepact.domain.document import RootId
-    from filepact.domain.operation import Session
-    from filepact.domain.policy import Action
+    from filepact.domain.operation import Proposal, ProposalState, Session
 
-__all__ = ["Named", "Question", "Verdict", "name_files", "shorten"]
+__all__ = ["Deed", "Named", "Question", "Verdict", "name_files", "of_proposal", "shorten"]
 
-Verdict = Literal["allowed", "refused", "cancelled", "told"]
+Deed = Literal["read", "list", "write", "create", "delete", "run"]
+"""What is done with files, or with what a command names."""
+
+Verdict = Literal["allowed", "refused", "cancelled", "told", "waits"]
 """``cancelled``: it ended without a yes or a no.  ``told``: nobody was asked."""
+
+_DECIDED: Final[Mapping[ProposalState, Verdict]] = {
+    "proposed": "waits",
+    "committed": "allowed",
+    "rejected": "refused",
+    "superseded": "cancelled",
+}
 
 _TITLE: Final = 300
 _FILES: Final = 50
@@ -44,31 +53,37 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, with its answer, or one report.
+    """One question, with its answer, one report, one refusal, or files that were read.
 
     Attributes:
         when: When it was asked or told, seconds since the epoch.
         session: Whose it is.
         root: The session's working folder.
-        title: As people were shown it, at most 300 characters.
+        title: As people were shown it, at most 300 characters; of a refusal the tool.
         action: What would be done with the files.
         files: At most 50.
         more: How many more were named.
         by: ``rule NAME``; ``person`` for a choice made in the editor; ``editor`` when it answered
-            without one; ``nobody`` when the session ended first; empty for a report.
-        how: The kind of the option that was chosen; for a report the state of the call.
+            without one; ``nobody`` when the session ended first; empty for a report; ``rules`` for
+            files that were read.
+        how: The kind of the option that was chosen; for a report the state of the call; ``read`` for
+            files that were read.
+        change: The id of the change that filepact itself asked about.
+        reason: What was said to it.
     """
 
     when: float
     session: Session
     root: RootId
     title: str
-    action: Action
+    action: Deed
     files: tuple[Named, ...]
     verdict: Verdict
     by: str = ""
     how: str = ""
     more: int = 0
+    change: str = ""
+    reason: str = ""
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -106,6 +121,31 @@ def name_files(files: Iterable[Named], folders: Sequence[str]) -> tuple[tuple[Na
             room -= len(path)
             kept.append(Named(path, file.added, file.removed))
     return tuple(kept), len(seen) - len(kept)
+
+
+def of_proposal(proposal: Proposal, root: RootId) -> Question:
+    """The question that filepact asked a person about a change.
+
+    Args:
+        proposal: The change, in whatever state.
+        root: The folder from which its files are named.
+    """
+    changes = proposal.changes.changes
+    files, more = name_files((Named(one.path.absolute) for one in changes), (root,))
+    gone = all(one.after is None for one in changes)
+    return Question(
+        when=proposal.created,
+        session=proposal.session,
+        root=root,
+        title=shorten(f"{proposal.summary} ({proposal.rule})"),
+        action="delete" if gone else "write",
+        files=files,
+        verdict=_DECIDED[proposal.state],
+        by=proposal.decided_by,
+        more=more,
+        change=proposal.id,
+        reason=proposal.reason,
+    )
 
 
 def _inside(path: str, folders: Sequence[str]) -> str:

@@ -83,6 +83,7 @@ class Proposal:
         rule: The rule that decided, for people.
         created: Seconds since the epoch.
         superseded_by: The proposal that took its place.
+        decided_by: The name of who approved or rejected it.
     """
 
     id: ChangeId
@@ -97,6 +98,7 @@ class Proposal:
     rule: str = ""
     reason: str = ""
     superseded_by: str = ""
+    decided_by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ _QUESTIONS: Final = (
     " q.action, q.verdict, q.decided_by, q.how, q.more"
     " FROM question q JOIN session s ON s.number = q.session JOIN root r ON r.number = q.root"
     " WHERE (?1 IS NULL OR r.path = ?1) AND (?2 IS NULL OR s.id = ?2)"
-    " ORDER BY q.number DESC LIMIT ?3"
+    " AND (q.verdict = 'allowed' AND q.how = 'read') = ?3"
+    " ORDER BY q.number DESC LIMIT ?4"
 )
 _FILES: Final = (
     "SELECT owner, path, added, removed FROM question_file"
@@ -66,7 +67,7 @@ def insert_question(view: View, question: Question, *, kept: int = KEPT) -> None
 
 
 def select_questions(
-    view: View, root: RootId | None, session: str | None, limit: int
+    view: View, root: RootId | None, session: str | None, limit: int, *, reads: bool
 ) -> tuple[Question, ...]:
     """The newest first; a negative limit is none."""
     rows = view.all(
@@ -74,6 +75,7 @@ def select_questions(
         (
             None if root is None else to_path(root),
             None if session is None else to_text(session),
+            reads,
             limit,
         ),
     )

@@ -40,7 +40,7 @@ _OPERATIONS = (
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
-    " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by"
+    " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by, p.decided_by"
     " FROM proposal p JOIN session s ON s.number = p.session "
 )
 _CHANGES = (
@@ -235,6 +235,7 @@ def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple
             rule=from_text(row[12]),
             reason=from_text(row[13]),
             superseded_by=row[14] or "",
+            decided_by=from_text(row[15]),
         )
         for row in rows
     )

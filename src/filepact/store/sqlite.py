@@ -124,6 +124,7 @@ class SqliteStore:
         root: RootId | None = None,
         session: str | None = None,
         state: ProposalState = "proposed",
+        limit: int | None = None,
     ) -> tuple[Proposal, ...]:
         superseded = state == "superseded"
         tail = f"WHERE p.state = ? AND p.superseded_by IS {'NOT NULL' if superseded else 'NULL'} "
@@ -138,7 +139,10 @@ class SqliteStore:
             )
             values.append(to_path(root))
         with self._database.reading() as view:
-            return select_proposals(view, tail + "ORDER BY p.number", values)
+            if limit is None:
+                return select_proposals(view, tail + "ORDER BY p.number", values)
+            tail += "ORDER BY p.number DESC LIMIT ?"
+            return select_proposals(view, tail, [*values, limit])[::-1]
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
         with self._database.writing(durable=True) as view:
@@ -283,9 +287,11 @@ class SqliteStore:
         root: RootId | None = None,
         session: str | None = None,
         limit: int | None = 50,
+        reads: bool = False,
     ) -> tuple[Question, ...]:
         with self._database.reading() as view:
-            return select_questions(view, root, session, -1 if limit is None else limit)
+            most = -1 if limit is None else limit
+            return select_questions(view, root, session, most, reads=reads)
 
     # -- upkeep -------------------------------------------------------------------------------
 

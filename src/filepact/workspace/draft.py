@@ -13,11 +13,13 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
 from filepact.errors import (
     AmbiguousMatchError,
+    ApprovalRequiredError,
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
     PatchAmbiguousError,
     PatchContextMismatchError,
+    PathBlockedError,
     StaleFileError,
     TooLargeError,
 )
@@ -68,6 +70,7 @@ class Draft:
         documents: Documents,
         session: Session,
         tool: str,
+        refused: Callable[[FilepactError], None] = lambda _error: None,
     ) -> None:
         self.session = session
         self.tool = tool
@@ -77,6 +80,7 @@ class Draft:
         self._locks = locks
         self._seen = seen
         self._documents = documents
+        self._refused = refused
         self._held = ExitStack()
         self.opened: tuple[Document, ...] = ()
         self._opened = False
@@ -94,6 +98,8 @@ class Draft:
         trace: TracebackType | None,
     ) -> None:
         self._held.close()
+        if isinstance(error, PathBlockedError | ApprovalRequiredError):
+            self._refused(error)
 
     # -- opening --------------------------------------------------------------------------
 

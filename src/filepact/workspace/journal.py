@@ -74,6 +74,7 @@ class Store(Protocol):
         root: RootId | None = None,
         session: str | None = None,
         state: ProposalState = "proposed",
+        limit: int | None = None,
     ) -> tuple[Proposal, ...]:
         """Proposals in one state, oldest first.
 
@@ -81,6 +82,7 @@ class Store(Protocol):
             root: Only those that change a file there.
             session: Only those of the session with this id.
             state: The state.
+            limit: The newest so many; None for all.
         """
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
@@ -206,13 +208,15 @@ class Store(Protocol):
         root: RootId | None = None,
         session: str | None = None,
         limit: int | None = 50,
+        reads: bool = False,
     ) -> tuple[Question, ...]:
-        """Questions and reports, the newest first.
+        """Questions, reports and refusals, the newest first.
 
         Args:
             root: Only those of sessions that work in this folder.
             session: Only those of the session with this id.
             limit: At most so many; None for all.
+            reads: What agents read instead.
         """
 
     # -- upkeep -------------------------------------------------------------------------------

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
+from posixpath import join
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import WorkspacePath
-from filepact.errors import FilepactError, NotAFileError, NotFoundError
+from filepact.errors import (
+    ApprovalRequiredError,
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+)
 from filepact.fs.entry import Question
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
@@ -16,12 +24,13 @@ from filepact.workspace.search import find_files, grep, tree
 from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Literal
 
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.text.match import Query
+    from filepact.workspace.asked import Asked
     from filepact.workspace.documents import Documents, Window
     from filepact.workspace.excerpt import Excerpt, Wanted
     from filepact.workspace.guard import Guard, Spot
@@ -50,6 +59,7 @@ class Reader:
         session: Session,
         *,
         documents: Documents,
+        asked: Asked,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
         page: int,
@@ -60,6 +70,7 @@ class Reader:
         self._seen = seen
         self._session = session
         self._documents = documents
+        self._asked = asked
         self._cancelled = cancelled
         self._progress = progress
         self._marked: dict[WorkspacePath, Layer] = {}
@@ -105,6 +116,7 @@ class Reader:
         if spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path):
             part = window(spot, None, self._documents, first=first, count=count)
             self._check("\n".join(part.lines).encode("utf-8", "replace"), spot)
+            self._asked.read(self._session, spot.path.absolute)
             return part
         document = self._load(spot)
         return window(spot, document, self._documents, first=first, count=count)
@@ -131,6 +143,7 @@ class Reader:
             given = self._documents.given(spot.path)
             part = stream_excerpt(spot, given, wanted, self._cancelled)
         self._check(part.text.encode("utf-8", "replace"), spot)
+        self._asked.read(self._session, spot.path.absolute)
         return part
 
     def document(self, path: str) -> Document:
@@ -147,12 +160,14 @@ class Reader:
 
     def remember(self, document: Document) -> Document:
         """A file was shown to the session."""
+        self._asked.read(self._session, document.path.absolute)
         self._seen.note(self._session.id, document)
         return document
 
     def _file(self, path: str) -> Spot:
         agent, held = self._session.agent, self._documents.held
-        spot = self._guard.find_file(path, "read", agent=agent, held=held)
+        with self._refusing():
+            spot = self._guard.find_file(path, "read", agent=agent, held=held)
         layer = self._documents.layer(spot.path)
         if layer is not None:
             if layer.change.after is None:
@@ -171,7 +186,8 @@ class Reader:
         return document
 
     def _check(self, data: bytes, spot: Spot) -> None:
-        self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
+        with self._refusing():
+            self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
 
     def find(self, directory: str, pattern: str, *, limit: int) -> Found:
         """Files whose path matches a glob, in path order."""
@@ -203,6 +219,7 @@ class Reader:
     ) -> Grepped:
         """Lines that match a query, in path order."""
         spot = self._there(path)
+        self._asked.read(self._session, join(spot.root.path, spot.place.path))
         allow, more = self._sight(spot)
         found = grep(
             spot.root,
@@ -275,8 +292,18 @@ class Reader:
         layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
         return any(one.change.after is not None for one in layers)
 
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """What the rules refuse here is written down."""
+        try:
+            yield
+        except (PathBlockedError, ApprovalRequiredError) as error:
+            self._asked.refused(self._session, "read", error)
+            raise
+
     def _there(self, path: str) -> Spot:
-        spot = self._guard.find(path, "read", agent=self._session.agent)
+        with self._refusing():
+            spot = self._guard.find(path, "read", agent=self._session.agent)
         layer = self._documents.layer(spot.path) if spot.place.kind == "file" else None
         if layer is not None and layer.change.after is None:
             raise proposed_gone(spot.shown, layer)

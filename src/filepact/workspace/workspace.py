@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import Document, RootId, WorkspacePath
@@ -104,6 +105,7 @@ class Workspace:
         """Look once more for late writes, then close journal and roots."""
         self._committer.close()
         self.outside.close()
+        self.asked.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
         with suppress(FilepactError):
             self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
@@ -141,6 +143,7 @@ class Workspace:
             self._seen,
             session,
             documents=documents.over(self._waiting.of(session)) if proposed else documents,
+            asked=self.asked,
             cancelled=cancelled,
             progress=progress,
             page=page,
@@ -160,6 +163,7 @@ class Workspace:
             documents=self._documents.over(self._waiting.of(session)),
             session=session,
             tool=tool,
+            refused=partial(self.asked.refused, session, tool),
         )
 
     def submit(self, draft: Draft, summary: str) -> Receipt:

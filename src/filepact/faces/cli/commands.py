@@ -104,8 +104,10 @@ def _add_looking(group: Group) -> None:
         "history:log",
         "list what was done, newest first",
         "filepact log src/app.py -n 5",
-        "With --asked: what agents behind `filepact acp` asked a person to permit, how that was "
-        "answered and by whom, and what they told of the changes that they made by themselves.",
+        "With --asked: what agents behind `filepact acp` asked a person to permit, what filepact "
+        "itself asked, how that was answered and by whom, what the rules refused, and what agents "
+        "told of the changes that they made by themselves. With --reads: which files agents were "
+        "shown, each once a turn.",
     )
     add(
         "path",
@@ -115,7 +117,8 @@ def _add_looking(group: Group) -> None:
     )
     add("-n", "--limit", metavar="N", type=count, default=20, help="most operations (default: 20)")
     add("--all", action="store_true", help="all of them")
-    add("--asked", action="store_true", help="what agents asked for and told, instead")
+    add("--asked", action="store_true", help="questions, answers and refusals instead")
+    add("--reads", action="store_true", help="what agents read instead")
     add = group.add(
         "show",
         "history:show",

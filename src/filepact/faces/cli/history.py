@@ -25,7 +25,7 @@ __all__ = ["checkpoint", "checkpoints", "diff", "log", "redo", "restore", "show"
 
 def log(arguments: Namespace, _screen: Screen) -> Answer:
     """Operations, or what agents asked and told, newest first."""
-    if arguments.asked:
+    if arguments.asked or arguments.reads:
         return _log_asked(arguments)
     with opened(arguments) as workspace:
         operations = workspace.log(
@@ -41,8 +41,11 @@ def _log_asked(arguments: Namespace) -> Answer:
         questions = workspace.asked.questions(
             path=None if arguments.path is None else here(workspace, arguments.path),
             limit=None if arguments.all else arguments.limit,
+            reads=arguments.reads,
         )
         spans, known = asked(workspace, questions)
+    if arguments.reads:
+        return Answer(tuple(spans) or plain("No agent has read anything here.\n"), {"reads": known})
     return Answer(
         tuple(spans) or plain("No agent has asked for anything here.\n"), {"asked": known}
     )

@@ -43,7 +43,12 @@ _STATE_STYLES: dict[str, Style] = {
     "rolled back": "warn",
     "intended": "warn",
 }
-_VERDICT_STYLES: dict[str, Style] = {"allowed": "good", "refused": "bad", "cancelled": "warn"}
+_VERDICT_STYLES: dict[str, Style] = {
+    "allowed": "good",
+    "refused": "bad",
+    "cancelled": "warn",
+    "waits": "warn",
+}
 _FILES_SHOWN = 3
 _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
 
@@ -192,10 +197,15 @@ def _question_line(
         Span(f"{visible(str(question.session.actor)):<{width}}  ", "dim"),
         Span(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
     ]
+    if question.change:
+        spans.append(Span(f"  {question.change}", "title"))
     who = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
-    spans.append(Span(f"  {visible(question.title) or 'no title'}"))
-    if who:
+    if question.title or question.how != "read":
+        spans.append(Span(f"  {visible(question.title) or 'no title'}"))
+    if who and question.how != "read":
         spans.append(Span(f"  ({visible(who)})", "dim"))
+    if question.reason:
+        spans.append(Span(f"  {visible(question.reason)}"))
     root = question.root.rstrip("/")
     inside = question.root == workspace.guard.roots[0].path
     for place, file in enumerate(question.files[:_FILES_SHOWN]):
@@ -228,6 +238,8 @@ def _question_facts(question: Question) -> dict[str, object]:
             for file in question.files
         ],
         "more": question.more,
+        "change": question.change,
+        "reason": question.reason,
     }
 
 

@@ -258,3 +258,37 @@ def test_nobody_waits_for_a_journal_that_others_hold(rig):
     other.close()
     verdicts = [one["verdict"] for one in wait_for(rig, 5)]
     assert verdicts == ["allowed", "told", "refused", "refused", "refused"]
+
+
+def test_a_command_is_called_one_whatever_files_it_names(rig):
+    rig.start()
+    ask(rig, kind="execute", rawInput={"command": "echo x > c.txt"}, locations=[{"path": "c.txt"}])
+    request = rig.editor.request("session/request_permission")
+    rig.editor.answer(request, chosen("2"))
+    (only,) = wait_for(rig, 1)
+    assert only["action"] == "run"
+    assert [one["path"] for one in only["files"]] == ["c.txt"]
+
+
+def test_reads_refusals_and_what_filepact_asked_itself_can_be_found_afterwards(tmp_path):
+    with Rig(tmp_path, "--mode", "preview") as rig:
+        (rig.work / "a.txt").write_text("one\n")
+        (rig.work / ".env").write_text("TOKEN=1\n")
+        rig.start()
+        assert "result" in rig.read("a.txt")
+        assert "error" in rig.read(".env")
+        wanted = rig.begin_write("b.txt", "x\n")
+        question = rig.editor.request("session/request_permission")
+        reject = question["params"]["options"][-1]["optionId"]
+        rig.editor.answer(question, chosen(reject))
+        assert "error" in rig.agent.answer_to(wanted)
+        assert "error" in rig.write(".git/config", "x\n")
+    found = {one["files"][0]["path"]: one for one in asked(rig)}
+    assert set(found) == {".env", "b.txt", ".git/config"}
+    assert {one["verdict"] for one in found.values()} == {"refused"}
+    assert found["b.txt"]["by"] == "editor"
+    assert found["b.txt"]["change"]
+    (read,) = json.loads(rig.command("log", "--reads", "--json"))["reads"]
+    assert [one["path"] for one in read["files"]] == ["a.txt"]
+    assert "read a.txt" in rig.command("log", "--reads")
+    assert "b.txt" in rig.command("log", "--asked")

@@ -47,6 +47,7 @@ class Calls:
             action=action,
             paths=paths,
             plain=both(asked.plain, known.plain),
+            runs=asked.runs or known.runs,
         )
 
     def forget(self, session: str) -> None:

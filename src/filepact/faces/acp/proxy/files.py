@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import FilepactError
+from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.faces.acp import files
 from filepact.faces.acp.errors import (
     CANCELLED,
@@ -158,6 +158,9 @@ class FileRequests:
             return failure(request.id, refusal)
         except FilepactError as error:
             path = str(request.params.get("path"))
+            if isinstance(error, PathBlockedError | ApprovalRequiredError):
+                tool = "read" if request.method == READ else request.method
+                job.bound.workspace.asked.refused(self._session(job.bound), tool, error)
             return failure(request.id, to_refusal(error, path, job.bound.roots))
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             # The exception's text may name host paths: for the log only.

@@ -73,12 +73,14 @@ class Asked:
         paths: Absolute.
         plain: Whether it is a reading, an edit or a deletion with nothing in it that is not
             understood; None where it holds nothing that could tell.
+        runs: Whether it is a command, which may do anything with the files that it names.
     """
 
     title: str
     action: Action
     paths: tuple[str, ...]
     plain: bool | None = None
+    runs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,13 @@ def read_call(call: Message, cwd: str) -> Asked:
     """
     found = list(dict.fromkeys(_paths(call)))[:MOST]
     paths = tuple(posixpath.join(cwd, path) for path in found)
-    return Asked(str(call.get("title") or ""), _action(call), paths, _is_plain(call))
+    return Asked(
+        str(call.get("title") or ""),
+        _action(call),
+        paths,
+        _is_plain(call),
+        call.get("kind") == "execute",
+    )
 
 
 def call_of(params: Message) -> Message:

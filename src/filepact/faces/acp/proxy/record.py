@@ -169,7 +169,7 @@ class Record:
             session=self._session(str(params.get("sessionId"))),
             root=bound.workspace.guard.roots[0].path,
             title=shorten(asked.title),
-            action=asked.action,
+            action="run" if asked.runs else asked.action,
             files=files,
             verdict="cancelled",
             by="nobody",

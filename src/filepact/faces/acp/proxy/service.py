@@ -259,6 +259,9 @@ class Service:
     def _turn(self, session: str, *, begins: bool) -> None:
         if begins:
             self._cancelled.discard(session)
+            bound = self._sessions.get(session)
+            if bound is not None:
+                bound.workspace.asked.turn(session)
         else:
             self._end_turn(session)
         watched = self._watched.get(session)
