@@ -108,11 +108,18 @@ def test_find_file_tells_missing_folders_and_special_files_apart(
 
 
 def test_a_client_narrows_to_its_own_folders(two: Workspace, tmp_path: Path) -> None:
-    assert "narrowed to sub" in two.guard.narrow([str(tmp_path / "one" / "sub"), "/elsewhere"])
-    assert two.guard.find("sub/one.txt", "read").shown == "sub/one.txt"
-    for path in (".", "other.txt", str(tmp_path / "two" / "sub" / "two.txt")):
-        with pytest.raises(PathBlockedError):
+    shared = str(tmp_path / "one" / "sub")
+    assert f"narrowed to {shared}" in two.guard.narrow([shared, "/elsewhere"])
+    for path in (
+        "..",
+        "../top.txt",
+        str(tmp_path / "one" / "top.txt"),
+        str(tmp_path / "two" / "sub" / "two.txt"),
+        "/elsewhere/x",
+    ):
+        with pytest.raises(PathBlockedError) as refused:
             two.guard.find(path, "read")
+        assert shared in (refused.value.hint or "")
     (first, second) = two.guard.roots
     allow = two.guard.listing(first, "read")
     assert allow("sub", True)
@@ -121,6 +128,41 @@ def test_a_client_narrows_to_its_own_folders(two: Workspace, tmp_path: Path) -> 
     assert allow.among("", ["sub", "sub/", "top.txt"]) == ["sub", "sub/"]
     assert allow.among("sub/", [".env", "one.txt"]) == ["one.txt"]
     assert not two.guard.listing(second, "read")("sub", True)
+
+
+def test_names_start_at_the_clients_folder_and_what_is_shown_can_be_sent(
+    two: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "one" / "sub" / "sub").mkdir()
+    (tmp_path / "one" / "sub" / "deep").mkdir()
+    (tmp_path / "one" / "sub" / "sub" / "inner.txt").write_text("")
+    two.guard.narrow([str(tmp_path / "one" / "sub"), str(tmp_path / "two")])
+    wanted = {
+        ".": ".",
+        "": ".",
+        "one.txt": "one.txt",
+        "./deep/../one.txt": "one.txt",
+        "deep": "deep",
+        "sub/inner.txt": "sub/inner.txt",
+        # Counted from the first root, as the server said before it knew the client's folder.
+        "sub/one.txt": "one.txt",
+        str(tmp_path / "one" / "sub" / "one.txt"): "one.txt",
+        str(tmp_path / "two" / "sub" / "two.txt"): str(tmp_path / "two" / "sub" / "two.txt"),
+    }
+    for sent, shown in wanted.items():
+        spot = two.guard.find(sent, "read")
+        assert (sent, spot.shown) == (sent, shown)
+        assert two.guard.find(spot.shown, "read").path == spot.path
+    missing = two.guard.find("sub/new.txt", "write", missing="create")
+    assert missing.path.path == "sub/sub/new.txt"
+    assert two.guard.find("sub/one.txt", "write", missing="create").path.path == "sub/sub/one.txt"
+
+
+def test_names_can_go_on_starting_at_the_root(two: Workspace, tmp_path: Path) -> None:
+    two.guard.narrow([str(tmp_path / "one" / "sub")], moves=False)
+    assert two.guard.find("sub/one.txt", "read").shown == "sub/one.txt"
+    with pytest.raises(PathBlockedError):
+        two.guard.find(".", "read")
 
 
 def test_a_client_that_shares_a_folder_above_a_root_narrows_nothing_of_it(

@@ -116,6 +116,7 @@ class Draft:
         Raises:
             NotFoundError: It does not.
         """
+        path = self._judge.meant(path)
         self._judge.find_file(path, self._documents.held)
         target = self.open(path, expected_revision=expected_revision)
         existing(target)
@@ -132,14 +133,15 @@ class Draft:
         if self._opened:
             raise RuntimeError("a draft opens its files once")
         self._opened = True
-        spots = [self._find(path, there=path in there) for path in paths]
+        meant = {path: self._judge.meant(path) if path in there else path for path in paths}
+        spots = [self._find(meant[path], there=path in there) for path in paths]
         self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         targets: dict[str, Target] = {}
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
-            spot = self._find(path)
+            spot = self._find(meant[path])
             merged = self._documents.merged(spot)
             if merged.note:
                 self.notes.append(merged.note)

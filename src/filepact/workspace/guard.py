@@ -33,7 +33,7 @@ class Spot:
     """A place that the guard let pass.
 
     Attributes:
-        shown: The name to show: relative in the first root, absolute in the others.
+        shown: The name to show: relative where relative names start, else absolute.
         decision: What the rules said; ``deny`` never gets this far.
     """
 
@@ -81,6 +81,8 @@ class Guard:
         # A folder that was named as a root of its own goes before one that it lies in.
         self._spellings.sort(key=lambda known: -len(known[0]))
         self._narrowed: tuple[tuple[RootId, str], ...] = ()
+        self._shared: tuple[str, ...] = ()
+        self._start: tuple[Root, str] = (self.roots[0], ".")
 
     # -- names ----------------------------------------------------------------------------
 
@@ -98,7 +100,8 @@ class Guard:
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
         """
-        root, relative = self._split(check_form(path))
+        sent = check_form(path)
+        root, relative = self._split(sent if missing is not None else self.meant(sent))
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(Request(root.path, relative, action, agent), path)
         place = root.place(relative)
@@ -137,18 +140,41 @@ class Guard:
         if spot.place.kind == "missing" and not held(spot.path):
             raise NotFoundError(
                 f"{path}: no such file",
-                hint=f"Look for the name with search_files; relative paths start at "
-                f"{self.roots[0].path}.",
+                hint=f"Look for the name with search_files; relative paths start at {self.start}.",
                 path=path,
             )
         check_is_file(spot, path)
         return spot
 
-    def show(self, root: RootId, path: str) -> str:
-        """A canonical path as people and agents see it."""
-        if root == self.roots[0].path:
+    @property
+    def start(self) -> str:
+        """The folder at which relative names start, absolute."""
+        root, folder = self._start
+        return _absolute(root.path, folder)
+
+    def meant(self, path: str) -> str:
+        """What a name of something that is there stands for.
+
+        Where a client works in a folder below the first root, names that start there go first.  Who
+        was told of the root before that may count from it: such a name is understood where
+        nothing else has it.  Nothing is ever made by such a name.
+        """
+        root, folder = self._start
+        first = self.roots[0]
+        if path.startswith("/") or (root is first and folder == "."):
             return path
-        return root if path == "." else f"{root.rstrip('/')}/{path}"
+        whole = os.path.normpath(path)
+        if not any(id_ == first.path and _starts(whole, inside) for id_, inside in self._narrowed):
+            return path
+        there = root.place(_joined(folder, path or ".")).kind != "missing"
+        return path if there or first.place(path).kind == "missing" else _absolute(first.path, path)
+
+    def show(self, root: RootId, path: str) -> str:
+        """A canonical path as people and agents see it, and as it can be sent."""
+        start, folder = self._start
+        if root == start.path and _starts(path, folder):
+            return path if folder == "." else path[len(folder) + 1 :] or "."
+        return _absolute(root, path)
 
     def root_of(self, root: RootId) -> Root:
         """The open root of a path in the journal."""
@@ -207,17 +233,23 @@ class Guard:
 
     # -- narrowing ------------------------------------------------------------------------
 
-    def narrow(self, folders: Sequence[str]) -> str:
+    def narrow(self, folders: Sequence[str], *, moves: bool = True) -> str:
         """Use only these folders from now on, as far as they lie in the roots.
 
         Folders outside are left out; when none lies inside, the roots stay as they are, because
         a client's own working folder is not a wish to refuse everything.
 
+        Args:
+            folders: Absolute.
+            moves: Whether relative names start at the first of them from now on.
+
         Returns:
             One sentence about what is in force.
         """
         inside: list[tuple[RootId, str]] = []
+        shared: list[str] = []
         for folder in folders:
+            before = len(inside)
             clean = os.path.normpath(folder)
             for spelling, root in self._spellings:
                 if clean == spelling or _starts(spelling, clean):
@@ -226,19 +258,26 @@ class Guard:
                     place = root.place(os.path.relpath(clean, spelling))
                     if place.kind == "directory":
                         inside.append((root.path, place.path))
+            if len(inside) > before:
+                shared.append(clean)
         if not inside:
             return "the client's folders lie outside the roots; the roots stay as they are"
         self._narrowed = tuple(dict.fromkeys(inside))
-        shown = ", ".join(self.show(root, path) for root, path in self._narrowed)
-        return f"narrowed to {shown}"
+        self._shared = tuple(dict.fromkeys(shared))
+        # Where whole roots are shared, names start in the first of ours as before.
+        moves = moves and any(folder != "." for _, folder in inside)
+        first, folder = inside[0] if moves else (self.roots[0].path, ".")
+        self._start = (self.root_of(first), folder)
+        return f"narrowed to {', '.join(_absolute(*one) for one in self._narrowed)}"
 
     def _check_narrowed(self, root: Root, path: str, asked: str) -> None:
         if self._narrowed and not any(
             root.path == id_ and _starts(path, inside) for id_, inside in self._narrowed
         ):
             raise PathBlockedError(
-                f"{asked}: outside the folders that the client shares",
-                hint="Use a path inside the client's own folders.",
+                f"{asked}: outside the folders that your client shares",
+                hint=f"Use a path inside {', '.join(self._shared)}; relative paths start at "
+                f"{self.start}.",
                 path=asked,
             )
 
@@ -246,11 +285,12 @@ class Guard:
 
     def _split(self, path: str) -> tuple[Root, str]:
         if not path.startswith("/"):
-            return self.roots[0], path or "."
+            root, folder = self._start
+            return root, _joined(folder, path or ".")
         for spelling, root in self._spellings:
             if _starts(path, spelling):
                 return root, path[len(spelling) :].lstrip("/") or "."
-        allowed = ", ".join(root.path for root in self.roots)
+        allowed = ", ".join(self._shared or (root.path for root in self.roots))
         raise PathBlockedError(
             f"{path}: outside the folders that may be used",
             hint=f"Use a path inside {allowed}.",
@@ -342,6 +382,17 @@ def check_is_file(spot: Spot, asked: str) -> None:
             hint="Only regular files can be used.",
             path=asked,
         )
+
+
+def _absolute(root: RootId, path: str) -> str:
+    return root if path == "." else f"{root.rstrip('/')}/{path}"
+
+
+def _joined(folder: str, path: str) -> str:
+    """A path that is sent from a folder of a root, from that root."""
+    if folder == ".":
+        return path
+    return folder if path == "." else f"{folder}/{path}"
 
 
 def _starts(path: str, folder: str) -> bool:

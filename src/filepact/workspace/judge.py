@@ -46,6 +46,10 @@ class Judge:
         """The same for what has to be an existing regular file, or one that an editor holds."""
         return self._guard.find_file(path, "write", agent=self._agent, held=held)
 
+    def meant(self, path: str) -> str:
+        """What a name of something that is there stands for."""
+        return self._guard.meant(path)
+
     def hides(self, spot: Spot) -> bool:
         """Whether the agent may write the file but not see what it holds."""
         return self._guard.hides(spot.path, self._agent)

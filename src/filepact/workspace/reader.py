@@ -256,6 +256,7 @@ class Reader:
             pattern=pattern,
             budget=budget,
             page=self.page,
+            name=spot.shown,
             allow=allow,
             more=more,
             cancelled=self._cancelled,

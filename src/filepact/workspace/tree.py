@@ -79,6 +79,7 @@ def tree(
     root: Root,
     base: str,
     *,
+    name: str = "",
     allow: Callable[[str, bool], bool],
     more: Collection[str] = (),
     cancelled: Callable[[], bool] = lambda: False,
@@ -94,6 +95,7 @@ def tree(
     Args:
         root: Where the names begin.
         base: A folder, as a canonical path.
+        name: How it is called, if not by that.
         allow: The guard's question.
         more: Files that count as being there, though the disk does not have them.
         cancelled: Asked before each folder; true ends the walk.
@@ -110,7 +112,7 @@ def tree(
     """
     glob = None if pattern is None else Glob.parse(pattern, braces=True)
     skip = 0 if base == "." else len(base) + 1
-    top = _Node(base, "folder")
+    top = _Node(name or base, "folder")
     chain = [top]
     files = 0
     floor = False
@@ -149,7 +151,7 @@ def tree(
         ends[-1] += f"; left out: {named}{more}"
     while True:
         drawn = _share(top, budget)
-        lines = [_label(top) if base != "." else ".", *_draw(top)]
+        lines = [_label(top) if top.name != "." else ".", *_draw(top)]
         text = "\n".join([*lines, *ends])
         taken = size_of(text)
         if taken <= page or drawn <= 1:

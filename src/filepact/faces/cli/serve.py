@@ -6,6 +6,7 @@ import secrets
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
@@ -105,7 +106,8 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             if of_solution
             else instructions(workspace, changes=changes),
             session_factory=_session,
-            narrow=workspace.guard.narrow,
+            # The paths of a solution count from its own folder, wherever the client works.
+            narrow=partial(workspace.guard.narrow, moves=not of_solution),
             page=settings.serving.page,
         )
 
@@ -118,7 +120,8 @@ def instructions(workspace: Workspace, *, changes: bool) -> str:
         changes: Whether any tool that changes files is shown.
     """
     first, *others = (root.path for root in workspace.guard.roots)
-    said = [f"Files beneath {_short(first)}; relative paths start there."]
+    start = "Relative paths start there, or at the folder below it that your client shares."
+    said = [f"Files beneath {_short(first)}.", start]
     if others:
         said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
     said.append("Paths outside, and files that hold secrets, are refused; do not try other ways.")
