@@ -503,3 +503,38 @@ def test_a_hunk_is_not_shifted_between_two_that_are_not():
     assert placed(single, first.replace("filler", "only") + block) is not None
     assert placed(single, first.replace("filler", "only") + block + last) is None
     assert placed(single, block + last) is None
+
+
+def test_a_twin_that_was_not_taken_is_named_with_what_was_changed():
+    error = refusal(
+        two_places(BLOCK.replace("halt", "pause"), BLOCK), f"@@ -41,3 +41,3 @@\n{BLOCK_PATCH}"
+    )
+    assert error.code == "PATCH_CONTEXT_MISMATCH"
+    assert (error.details["line"], error.details["twin"]) == (42, 84)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        pytest.param(f"@@ -15,2 +15,3 @@\n line 15\n+extra\n line 16\n@@\n{FIVE}", id="order"),
+        pytest.param(f"@@ line 7\n{FIVE}", id="anchor"),
+    ],
+)
+def test_lines_that_stand_where_a_hunk_may_not_go_are_named(patch: str):
+    error = refusal(OLD.replace("line 8", "  line 8"), patch)
+    assert error.code == "PATCH_CONTEXT_MISMATCH"
+    assert error.details["line"] == 4
+    assert "line end" not in error.message
+
+
+def test_a_hunk_for_the_end_says_when_the_file_goes_on_there():
+    update = "*** Begin Patch\n*** Update File: f\n@@\n{}*** End of File\n*** End Patch\n"
+    error = refusal(OLD, update.format(FIVE))
+    assert error.code == "PATCH_CONTEXT_MISMATCH"
+    assert "line end" not in error.message
+
+
+def test_the_same_lines_elsewhere_are_told_of_a_hunk_that_its_number_placed():
+    (one,) = parse(f"@@ -41,3 +41,3 @@\n{BLOCK_PATCH}")
+    assert apply(two_places("other\n", "other\n").replace("other\n", BLOCK), one).twins
+    assert not apply(two_places(BLOCK, "other\n"), one).twins

@@ -124,6 +124,20 @@ def test_what_does_not_fit_what_was_read_may_fit_what_the_file_holds(world: Worl
     assert world.run(case)[0] == "right"
 
 
+@pytest.mark.parametrize(("read", "told"), [(True, False), (False, True)])
+def test_equal_lines_elsewhere_are_told_to_who_has_not_read_the_file(
+    world: World, read: bool, told: bool
+):
+    text = "one\ntwo\nthree\n" * 3
+    right = "one\ntwo\nthree\none\n2\nthree\none\ntwo\nthree\n"
+    arguments = {"patch": "@@ -4,3 +4,3 @@\n one\n-two\n+2\n three\n"}
+    outcome, answer = world.run(
+        Stale("", "txt", text, text, "patch_apply", arguments, right), read=read
+    )
+    assert outcome == "right"
+    assert ("lines 1, 7" in answer) == told
+
+
 def test_a_function_that_was_only_renamed_is_still_found(world: World):
     now = LOAD.replace("load(", "load_file(")
     right = now.replace("read(path)", "read(path, 'utf-8')")

@@ -43,11 +43,14 @@ class Applied:
         edits: The changes, as offsets in the text that was given.
         hunks: How many hunks they come from.
         notes: What was not as the patch says, one sentence each.
+        twins: Where the lines of a hunk stand as well, one sentence each, for whoever has not
+            read the file.
     """
 
     edits: EditList
     hunks: int
     notes: tuple[str, ...]
+    twins: tuple[str, ...] = ()
 
 
 def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "") -> Applied:
@@ -150,7 +153,17 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         if not writer.as_is and hunk.old:
             note = "The line ends of the patch differ from the file's; the file's were kept."
             notes.extend([note] if note not in notes else [])
-    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes))
+    twins = tuple(
+        f"Hunk {number + 1} went to line {places[number] + 1} as its header says; the same lines stand "
+        f"also at {_lines(others)}."
+        for number, others in placement.twins.items()
+    )
+    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes), twins)
+
+
+def _lines(places: Sequence[int]) -> str:
+    shown = ", ".join(str(at + 1) for at in places[:5]) + (", ..." if len(places) > 5 else "")
+    return f"{'line' if len(places) == 1 else 'lines'} {shown}"
 
 
 def _append(edits: list[Edit], start: int, end: int, new: str) -> None:

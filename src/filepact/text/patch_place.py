@@ -46,6 +46,8 @@ class Placement:
 
     Attributes:
         loosened: Numbers, from 0, of the hunks whose context differs from the file.
+        twins: For hunks that went where their headers say, by number from 0, the 0-based lines at
+            which the same lines stand as well.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Placement:
         lenient: bool = False,
     ) -> None:
         self.loosened: list[int] = []
+        self.twins: dict[int, list[int]] = {}
         self._lenient = lenient
         self._lines = lines
         self._exact = exact
@@ -114,7 +117,7 @@ class Placement:
                 raise self._refusals.ambiguous(hunk, number, sorted((found[number], at)))
             moved = abs(shift - next_shift) > _MISCOUNTED
             if moved and next_shift == before and later.old_start != hunk.old_start:
-                raise self._mismatch(hunk, number, at)
+                raise self._refusals.twin(hunk, number, self._keyed(hunk.old), at, found[number])
             before = shift
 
     def _place_one(self, hunks: Sequence[Hunk], number: int, after: int, drift: int) -> int:
@@ -132,6 +135,8 @@ class Placement:
                 raise self._mismatch(hunk, number, expected)
             return expected
         if expected is not None and expected >= after and self._fits(hunk, keys, expected):
+            if others := self._others(hunk, keys, expected):
+                self.twins[number] = others
             return expected
         if self._result_stands(hunk, expected):
             raise self._mismatch(hunk, number, expected)
@@ -141,10 +146,14 @@ class Placement:
             if self._lenient and expected is not None and self._fits_loosely(hunk, expected, after):
                 self.loosened.append(number)
                 return expected
+            if anchored is not None and (others := self._search(hunk, keys, after)):
+                raise self._refusals.elsewhere(hunk, number, others, "not below its anchor")
+            if after and (others := self._search(hunk, keys, 0)):
+                raise self._refusals.elsewhere(hunk, number, others, "above the hunk before it")
             raise self._mismatch(hunk, number, expected)
         if len(candidates) == 1:
             if expected is not None and self._stands_changed(hunk, keys, expected):
-                raise self._mismatch(hunk, number, expected)
+                raise self._refusals.twin(hunk, number, keys, expected, candidates[0])
             return candidates[0]
         if anchored is not None:
             near = [at for at in candidates if anchored.touches(at, at + len(keys))]
@@ -252,6 +261,13 @@ class Placement:
             for at, key in enumerate(self._keys):
                 self._places.setdefault(key, []).append(at)
         return self._places
+
+    def _others(self, hunk: Hunk, keys: list[str], at: int) -> list[int]:
+        """Other places where the hunk fits; most files have none, which is seen without an index."""
+        rarest = max(keys, key=len)
+        if not rarest.strip() or self._keys.count(rarest) == 1:
+            return []
+        return [place for place in self._search(hunk, keys, 0) if place != at]
 
     def _stands_changed(self, hunk: Hunk, keys: list[str], at: int) -> bool:
         """Whether most lines of a hunk, or all that it removes, are where its header says.

@@ -92,6 +92,8 @@ class Refusals:
         if stands:
             why = "What it would make stands there already."
             hint = "Leave this hunk out, or read the file and make a new patch."
+        elif index >= len(wanted) and hunk.at_end and at + index < len(self._keys):
+            why = f"Its lines stand at line {at + 1}, but the file does not end there."
         elif index >= len(wanted):
             why = "The patch and the file differ in whether a line end closes the file."
         elif index >= len(there):
@@ -111,6 +113,42 @@ class Refusals:
             hunk=number + 1,
             patch_line=hunk.line,
             line=line,
+        )
+
+    def twin(
+        self, hunk: Hunk, number: int, wanted: list[str], at: int, twin: int
+    ) -> PatchContextMismatchError:
+        """The hunk's lines were changed at ``at``, and stand unchanged only at ``twin``."""
+        there = self._keys[at : at + len(wanted)]
+        pairs = enumerate(zip(wanted, there, strict=False))
+        index = next((i for i, (a, b) in pairs if a != b), min(len(there), len(wanted) - 1))
+        line = at + index + 1
+        now = _shown(there[index]) if index < len(there) else "(the file ends before it)"
+        return PatchContextMismatchError(
+            f"{self._title(hunk, number)} does not fit where it belongs: line {line} of the file is\n"
+            f"  {now}\nbut line {_patch_line(hunk, index)} of the "
+            f"patch has\n  {_shown(wanted[index])}\nSo the place was changed. The same lines stand "
+            f"at line {twin + 1}, and were not taken.",
+            hint=f"Read the file around line {line} and make the patch for what it holds now; if line "
+            f"{twin + 1} is meant, say so in the hunk's header.",
+            hunk=number + 1,
+            patch_line=hunk.line,
+            line=line,
+            twin=twin + 1,
+        )
+
+    def elsewhere(
+        self, hunk: Hunk, number: int, found: list[int], where: str
+    ) -> PatchContextMismatchError:
+        """The hunk fits at each of the 0-based lines ``found``, but not where it may go."""
+        lines = ", ".join(str(at + 1) for at in found)
+        return PatchContextMismatchError(
+            f"{self._title(hunk, number)} does not fit. Its lines stand at "
+            f"{'line' if len(found) == 1 else 'lines'} {lines}, which is {where}.",
+            hint="Put the hunks in the order of the file, with the anchors that the file has.",
+            hunk=number + 1,
+            patch_line=hunk.line,
+            line=found[0] + 1,
         )
 
     def _nearest(self, wanted: list[str], expected: int | None) -> int:

@@ -148,7 +148,8 @@ def _apply_one(
         edits, whole = EditList(()), text
         for one in patches:
             applied = apply(whole, one, name=source.spot.shown)
-            notes.extend(f"{source.spot.shown}: {note}" for note in applied.notes)
+            told = applied.notes if source.seen else (*applied.notes, *applied.twins)
+            notes.extend(f"{source.spot.shown}: {note}" for note in told)
             edits, whole = applied.edits, applied.edits.apply(whole)
         return edits if len(patches) == 1 else EditList.between(text, whole)
 
