@@ -517,7 +517,9 @@ def test_a_twin_that_was_not_taken_is_named_with_what_was_changed():
     "patch",
     [
         pytest.param(f"@@ -15,2 +15,3 @@\n line 15\n+extra\n line 16\n@@\n{FIVE}", id="order"),
-        pytest.param(f"@@ line 7\n{FIVE}", id="anchor"),
+        pytest.param(
+            f"*** Begin Patch\n*** Update File: f\n@@ line 7\n{FIVE}*** End Patch\n", id="anchor"
+        ),
     ],
 )
 def test_lines_that_stand_where_a_hunk_may_not_go_are_named(patch: str):
