@@ -59,6 +59,7 @@ def open_toolbox(
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
+    own: bool = False,
 ) -> Toolbox:
     """The seven tools over a workspace, as many of them as are to be shown.
 
@@ -68,14 +69,15 @@ def open_toolbox(
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
+        own: With the tools that only a server has: for an agent's own changes.
     """
     # Not at the top: commands that look back need no tools and should not wait for them.
-    from filepact.tools.catalogue import TOOLS  # noqa: PLC0415
+    from filepact.tools.catalogue import SERVER_TOOLS, TOOLS  # noqa: PLC0415
     from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
     from filepact.tools.registry import Toolbox  # noqa: PLC0415
 
     return Toolbox(
-        TOOLS,
+        SERVER_TOOLS if own else TOOLS,
         WorkspaceEngine(workspace, insight),
         tier=tier,
         max_level=max_level,

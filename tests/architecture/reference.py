@@ -142,7 +142,7 @@ their titles in the protocol's documentation; *best practices* stand in the long
 
 def tools_page() -> str:
     catalogue = present("tools.catalogue")
-    tools = () if catalogue is None else catalogue.TOOLS
+    tools = () if catalogue is None else catalogue.SERVER_TOOLS
     return "\n".join([_TOOLS, *(_tool(tool) for tool in tools)])
 
 

@@ -57,7 +57,7 @@ def test_the_page_says_what_the_code_says(page: str) -> None:
 
 def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
     catalogue = present("tools.catalogue")
-    for tool in () if catalogue is None else (*catalogue.TOOLS, *catalogue.SOLUTION_TOOLS):
+    for tool in () if catalogue is None else (*catalogue.SERVER_TOOLS, *catalogue.SOLUTION_TOOLS):
         assert tool.description, tool.name
         for name, schema in tool.schema["properties"].items():
             assert schema.get("description"), f"{tool.name}.{name}"

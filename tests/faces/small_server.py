@@ -112,7 +112,7 @@ class SmallEngine:
         self.unheard = Unheard()
 
     @contextmanager
-    def reader(self, call):
+    def port(self, call, _name):
         yield Files(self, call)
 
     def write(self, _call, _tool, action) -> Written:

@@ -66,7 +66,7 @@ def inspect(
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_it_lists_the_seven_tools(programs: Programs, root: Path, era: str) -> None:
+def test_it_lists_the_tools(programs: Programs, root: Path, era: str) -> None:
     done = inspect(programs, root, era, "--method", "tools/list", "--strict")
     assert done.returncode == 0, done.stderr
     names = [tool["name"] for tool in json.loads(done.stdout)["tools"]]
@@ -78,6 +78,7 @@ def test_it_lists_the_seven_tools(programs: Programs, root: Path, era: str) -> N
         "grep",
         "directory_tree",
         "patch_apply",
+        "history",
     ]
 
 

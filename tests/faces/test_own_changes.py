@@ -116,3 +116,38 @@ def test_after_a_refusal_an_agent_sees_the_files_as_they_are(root: Path) -> None
         assert "return 1\n" in read
         assert "rather not" in read
         assert "+    return 10" in one.text("edit_file", **edit)
+
+
+def test_an_agent_lists_shows_and_takes_back_its_own_changes(root: Path) -> None:
+    before = (root / "a.py").read_text()
+    with agent(root) as one, agent(root) as other:
+        edit = {"path": "a.py", "old_string": "return 1\n", "new_string": "return 10\n"}
+        change = proposal_in(one.text("edit_file", **edit))
+        assert change in one.text("history", action="log")
+        assert "+    return 10" in one.text("history", action="diff")
+        assert other.call("history", action="undo", change=change)["isError"]
+        assert change not in other.text("history", action="log")
+        assert not one.call("history", action="undo").get("isError")
+        assert (root / "a.py").read_text() == before
+        one.call("history", action="redo")
+        assert "return 10" in (root / "a.py").read_text()
+        assert one.call("history", action="log", wait=1)["isError"]
+
+
+def test_an_agent_waits_for_a_person_and_goes_on_meanwhile(root: Path) -> None:
+    with agent(root, "--mode", "preview") as one:
+        change = proposal_in(one.text("write_file", path="b.py", content="b = 1\n"))
+        arguments = {"action": "status", "wait": 50}
+        asked = one.begin("tools/call", {"name": "history", "arguments": arguments})
+        assert "return 1" in one.text("read_file", path="a.py")
+        person(root, "reject", change, "--reason", "rather not")
+        (block,) = one.answer(asked)["result"]["content"]
+        assert change in block["text"]
+        assert "rather not" in block["text"]
+
+
+def test_without_tools_that_change_there_is_no_history(root: Path) -> None:
+    for option in ("--read-only", "--tier=essential", "--max-level=safe"):
+        with agent(root, option) as one:
+            tools = one.ask("tools/list")["result"]["tools"]
+            assert "history" not in {tool["name"] for tool in tools}

@@ -108,7 +108,7 @@ class Engine:
         self.told = []
 
     @contextmanager
-    def reader(self, call):
+    def port(self, call, _name):
         assert call.session is CALL.session
         self.open += 1
         yield object()

@@ -205,7 +205,7 @@ def test_a_change_back_to_what_it_started_from_takes_the_proposal_back(
     before = (root / "a.py").read_text()
     edit(preview, session, "a.py", "return 1", "return 10")
     receipt = write(preview, session, "a.py", before)
-    assert receipt.status == "unchanged"
+    assert receipt.status == "withdrawn"
     assert preview.pending() == ()
     assert read(preview, session, "a.py") == before
     assert preview.news(session) == ()
@@ -248,7 +248,7 @@ def test_a_file_that_is_proposed_and_given_up_again_leaves_nothing(
 ) -> None:
     write(preview, session, "new.py", "x\n")
     receipt = delete(preview, session, "new.py")
-    assert receipt.status == "unchanged"
+    assert receipt.status == "withdrawn"
     assert preview.pending() == ()
 
 

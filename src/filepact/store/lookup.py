@@ -23,6 +23,7 @@ _AMONG = (
     "WHERE o.seq IN (SELECT DISTINCT c.owner FROM operation_change c"
     " CROSS JOIN operation t ON t.seq = c.owner WHERE t.state <> 'intended' AND "
 )
+_OF_SESSION = "o.session IN (SELECT number FROM session WHERE id = ?)"
 
 Found = TypeVar("Found", Operation, Proposal)
 
@@ -31,6 +32,7 @@ def finished(
     view: View,
     root: RootId | None,
     path: str | None,
+    session: str | None,
     after_seq: int,
     before_seq: int | None,
     limit: int,
@@ -41,6 +43,9 @@ def finished(
     conditions, values = _touched(view, root, path)
     among = bool(conditions)
     column = "c.owner" if among else "o.seq"
+    if session is not None:
+        conditions.append(_OF_SESSION.replace("o.", "t.") if among else _OF_SESSION)
+        values.append(to_text(session))
     conditions.append(f"{column} > ?")
     values.append(after_seq)
     if before_seq is not None:

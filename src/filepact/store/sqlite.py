@@ -213,6 +213,7 @@ class SqliteStore:
         *,
         root: RootId | None = None,
         path: str | None = None,
+        session: str | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,
@@ -220,7 +221,9 @@ class SqliteStore:
     ) -> tuple[Operation, ...]:
         most = -1 if limit is None else limit
         with self._database.reading() as view:
-            tail, values = finished(view, root, path, after_seq, before_seq, most, newest_first)
+            tail, values = finished(
+                view, root, path, session, after_seq, before_seq, most, newest_first
+            )
             return select_operations(view, tail, values)
 
     def last_seq(self) -> int:

@@ -10,7 +10,7 @@ from filepact.text.page import PAGE, cut_to, size_of
 if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["receipt_facts", "render_receipt"]
+__all__ = ["fitted", "receipt_facts", "render_receipt"]
 
 _DIFF = 8_000  # most characters of a diff in an answer; people see the whole with `filepact diff`
 
@@ -25,11 +25,11 @@ def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "")
     """
     said = "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics]))
     said = cut_to(said, page * 3 // 4)
-    diff = _fitted(receipt.step or receipt.diff, page - size_of(said) - 1)
+    diff = fitted(receipt.step or receipt.diff, page - size_of(said) - 1)
     return f"{said}\n{diff}" if diff else said
 
 
-def _fitted(diff: str, room: int) -> str:
+def fitted(diff: str, room: int) -> str:
     """As much of a diff as there is room for, with what is left out said."""
     limit = min(_DIFF, room)
     shown = cut_diff(diff, limit)
@@ -55,6 +55,8 @@ def _headline(receipt: Receipt) -> str:
             f"{receipt.operation}`, and a later answer of these tools tells you. Until then these "
             "tools show you the files as if it were done: go on from there, do not send it again."
         )
+    if receipt.status == "withdrawn":
+        return f"{done}: nothing waits of it any more, and nothing was changed."
     return f"{done}: nothing to change, the file already is like that."
 
 

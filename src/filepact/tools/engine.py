@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
     from filepact.workspace.news import News
+    from filepact.workspace.past import Past
     from filepact.workspace.reader import Reader
     from filepact.workspace.workspace import Workspace
 
@@ -50,11 +51,14 @@ class WorkspaceEngine(Telling):
     """Carries out tool calls on a workspace."""
 
     @contextmanager
-    def reader(self, call: Call) -> Iterator[Reader]:
-        """The port of a reading tool."""
-        yield self._workspace.reader(
-            call.session, cancelled=call.cancelled, progress=call.progress, page=call.page
-        )
+    def port(self, call: Call, name: str) -> Iterator[Reader | Past]:
+        """The port of a tool that looks at files, or at what its caller has done."""
+        if name == "past":
+            yield self._workspace.past(call.session, cancelled=call.cancelled, page=call.page)
+        else:
+            yield self._workspace.reader(
+                call.session, cancelled=call.cancelled, progress=call.progress, page=call.page
+            )
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         """Let a tool fill a draft, then do, store or only show what it holds."""

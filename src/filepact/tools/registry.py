@@ -1,8 +1,8 @@
 """Tools as values, and the one place where an agent's call becomes a tool's answer.
 
 A tool is a plain function.  Its first parameter is its port: ``files`` for a tool that looks at
-files, ``solution`` for one that looks at what servers make of them, ``draft`` for a tool that changes.
-The others are what an agent may send.
+files, ``solution`` for one that looks at what servers make of them, ``draft`` for a tool that changes,
+``past`` for one that looks at what its caller has changed and takes it back.  The others are what an agent may send.
 """
 
 from __future__ import annotations
@@ -41,7 +41,12 @@ Kind = Literal["reads", "writes"]
 Level = Literal["safe", "moderate", "dangerous"]
 Tier = Literal["essential", "standard", "full"]
 
-_PORTS: dict[str, Kind] = {"files": "reads", "solution": "reads", "draft": "writes"}
+_PORTS: dict[str, Kind] = {
+    "files": "reads",
+    "solution": "reads",
+    "draft": "writes",
+    "past": "writes",
+}
 _LEVELS: tuple[Level, ...] = get_args(Level)
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 
@@ -64,8 +69,8 @@ class Written:
 class Engine(Protocol):
     """What carries out the work that tools describe."""
 
-    def reader(self, call: Call, /) -> AbstractContextManager[Any]:
-        """The port of a reading tool, for the time of one call."""
+    def port(self, call: Call, name: str, /) -> AbstractContextManager[Any]:
+        """A port of this name for the time of one call; of every name but ``draft``."""
 
     def write(self, call: Call, tool: str, action: Callable[[Any], str], /) -> Written:
         """Make a port, let ``action`` work on it, and do what then stands in it.
@@ -98,6 +103,7 @@ class Tool:
 
     Attributes:
         description: The docstring's text.
+        port: The name of its first parameter.
         level: How much harm it could do.
         tier: The smallest set of tools that it belongs to.
         idempotent: Whether a second call with the same arguments changes nothing more.
@@ -108,6 +114,7 @@ class Tool:
     name: str
     title: str
     description: str
+    port: str
     kind: Kind
     level: Level
     tier: Tier
@@ -144,7 +151,7 @@ def tool(
 
     A reading tool (first parameter ``files`` or ``solution``) returns a text, a `Blob`, or an object
     for programs; a writing tool (first parameter ``draft``) returns one line that says what it
-    changes.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `Alias`
+    changes; one with the first parameter ``past`` a text, or what came of a change.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `Alias`
     where its documented name is not Python's.
 
     Raises:
@@ -165,6 +172,7 @@ def tool(
             name=function.__name__,
             title=title,
             description=description,
+            port=port,
             kind=kind,
             level=level,
             tier=tier,
@@ -248,13 +256,15 @@ class Toolbox:
 
     def _carry_out(self, called: Tool, arguments: Mapping[str, object], call: Call) -> Outcome:
         values = called.parameters.check(arguments)
-        if called.kind == "writes":
+        if called.port == "draft":
             written = self._engine.write(
                 call, called.name, lambda draft: str(called.function(draft, **values))
             )
             return Outcome(printable(written.text), receipt=printable(written.receipt))
-        with self._engine.reader(call) as port:
+        with self._engine.port(call, called.port) as port:
             answer = called.function(port, **values)
+        if isinstance(answer, Written):
+            return Outcome(printable(answer.text), receipt=printable(answer.receipt))
         if isinstance(answer, Blob):
             return Outcome(b64encode(answer.data).decode("ascii"), data=answer.data)
         if isinstance(answer, Mapping):

@@ -129,7 +129,7 @@ class SolutionEngine(Telling):
         self._opened = False
 
     @contextmanager
-    def reader(self, call: Call) -> Iterator[Solution]:
+    def port(self, call: Call, _name: str) -> Iterator[Solution]:
         """The port of a tool that looks."""
         self._open()
         yield Solution(self._workspace, self._insight, self._name, call, self._only_new)

@@ -155,6 +155,7 @@ class Store(Protocol):
         *,
         root: RootId | None = None,
         path: str | None = None,
+        session: str | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,
@@ -166,6 +167,7 @@ class Store(Protocol):
             root: Only those that changed a file in this root.
             path: Only those that changed this file, or a file below this folder; relative to
                 its root, ``""`` or ``"."`` for all of it.
+            session: Only those of the session with this id.
             after_seq: Only later ones than this.
             before_seq: Only earlier ones than this.
             limit: At most so many; None for all.

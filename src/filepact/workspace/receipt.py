@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.text.codec import Given
 
-__all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes"]
+__all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes", "summary_of"]
 
-Status = Literal["applied", "preview", "pending", "unchanged"]
+Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
+"""``withdrawn``: nothing waits any more of what the session itself had proposed."""
 
+_NAMED = 5
 _UNREAD = "--- {name}\n+++ {name}\n(what the file held or holds was not kept)\n"
 _HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
 
@@ -184,3 +186,13 @@ def _side(
         return decode(data, name=shown, given=given).text
     except BinaryFileError:
         return len(data)
+
+
+def summary_of(files: tuple[FileReport, ...]) -> str:
+    """One line about everything that a grown proposal changes."""
+    words = [
+        f"{'create' if one.before is None else 'delete' if one.after is None else 'edit'} {one.path}"
+        for one in files[:_NAMED]
+    ]
+    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
+    return ", ".join(words) + more

@@ -11,7 +11,8 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, WorkspacePath
-from filepact.errors import NotFoundError
+from filepact.domain.operation import Approval
+from filepact.errors import NoChangeError, NotFoundError, StaleFileError
 from filepact.workspace.news import News
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import Store
     from filepact.workspace.seen import Seen
 
-__all__ = ["Layer", "Proposed", "Waiting"]
+__all__ = ["Layer", "Proposed", "Waiting", "check_waits"]
 
 _MOST = 200
+_TAKEN_BACK = "taken back by its author"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +159,27 @@ class Waiting:
         """What a session has proposed."""
         return Proposed(lambda: self._waiting(session), self._store.content, self._given)
 
-    def add(
+    def propose(
         self,
-        session: Session,
         proposal: Proposal,
         contents: Mapping[str, bytes],
-        supersedes: Iterable[ChangeId] = (),
+        grows: Iterable[Proposal] = (),
     ) -> None:
-        """A session was told of a proposal: it knows what it has proposed."""
-        gone = frozenset(supersedes)
+        """Keep a proposal for a person; its session knows what it has proposed.
+
+        Args:
+            proposal: What is proposed.
+            contents: The bytes of every revision that it names.
+            grows: What the session had proposed before, and goes on with.
+
+        Raises:
+            StaleFileError: Somebody has decided about one of these.
+        """
+        session, gone = proposal.session, [one.id for one in grows]
+        try:
+            self._store.propose(proposal, contents, supersedes=gone)
+        except NoChangeError as error:
+            raise _decided(error) from error
         with self._lock:
             waiting = [one for one in self._open.get(session.id, ()) if one not in gone]
             self._open[session.id] = [*waiting, proposal.id][-_MOST:]
@@ -176,14 +190,21 @@ class Waiting:
                 self._covered[key] = _Covered(known, proposal.id, change.after)
         self._know(session, proposal.changes, contents)
 
-    def drop(self, session: Session, proposals: Iterable[ChangeId]) -> None:
-        """A session has taken proposals back itself, which is no news to it."""
-        gone = frozenset(proposals)
-        with self._lock:
-            self._open[session.id] = [
-                one for one in self._open.get(session.id, ()) if one not in gone
-            ]
-        self._uncover(session.id)
+    def withdraw(self, proposals: Iterable[Proposal]) -> None:
+        """Take proposals back for the session that made them, to which that is no news.
+
+        Raises:
+            StaleFileError: Somebody has decided about one.
+        """
+        for one in proposals:
+            session = one.session.id
+            try:
+                self._store.reject(one.id, Approval(one.session.actor, _TAKEN_BACK))
+            except NoChangeError as error:
+                raise _decided(error) from error
+            with self._lock:
+                self._open[session] = [id_ for id_ in self._open.get(session, ()) if id_ != one.id]
+            self._uncover(session)
 
     def news(self, session: str) -> tuple[News, ...]:
         """One sentence for each proposal that was answered, until it was `heard`."""
@@ -269,3 +290,31 @@ class Waiting:
             return f"Proposal {change_id} is gone from the journal."
         note = f" {operation.note}" if operation.note else ""
         return f"Proposal {change_id} was approved by {operation.approved_by} and applied.{note}"
+
+
+def check_waits(proposal: Proposal) -> None:
+    """Refuse to do what nobody waits for any more.
+
+    Raises:
+        NoChangeError: It was superseded, or somebody has decided about it.
+    """
+    by = proposal.superseded_by
+    if by:
+        raise NoChangeError(
+            f"{proposal.id} was superseded by {by}: the same files were changed further",
+            hint=f"Look at that one: `filepact diff {by}`.",
+            superseded_by=by,
+        )
+    if proposal.state != "proposed":
+        raise NoChangeError(
+            f"{proposal.id} was already {proposal.state}",
+            hint="`filepact log` shows what was done.",
+        )
+
+
+def _decided(error: NoChangeError) -> StaleFileError:
+    """The refusal of a change that builds on what somebody decided about just now."""
+    return StaleFileError(
+        f"what this change builds on does not wait any more: {error.message}",
+        hint="Read the file again and make the change for what it holds now.",
+    )

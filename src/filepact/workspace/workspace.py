@@ -22,24 +22,26 @@ from filepact.workspace.encodings import Encodings
 from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
 from filepact.workspace.ids import new_id
 from filepact.workspace.outside import Outside
+from filepact.workspace.past import Past, Patience
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
-from filepact.workspace.receipt import Receipt, patch_of, show_changes
+from filepact.workspace.receipt import Receipt, patch_of, show_changes, summary_of
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
-from filepact.workspace.waiting import Waiting
+from filepact.workspace.waiting import Waiting, check_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.change import ChangeSet
+    from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.operation import OperationKind
+    from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
     from filepact.workspace.news import News
-    from filepact.workspace.receipt import FileReport, Shown
+    from filepact.workspace.receipt import Shown
     from filepact.workspace.unsaved import Left
 
 __all__ = ["Mode", "Workspace"]
@@ -48,7 +50,6 @@ Mode = Literal["auto", "preview"]
 """``auto``: what the rules allow is done at once.  ``preview``: every change waits for a person."""
 
 
-_NAMED = 5
 _JOURNAL_LIMIT = 1 << 30
 _JOURNAL_KEPT = 86_400.0
 
@@ -85,6 +86,7 @@ class Workspace:
             Encodings(guard) if encodings is None else encodings, self._buffers
         )
         self.editors = Editors(guard, self._documents, self._buffers)
+        self._patience = Patience()
         self._waiting = Waiting(store, self._seen, self._documents.given)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
@@ -186,25 +188,20 @@ class Workspace:
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
         if not changes:
-            return self._take_back(draft, summary, notes)
+            # All is to be as it was before the session proposed anything.
+            self._waiting.withdraw(grows)
+            names = ", ".join(one.id for one in grows)
+            return Receipt(None, "withdrawn", f"{summary}, and so take back {names}", notes=notes)
         rules = [one.rule for one in grows]
         rules += [draft.asks or ("preview mode" if self.mode == "preview" else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
-        said = _all_of(shown.files) if grows else summary
+        said = summary_of(shown.files) if grows else summary
         proposal = self._proposal(draft.session, draft.tool, said, changes, rule=rule)
         if rule:
-            gone = tuple(one.id for one in grows)
-            try:
-                self._store.propose(proposal, contents, supersedes=gone)
-            except NoChangeError as error:
-                raise _decided(error) from error
-            self._waiting.add(draft.session, proposal, contents, gone)
+            self._waiting.propose(proposal, contents, grows)
             if grows:
-                took = "the place" if len(gone) == 1 else "the places"
-                notes = (
-                    *notes,
-                    f"It takes {took} of {', '.join(gone)} and holds what you proposed there.",
-                )
+                names = ", ".join(one.id for one in grows)
+                notes = (*notes, f"In place of {names}: it holds what you proposed there as well.")
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
@@ -225,21 +222,6 @@ class Workspace:
         if self._buffers and self.mode == "auto" and not draft.dry_run:
             self._unsaved.agree(draft.opened)
         return Receipt(None, "unchanged", summary, notes=notes)
-
-    def _take_back(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
-        """What a session proposed is to be as it was: nobody has to decide about it any more."""
-        by = Approval(draft.session.actor, "taken back by its author")
-        for one in draft.grows:
-            try:
-                self._store.reject(one.id, by)
-            except NoChangeError as error:
-                raise _decided(error) from error
-        gone = [one.id for one in draft.grows]
-        self._waiting.drop(draft.session, gone)
-        names = ", ".join(gone)
-        return Receipt(
-            None, "unchanged", summary, notes=(*notes, f"{names} is taken back: nothing waits.")
-        )
 
     def _shown(
         self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session
@@ -380,18 +362,7 @@ class Workspace:
             StaleFileError: The same lines were changed since; the proposal stays.
         """
         proposal = self._store.proposal(change_id)
-        if proposal.state == "superseded":
-            raise NoChangeError(
-                f"{proposal.id} was superseded by {proposal.superseded_by}: the same files were "
-                "changed further",
-                hint=f"Look at that one: `filepact diff {proposal.superseded_by}`.",
-                superseded_by=proposal.superseded_by,
-            )
-        if proposal.state != "proposed":
-            raise NoChangeError(
-                f"{proposal.id} was already {proposal.state}",
-                hint="`filepact log` shows what was done.",
-            )
+        check_waits(proposal)
         try:
             reader = proposal.session if to_agent else None
             return self._fit_and_do(proposal, reader, approved_by=str(approval.actor))
@@ -455,11 +426,67 @@ class Workspace:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         return self._store.checkpoints(self.guard.roots[0].path)
 
-    def _carry_out(self, plan: Plan, session: Session, *, dry_run: bool) -> Receipt:
-        proposal = self._proposal(
-            session, plan.kind, plan.summary, plan.changes, kind=plan.kind, target=plan.target
+    def past(
+        self,
+        session: Session,
+        *,
+        cancelled: Callable[[], bool] = lambda: False,
+        page: int = PAGE,
+    ) -> Past:
+        """What a session has done and proposed, for itself."""
+        return Past(
+            *(self._store, self._waiting, session),
+            roots=self._root_ids(),
+            go_back=lambda plan, dry_run: self._go_back(plan, session, dry_run=dry_run),
+            diff=lambda change: self._shown(change.changes, self._store.content, session).diff,
+            patience=self._patience,
+            cancelled=cancelled,
+            page=page,
         )
-        return self._fit_and_do(proposal, session, dry_run=dry_run)
+
+    def _go_back(self, plan: Plan, session: Session, *, dry_run: bool) -> Receipt:
+        """Carry out for an agent what was planned: where a change would wait, this waits too.
+
+        Raises:
+            NoChangeError: A change of the same files by this session waits already.
+        """
+        rules = [
+            decision.rule.name
+            for change in plan.changes.changes
+            if (decision := self._permit(change, session.agent)).verdict == "ask"
+        ]
+        if not rules and self.mode == "preview":
+            rules = ["preview mode"]
+        proposed = self._waiting.of(session)
+        for path in plan.changes.paths:
+            layer = proposed.of(path)
+            if layer is not None:
+                raise NoChangeError(
+                    f"{self.show(path)}: a change of yours waits for a person, {layer.proposal.id}",
+                    hint="Take that back first, or wait for the answer.",
+                    proposal=layer.proposal.id,
+                )
+        return self._carry_out(plan, session, dry_run=dry_run, rule=", ".join(dict.fromkeys(rules)))
+
+    def _permit(self, change: FileChange, agent: str = "") -> Decision:
+        action: Action = "write"
+        if change.after is None:
+            action = "delete"
+        elif change.before is None and agent:
+            action = "create"
+        return self.guard.permit(change.path, action, agent=agent)
+
+    def _carry_out(self, plan: Plan, session: Session, *, dry_run: bool, rule: str = "") -> Receipt:
+        proposal = self._proposal(
+            session,
+            plan.kind,
+            plan.summary,
+            plan.changes,
+            kind=plan.kind,
+            target=plan.target,
+            rule=rule,
+        )
+        return self._fit_and_do(proposal, session, dry_run=dry_run, waits=bool(rule))
 
     def _fit_and_do(
         self,
@@ -467,6 +494,7 @@ class Workspace:
         reader: Session | None,
         *,
         dry_run: bool = False,
+        waits: bool = False,
         approved_by: str = "",
     ) -> Receipt:
         def hides(path: WorkspacePath) -> bool:
@@ -475,7 +503,7 @@ class Workspace:
 
         changes = proposal.changes
         for change in changes.changes:
-            self.guard.permit(change.path, "delete" if change.after is None else "write")
+            self._permit(change)
         keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show, hides=hides)
@@ -489,6 +517,14 @@ class Workspace:
             if dry_run:
                 return Receipt(
                     None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes
+                )
+            if waits:
+                proposal = replace(proposal, changes=fitted.changes)
+                self._waiting.propose(proposal, fitted.contents)
+                return Receipt(
+                    *(proposal.id, "pending", proposal.summary, shown.files, shown.diff),
+                    notes=fitted.notes,
+                    rule=proposal.rule,
                 )
             done = self._do(proposal, fitted, approved_by=approved_by)
         notes = (done.note,) if done.note else ()
@@ -556,21 +592,3 @@ class Workspace:
 
     def _root_ids(self) -> tuple[RootId, ...]:
         return tuple(root.path for root in self.guard.roots)
-
-
-def _decided(error: NoChangeError) -> StaleFileError:
-    """The refusal of a change that builds on what somebody decided about just now."""
-    return StaleFileError(
-        f"what this change builds on does not wait any more: {error.message}",
-        hint="Read the file again and make the change for what it holds now.",
-    )
-
-
-def _all_of(files: tuple[FileReport, ...]) -> str:
-    """One line about everything that a grown proposal changes."""
-    words = [
-        f"{'create' if one.before is None else 'delete' if one.after is None else 'edit'} {one.path}"
-        for one in files[:_NAMED]
-    ]
-    more = f" and {len(files) - _NAMED} more" if len(files) > _NAMED else ""
-    return ", ".join(words) + more

@@ -95,16 +95,17 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         toolbox = (
             open_solution(workspace, name=solution, only_new=only_new, **shown)
             if of_solution
-            else open_toolbox(workspace, **shown)
+            else open_toolbox(workspace, own=True, **shown)
         )
         changes = any(tool.kind == "writes" for tool in toolbox.tools)
+        own = any(tool.port == "past" for tool in toolbox.tools)
         serve(
             toolbox,
             name="filepact",
             version=own_version(),
             instructions=solution_instructions(workspace, solution, changes=changes)
             if of_solution
-            else instructions(workspace, changes=changes),
+            else instructions(workspace, changes=changes, own=own),
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
@@ -112,12 +113,13 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         )
 
 
-def instructions(workspace: Workspace, *, changes: bool) -> str:
+def instructions(workspace: Workspace, *, changes: bool, own: bool = False) -> str:
     """What an agent should know before its first call.
 
     Args:
         workspace: What it will work in.
         changes: Whether any tool that changes files is shown.
+        own: Whether one is shown by which it takes its own changes back.
     """
     first, *others = (root.path for root in workspace.guard.roots)
     start = "Relative paths start there, or at the folder below it that your client shares."
@@ -129,12 +131,13 @@ def instructions(workspace: Workspace, *, changes: bool) -> str:
         said.append(
             "Read a file before you change it, prefer edit_file to write_file, and use dry_run "
             "to see the diff first. Encoding and line ends are kept. Every change is recorded "
-            "and the person can undo it."
+            "and the person can undo it." + (" history undoes your own." if own else "")
         )
         if workspace.mode == "preview":
             said.append(
                 "Changes here wait for the person: an answer with status pending means that "
-                "nothing is changed yet. Go on with other work, do not send it again."
+                "nothing is changed yet. These tools show you the files as if it were done; go on from "
+                "there, do not send it again."
             )
     else:
         said.append("Nothing can be changed here.")
