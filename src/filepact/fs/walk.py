@@ -163,7 +163,7 @@ class Walk:
                     if not batch.folder:
                         continue
                     path = batch.prefix + batch.folder
-                    below = stack.within(batch.folder, bare) if stack is not None else None
+                    below = stack.within(batch.folder, bare) if stack and bare else stack
                     inside = self._enter(descriptor, batch.folder, path, below, batch.depth)
                     if inside is not None:
                         frames.append(inside)

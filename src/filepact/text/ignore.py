@@ -392,16 +392,21 @@ class IgnoreStack:
             is_dir = key[-1] == "/"
             name = key[:-1] if is_dir else key
             path = prefix + name
-            said: _Said = ""
             for decide, skip, ignored in order:
                 decided = decide(path[skip:], name, is_dir)
                 if decided is not None:
-                    said = ignored if decided else "brought back"
+                    if decided:
+                        doubtful.append((key, ignored))
+                    elif bare or (is_dir and name in defaults):
+                        doubtful.append((key, "brought back"))
+                    else:
+                        kept.append(key)
                     break
-            if bare or said[:3] == "for" or (is_dir and name in defaults):
-                doubtful.append((key, said))
             else:
-                kept.append(key)
+                if bare or (is_dir and name in defaults):
+                    doubtful.append((key, ""))
+                else:
+                    kept.append(key)
         return self._settled(prefix, kept, doubtful, built) if doubtful else Sifted(kept)
 
     def _settled(
