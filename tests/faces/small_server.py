@@ -25,11 +25,15 @@ LARGE = 3_000_000
 
 @tool(title="Read", level="safe", tier="essential")
 def read(
-    files, path: Path, raw: Annotated[bool, Field(description="Bytes.")] = False
+    files,
+    path: Path,
+    raw: Annotated[bool, Field(description="Bytes.")] = False,
+    mime: Annotated[str, Field(description="What they are.")] = "",
+    note: Annotated[str, Field(description="Said of them.")] = "",
 ) -> str | Blob:
     """Read a file."""
     text = files.text(path)
-    return Blob(text.encode()) if raw else text
+    return Blob(text.encode(), mime, note) if raw else text
 
 
 @tool(title="Write", level="moderate", tier="essential", idempotent=True)

@@ -165,7 +165,7 @@ def test_help_before_an_agent_names_every_command(
         ["mcp"],
         ["log", "-n", "0"],
         ["log", "-n", "many"],
-        ["read", "x", "--offset", "-1"],
+        ["read", "x", "--lines", "-1"],
         ["completion", "powershell"],
         ["setup", "emacs"],
         ["edit"],

@@ -35,6 +35,8 @@ CALLS = [
     ("read", {"path": "ü"}),
     ("read", {"path": "a", "raw": True}),
     ("read", {"path": "a", "raw": "true"}),
+    ("read", {"path": "a", "raw": True, "note": "[a part of it]"}),
+    ("read", {"path": "a", "raw": True, "mime": "image/png", "note": "a picture"}),
     ("read", {"path": "large"}),
     ("read", {"path": "gone"}),
     ("read", {"path": ""}),

@@ -191,6 +191,13 @@ def test_all_seven_tools_do_their_work_and_everything_can_be_taken_back(
 
         text, _ = await call(client, "read_file", path="image.png", encoding="base64")
         assert base64.b64decode(text) == before[root / "image.png"]
+        looked = await client.call_tool("read_file", {"path": "image.png"})
+        image, about = looked.content
+        assert (image.type, image.mime_type) == ("image", "image/png")
+        assert base64.b64decode(image.data) == before[root / "image.png"]
+        assert "image.png" in about.text
+        text, _ = await call(client, "read_file", paths=["src/main.py", "gone", "README.md"])
+        assert all(word in text for word in ("def main", "NOT_FOUND: gone", "Newer"))
         text, _ = await call(client, "read_file", path="latin.txt")
         assert "caf\u00e9" in text
         await call(client, "edit_file", path="latin.txt", old_string="plain", new_string="x")
@@ -215,6 +222,7 @@ def test_every_error_code_is_reached_over_the_protocol(root: Path, tmp_path: Pat
     with (root / "huge.log").open("wb") as stream:
         stream.truncate(100_000_000)
     (root / "wall.txt").write_text("a" * 60 + "!\n")
+    (root / "bytes.bin").write_bytes(b"\0\1\2\xff" * 9)
 
     async def steps(client: Client) -> None:
         for path in ("../outside/secret.txt", "/etc/passwd", "out/secret.txt", ".env", "pipe"):
@@ -225,12 +233,9 @@ def test_every_error_code_is_reached_over_the_protocol(root: Path, tmp_path: Pat
         assert await refused(client, "read_file", path="missing.txt") == "NOT_FOUND"
         assert await refused(client, "write_file", path="no/a.txt", content="x") == "NOT_FOUND"
         assert await refused(client, "read_file", path="src") == "NOT_A_FILE"
-        assert await refused(client, "read_file", path="huge.log", encoding="base64") == (
-            "FILE_TOO_LARGE"
-        )
         edit = {"path": "huge.log", "old_string": "a", "new_string": "b"}
         assert await refused(client, "edit_file", **edit) == "FILE_TOO_LARGE"
-        assert await refused(client, "read_file", path="image.png") == "BINARY_FILE"
+        assert await refused(client, "read_file", path="bytes.bin") == "BINARY_FILE"
         edit = {"path": "latin.txt", "old_string": "plain", "new_string": "\u00fc"}
         assert await refused(client, "edit_file", **edit) == "ENCODING_UNSAFE"
         edit = {"path": "README.md", "old_string": "some text", "new_string": "x"}

@@ -76,15 +76,49 @@ def test_a_huge_wide_file_is_cut_at_whole_units(
     assert window.lines == ("\u0a0a \u010a wide",) * 2
 
 
-def test_a_huge_line_comes_in_pieces(reader: Reader, root: Path) -> None:
-    (root / "a.log").write_bytes(b"x" * (EDIT_LIMIT + 5) + b"\nend\n")
-    window = reader.window("a.log", first=0, count=1)
-    assert len(window.lines[0]) == 1_048_576
-    wide = ("y" * (EDIT_LIMIT // 2 + 5) + "\nend\n").encode("utf-16")
-    (root / "b.log").write_bytes(wide)
-    window = reader.window("b.log", first=0, count=1)
-    assert set(window.lines[0]) == {"y"}
-    assert window.more
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_huge_line_is_one_line_and_is_read_from_any_column(
+    reader: Reader, root: Path, encoding: str
+) -> None:
+    long = "".join(f"{number:07} \u00e4" for number in range(EDIT_LIMIT // 9))
+    (root / "a.log").write_bytes(f"first\r\n{long}\nend\n".encode(encoding))
+    window = reader.window("a.log", first=1, count=2)
+    assert window.lines == (long[: reader.page + 1],)
+    assert (window.goes_on, window.more, window.total) == (True, True, None)
+    for column in (1, 70_000, len(long) - 5, len(long), len(long) + 9):
+        window = reader.window("a.log", first=1, count=2, column=column)
+        assert window.lines[0] == long[column : column + reader.page + 1]
+    assert (window.lines, window.total) == (("", "end"), 3)
+    assert reader.window("a.log", first=0, count=1).lines == ("first",)
+    assert reader.window("a.log", first=2, count=9).lines == ("end",)
+    window = reader.window("a.log", first=3, count=9)
+    assert (window.lines, window.total, window.more) == ((), 3, False)
+    assert reader.window("a.log", first=7, count=9).total == 3
+
+
+STATED = {"ends": "\n", "no end": "", "blank lines": "\n\n\n"}
+
+
+@pytest.mark.parametrize("end", STATED.values(), ids=STATED)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_the_last_lines_of_a_huge_file_are_those_of_a_small_one(
+    reader: Reader, root: Path, encoding: str, end: str
+) -> None:
+    # U+0A0A and U+010A hold the byte of a line feed where none is.
+    text = "\n".join(f"{number} \u0a0a\u010a " + "x" * 300 for number in range(4_000)) + end
+    data = text.encode(encoding)
+    more = -(-(EDIT_LIMIT + 1) // len(data))
+    (root / "small.log").write_bytes(data)
+    mark = {"utf-8": 0, "utf-16": 2, "utf-32": 4}[encoding]
+    body, between = data[mark:], "\n".encode(encoding)[mark:]
+    (root / "huge.log").write_bytes(data[:mark] + (body + between) * more + body)
+    for first in (-1, -2, -5, -60):
+        small = reader.window("small.log", first=first, count=3)
+        huge = reader.window("huge.log", first=first, count=3)
+        assert huge.lines == small.lines
+        assert small.first >= 0
+        assert huge.first == first
+        assert huge.more is small.more
 
 
 def test_a_huge_binary_file_is_refused(reader: Reader, root: Path) -> None:

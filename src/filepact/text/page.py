@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PAGE", "Page", "cut_to", "size_of"]
+__all__ = ["PAGE", "Page", "beginning", "cut_to", "size_of"]
 
 PAGE: Final = 40_000
 """What an answer may take where its reader is known to be shown that much."""
@@ -19,6 +19,14 @@ _LINE: Final = 20
 def size_of(text: str) -> int:
     """What a text takes of a page: its bytes as UTF-8, which no host counts less than."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
+
+
+def beginning(text: str, most: int) -> str:
+    """As many of a text's first characters as take no more of a page than that."""
+    shown = text[: max(most, 0)]
+    while (size := size_of(shown)) > most:
+        shown = shown[: min(len(shown) - 1, len(shown) * most // size)]
+    return shown
 
 
 def cut_to(text: str, most: int) -> str:
@@ -43,6 +51,11 @@ class Page:
         self._used = 0
         self._lines = 1  # the footer's
         self._worth = 0
+
+    @property
+    def left(self) -> int:
+        """What is left of the page, without the footer."""
+        return self._most - self._used
 
     def add(self, row: str, worth: int = 1) -> bool:
         """Put a row on the page if there is room; for the first there always is.

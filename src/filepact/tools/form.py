@@ -57,6 +57,8 @@ class Outcome:
         sent: To be called when the answer is on its way to the caller: what it tells besides is
             not told again then.
         data: The bytes, where the answer is not text.
+        mime: What they are, where a reader can look at them; ``image/png`` and the like.
+        note: What is said about them beside them.
     """
 
     text: str
@@ -66,6 +68,8 @@ class Outcome:
     whole: bool = False
     data: bytes | None = None
     sent: Callable[[], None] = field(default=_nothing, compare=False)
+    mime: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import base64
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from filepact.errors import InvalidParamsError
+from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.match import Query
-from filepact.text.page import Page
-from filepact.tools.registry import Alias, tool
+from filepact.text.page import Page, beginning, cut_to, size_of
+from filepact.text.shown import shown_name
+from filepact.tools.registry import Alias, Blob, tool
 from filepact.workspace.reader import Reader
 from filepact.workspace.search import render_found, render_grepped
 
 if TYPE_CHECKING:
+    from filepact.text.picture import Picture
     from filepact.workspace.documents import Window
 
 __all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
 _LINES = 2_000
-_LINE_WIDTH = 2_000
+_FOOTER = 260  # more than a last line takes
+_MARK = 40
+_LEAST = 600
 _TREE_ENTRIES = 1_000
 
 
@@ -28,66 +33,214 @@ _TREE_ENTRIES = 1_000
 def read_file(
     files: Reader,
     path: Annotated[
-        str, Field(min_length=1, description="File, relative to the root or absolute.")
-    ],
+        str | None, Field(description="File, relative to the root or absolute.")
+    ] = None,
+    paths: Annotated[
+        list[str] | None,
+        Field(description="Several files, instead of path."),
+    ] = None,
     encoding: Annotated[
         Literal["utf-8", "base64"],
-        Field(description="base64 returns the raw bytes of any file; utf-8 returns text."),
+        Field(description="base64: raw bytes, counted by lines and offset."),
     ] = "utf-8",
     lines: Annotated[int | None, Field(ge=0, description="Most lines to return.")] = None,
-    offset: Annotated[int, Field(ge=0, description="First line, 0-indexed.")] = 0,
-    numbers: Annotated[bool, Field(description="Put line numbers before the lines.")] = True,
-) -> str:
-    """Read a file, whole or a range of lines.
+    offset: Annotated[int, Field(description="First line, 0-indexed; below 0 from the end.")] = 0,
+    column: Annotated[int, Field(ge=0, description="Characters of it to skip.")] = 0,
+    numbers: Annotated[bool, Field(description="Number the lines.")] = True,
+) -> str | Blob:
+    """Read a file, whole or a range of lines, or look at an image.
 
-    Lines come as `NUMBER\u2502TEXT`; the part up to `\u2502` is not in the file. The last line says what was
-    sent, the revision, and the call for the rest.
+    Lines come as `NUMBER\u2502TEXT`; only TEXT is in the file. The last line says what was sent, the
+    revision, and the call for the rest.
     """
-    if encoding == "base64":
-        if lines is not None or offset:
+    part = _Part(_LINES if lines is None else lines, offset, column, numbers=numbers)
+    if paths is not None:
+        if path is not None or encoding == "base64" or column or not paths:
             raise InvalidParamsError(
-                "lines and offset count lines of text and do not go with encoding base64",
-                hint="Leave them out.",
+                "paths does not go with path, column or encoding base64",
+                hint="Send paths for the text of several files, or path for one file.",
             )
-        return base64.b64encode(files.document(path).data).decode("ascii")
-    window = files.window(path, first=offset, count=_LINES if lines is None else lines)
-    return files.marked(_render_window(window, numbers=numbers, page=files.page))
+        return files.marked(_read_several(files, list(dict.fromkeys(paths)), part))
+    if not path:
+        raise InvalidParamsError(
+            "no file is named", hint="Send path for one file, or paths for several."
+        )
+    if encoding == "base64":
+        if column:
+            raise InvalidParamsError(
+                "column counts characters of a line and does not go with encoding base64",
+                hint="offset is the first byte then.",
+            )
+        return _read_bytes(files, path, offset, lines)
+    try:
+        return files.marked(_read_text(files, path, part, files.page))
+    except BinaryFileError:
+        shown = files.picture(path)
+        if shown is None:
+            raise
+        picture, data = shown
+        return Blob(data, mime=picture.mime, note=_describe(path, picture, len(data)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Which part of a text is wanted, and how it is shown."""
+
+    lines: int
+    offset: int
+    column: int
+    numbers: bool
+
+
+def _describe(path: str, picture: Picture, size: int) -> str:
+    pixels = f", {picture.width} x {picture.height} pixels" if picture.width else ""
+    return f"[{shown_name(path)} | {picture.name}{pixels} | {size:,} bytes]"
+
+
+def _read_bytes(files: Reader, path: str, offset: int, count: int | None) -> Blob:
+    """A file's bytes, or as many as fit on a page."""
+    # Parts of a multiple of three bytes can be put together without being decoded first.
+    room = max((files.page - _FOOTER) // 4 * 3, 3)
+    whole = files.page // 4 * 3
+    piece = files.piece(path, first=offset, most=whole if count is None else min(count, whole))
+    if len(piece.data) == piece.size:
+        return Blob(piece.data, note=files.marked("").lstrip())
+    data = piece.data[:room]
+    end = piece.first + len(data)
+    said = f"bytes {piece.first}-{end - 1}" if data else f"no bytes at offset {piece.first}"
+    words = [f"{said} of {piece.size:,}"]
+    if piece.revision:
+        words.append(f"revision {piece.revision}")
+    if end < piece.size:
+        words.append(f"next: offset={end}")
+    return Blob(data, note=files.marked(f"[{' | '.join(words)}]"))
+
+
+def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
+    """Each file under its name, in as much of the page as the others leave it."""
+    names = [f"==> {shown_name(path)} <==\n" for path in paths]
+    found = [_window_or_why(files, path, part) for path in paths]
+    texts = [
+        name + _rendered(one, part, files.page) for name, one in zip(names, found, strict=True)
+    ]
+    room = files.page - _FOOTER - size_of(json.dumps(paths, ensure_ascii=False))
+    shares = _shares([size_of(text) + 2 for text in texts], room)
+    shown: list[str] = []
+    missing: list[str] = []
+    for at, share in enumerate(shares):
+        if size_of(texts[at]) + 2 <= share:
+            shown.append(texts[at])
+        elif share < _LEAST and len(paths) > 1:
+            missing.append(paths[at])
+        else:
+            left = share - 2 - size_of(names[at])
+            shown.append(names[at] + _rendered(found[at], part, left))
+    if missing:
+        named = json.dumps(missing, ensure_ascii=False)
+        shown.append(f"[no room for {len(missing)} more | next: paths={named}]")
+    return "\n\n".join(shown)
+
+
+def _window_or_why(files: Reader, path: str, part: _Part) -> Window | str:
+    """What is read of a file, or why nothing is."""
+    try:
+        return files.window(path, first=part.offset, count=part.lines)
+    except BinaryFileError as error:
+        if files.picture(path) is None:
+            return error.report()
+        return "[an image: read it alone, with path, to see it]"
+    except FilepactError as error:
+        return error.report()
+
+
+def _rendered(found: Window | str, part: _Part, page: int) -> str:
+    if isinstance(found, str):
+        return cut_to(found, page)
+    return _render_window(found, numbers=part.numbers, page=page)
+
+
+def _shares(sizes: list[int], room: int) -> list[int]:
+    """How much each may take: all it wants, or as much as every other that wants more.
+
+    When that is too little for any of those, the first of them have it.
+    """
+    shares = [0] * len(sizes)
+    by_size = sorted(range(len(sizes)), key=lambda at: sizes[at])
+    for done, at in enumerate(by_size):
+        share = room // (len(sizes) - done)
+        if sizes[at] > share:
+            large = sorted(by_size[done:])
+            most = max(room // _LEAST, 1)
+            for one in large[:most]:
+                shares[one] = room // min(len(large), most)
+            return shares
+        shares[at] = sizes[at]
+        room -= sizes[at]
+    return shares
+
+
+def _read_text(files: Reader, path: str, part: _Part, page: int) -> str:
+    window = files.window(path, first=part.offset, count=part.lines, column=part.column)
+    return _render_window(window, numbers=part.numbers, page=page)
 
 
 def _render_window(window: Window, *, numbers: bool, page: int) -> str:
-    """The lines that fit on a page, and the footer."""
-    width = len(str(window.first + len(window.lines)))
+    """The lines that fit on a page, and the footer; a line is cut only where no page holds it."""
+    # Lines that are counted from the end have no other number.
+    begin = window.first + (window.first >= 0)
+    last = len(window.lines) - 1
+    width = max(len(str(begin)), len(str(begin + last)))
     sheet = Page(page)
-    cut: list[bool] = []
-    for number, line in enumerate(window.lines, start=window.first + 1):
-        text = line
-        if len(line) > _LINE_WIDTH:
-            text = f"{line[:_LINE_WIDTH]} [+{len(line) - _LINE_WIDTH:,} characters]"
-        if not sheet.add(f"{number:>{width}}\u2502{text}" if numbers else text):
-            break
-        cut.append(text is not line)
-    return sheet.close(lambda sent: _footer(window, sent=sent, cut=sum(cut[:sent])))
+    cut_at, reached = -1, 0
+    for at, line in enumerate(window.lines):
+        label = f"{begin + at:>{width}}\u2502" if numbers else ""
+        size, whole = size_of(label + line) + 1, not (window.goes_on and at == last)
+        if whole and size <= sheet.left - (0 if at else _FOOTER):
+            if not sheet.add(label + line):
+                break
+            continue
+        if at and ((whole and size <= page - _FOOTER) or sheet.left < page // 4):
+            break  # the next page has room for all of it, or for more
+        room = sheet.left - _FOOTER - _MARK - size_of(label)
+        shown = beginning(line, room if at else max(room, _MARK))
+        mark = f" [+{len(line) - len(shown):,} characters]" if whole else " [the line goes on]"
+        if sheet.add(label + shown + mark):
+            cut_at, reached = at, len(shown) + (0 if at else window.column)
+        break
+    return sheet.close(
+        lambda sent: _footer(window, sent=sent, reached=reached if sent == cut_at + 1 else 0)
+    )
 
 
-def _footer(window: Window, *, sent: int, cut: int) -> str:
-    """One line: what was sent, of how much, which revision, and how to go on."""
-    last = window.first + sent
+def _footer(window: Window, *, sent: int, reached: int) -> str:
+    """One line: what was sent, of how much, which revision, and how to go on.
+
+    Args:
+        window: What was read.
+        sent: How many of its lines.
+        reached: How far into the last of them, if it goes on.
+    """
+    first, last = window.first, window.first + sent
     if window.total == 0:
         parts = ["empty file"]
+    elif sent and first < 0:
+        parts = [f"lines {first} to {last - 1}, counted from the end"]
     elif sent:
         of = f" of {window.total:,}" if window.total is not None else ""
-        parts = [f"lines {window.first + 1}-{last}{of}"]
-    elif window.total is not None and window.first >= window.total:
-        parts = [f"no lines: offset {window.first} is past the end, the file has {window.total:,}"]
+        parts = [f"lines {first + 1}-{last}{of}"]
+    elif window.total is not None and first >= window.total:
+        parts = [f"no lines: offset {first} is past the end, the file has {window.total:,}"]
     else:
         parts = ["no lines asked for"]
+    if sent and window.column:
+        parts[0] += f", the first from column {window.column}"
     if window.total is None:
         parts.append(f"file of {window.size:,} bytes")
     parts.append(f"revision {window.revision}" if window.revision else "too large to be edited")
     parts.append(_nature(window))
-    if cut:
-        parts.append(f"{cut} long {'line' if cut == 1 else 'lines'} cut")
-    if window.more or sent < len(window.lines):
+    if reached:
+        parts += ["the last line goes on", f"next: offset={last - 1}, column={reached}"]
+    elif window.more or sent < len(window.lines):
         parts.append(f"next: offset={last}")
     return f"[{' | '.join(part for part in parts if part)}]"
 
@@ -115,7 +268,7 @@ def search_files(
         int, Field(ge=1, le=10_000, description="Most files to return."), Alias("maxResults")
     ] = 100,
 ) -> str:
-    """Find files by a glob on their path. Ignored ones (.gitignore) are left out and told."""
+    """Find files by a glob on their path. Ignored ones are left out and told."""
     found = files.find(directory, pattern, limit=max_results)
     return files.marked(render_found(found, show=files.naming(directory), page=files.page))
 
@@ -129,16 +282,14 @@ def grep(
     max_results: Annotated[
         int, Field(ge=1, le=10_000, description="Most matches to return."), Alias("maxResults")
     ] = 50,
-    context: Annotated[
-        int, Field(ge=0, le=50, description="Lines shown before and after each match.")
-    ] = 0,
+    context: Annotated[int, Field(ge=0, le=50, description="Lines around each match.")] = 0,
     case_sensitive: Annotated[bool, Field(description="Tell letter case apart.")] = False,
     output_mode: Annotated[
         Literal["content", "files", "count"],
-        Field(description="Matching lines, only file names, or a count for each file."),
+        Field(description="Matching lines, file names, or a count for each file."),
     ] = "content",
     multiline: Annotated[bool, Field(description="Let a match span lines.")] = False,
-    offset: Annotated[int, Field(ge=0, description="Matches to skip, for the next page.")] = 0,
+    offset: Annotated[int, Field(ge=0, description="Matches to skip.")] = 0,
 ) -> str:
     """Search file contents with a regular expression. Prints `file:line: content`."""
     query = Query.compile(pattern, case_sensitive=case_sensitive, multiline=multiline)
@@ -162,7 +313,7 @@ def directory_tree(
     include_files: Annotated[bool, Field(description="Files too, not only folders.")] = True,
     pattern: Annotated[str | None, Field(description="Only files whose name matches.")] = None,
 ) -> str:
-    """Show a folder and what it holds as a tree. Ignored folders and files are left out."""
+    """Show a folder and what it holds as a tree. Ignored ones are left out and told."""
     drawn = files.tree(
         path, depth=depth, include_files=include_files, pattern=pattern, budget=_TREE_ENTRIES
     )

@@ -53,9 +53,16 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What a reading tool answers when it is not text."""
+    """What a reading tool answers when it is not text.
+
+    Attributes:
+        mime: What it is, if a reader can look at it.
+        note: What is said about it; of what nobody can look at, only if it is not all.
+    """
 
     data: bytes
+    mime: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +273,8 @@ class Toolbox:
         if isinstance(answer, Written):
             return Outcome(printable(answer.text), receipt=printable(answer.receipt))
         if isinstance(answer, Blob):
-            return Outcome(b64encode(answer.data).decode("ascii"), data=answer.data)
+            text = b64encode(answer.data).decode("ascii")
+            return Outcome(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
         if isinstance(answer, Mapping):
             facts = printable(answer)
             return Outcome(as_json(facts), receipt=facts)

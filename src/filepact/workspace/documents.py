@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import codecs
-from collections import deque
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filepact.domain.document import Document, Revision, WorkspacePath
 from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
-from filepact.text.charsets import STATEFUL
+from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect, encode_new, rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
 from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_window
 from filepact.text.merge import merge
+from filepact.workspace.excerpt import skip_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,13 +44,15 @@ class Window:
     Attributes:
         shown: The file's name as it is shown.
         lines: The lines without their ends.
-        first: 0-based number of the first of them.
+        first: 0-based number of the first of them; below 0 where only the end was read.
         total: How many lines the file has; None when it was not read to its end.
         more: Whether lines follow the window.
         size: Bytes of the whole file.
         encoding: For people.
         ends: ``lf``, ``crlf``, ``cr``, ``mixed`` or ``none``; None when only a part was read.
         revision: Short revision; None for a file that is too large to be edited.
+        column: How many characters of the first line were passed over.
+        goes_on: Whether the last line is not whole.
     """
 
     shown: str
@@ -65,6 +65,8 @@ class Window:
     ends: str | None
     revision: str | None
     ends_with_newline: bool
+    column: int = 0
+    goes_on: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,15 @@ def _with_text(document: Document, text: str) -> Document:
 
 
 def window(
-    spot: Spot, document: Document | None, documents: Documents, *, first: int, count: int
+    spot: Spot,
+    document: Document | None,
+    documents: Documents,
+    *,
+    first: int,
+    count: int,
+    column: int = 0,
+    most: int = _LONGEST_PIECE,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> Window:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
@@ -262,16 +272,26 @@ def window(
         spot: The file.
         document: The loaded document, or None to stream.
         documents: Tells what is said about its encoding outside the file.
-        first: 0-based number of the first line wanted.
+        first: 0-based number of the first line wanted; below 0 it counts from the end.
         count: Most lines wanted.
+        column: 0-based number of the first character wanted of the first line.
+        most: Characters after which a stream is not read on.
+        cancelled: Whether nobody waits for it any more.
     """
     if document is None:
-        return _stream_window(spot, documents, first=first, count=count)
+        wanted = _Wanted(first, count, column, most, cancelled)
+        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+            return _stream_window(spot, documents, stream, size, wanted)
     text = document.text
+    if first < 0:
+        first = max(line_window(text, 0, 0)[1] + first, 0)
     chosen, total = line_window(text, first, count)
+    lines = [chomp(line) for line in chosen]
+    if lines and column:
+        lines[0] = lines[0][column:]
     return Window(
         shown=spot.shown,
-        lines=tuple(chomp(line) for line in chosen),
+        lines=tuple(lines),
         first=first,
         total=total,
         more=first + count < total,
@@ -280,81 +300,179 @@ def window(
         ends=line_ends(text),
         revision=document.revision.short,
         ends_with_newline=text.endswith(("\n", "\r")) or not text,
+        column=column,
     )
 
 
-def _stream_window(spot: Spot, documents: Documents, *, first: int, count: int) -> Window:
-    with spot.root.stream(spot.place.path, follow=False) as (stream, size):
-        head = stream.read(_HEAD)
-        encoding = detect(
-            head,
-            complete=len(head) == size,
-            name=spot.place.path,
-            given=documents.given(spot.path),
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """Which part of a stream; see `window`."""
+
+    first: int
+    count: int
+    column: int
+    most: int
+    cancelled: Callable[[], bool]
+
+
+def _stream_window(
+    spot: Spot, documents: Documents, stream: BinaryIO, size: int, wanted: _Wanted
+) -> Window:
+    head = stream.read(_HEAD)
+    encoding = detect(
+        head, complete=len(head) == size, name=spot.place.path, given=documents.given(spot.path)
+    )
+    if encoding is None:
+        raise BinaryFileError(
+            f"{spot.shown}: does not hold text ({size:,} bytes)",
+            hint="encoding base64 reads its bytes, in parts if need be.",
         )
-        if encoding is None:
-            raise BinaryFileError(
-                f"{spot.shown}: does not hold text ({size:,} bytes)",
-                hint="Read it with encoding base64, if it is small enough.",
-            )
-        stream.seek(len(encoding.bom))
-        pieces = _pieces(stream, encoding)
-        # A damaged spot far down in a large file must not hide the rest from a reader; what is
-        # shown this way is never written back, because streamed files are too large to edit.
-        decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
-        skipped = islice(pieces, first)
-        if encoding.name in STATEFUL:
-            # What a line's bytes mean was said in the lines before it.
-            for piece in skipped:
-                decoder.decode(piece)
-        else:
-            deque(skipped, maxlen=0)
-        chosen = list(islice(pieces, count + 1))
-    more = len(chosen) > count
-    lines = [decoder.decode(piece) for piece in chosen[:count]]
+    first, left = wanted.first, 0
+    stream.seek(len(encoding.bom))
+    if first < 0:
+        first, left = _seek_from_end(stream, size, encoding, wanted)
+    elif encoding.name in STATEFUL or encoding.name in UNIT:
+        left = first
+    else:
+        missing = skip_lines(stream, first, wanted.cancelled)
+        if missing:
+            # It ends before the first line that is wanted.
+            stream.seek(-1, 2)
+            there = first - missing + (stream.read(1) != b"\n")
+            return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
+    cut = _cut_lines(_decoded(stream, encoding), left, wanted)
+    total = None if cut.total is None or first < 0 else first - left + cut.total
+    found = _Cut(cut.lines, total, more=cut.more, goes_on=cut.goes_on)
+    return _streamed(spot, encoding, size, first, found, wanted.column)
+
+
+class _Cut(NamedTuple):
+    """Lines out of a stream.
+
+    Attributes:
+        total: How many there are, with those that were passed over; None if it was not read to its
+            end.
+        more: Whether anything follows.
+        goes_on: Whether the last of them is not whole.
+    """
+
+    lines: tuple[str, ...]
+    total: int | None
+    more: bool
+    goes_on: bool = False
+
+
+def _streamed(
+    spot: Spot, encoding: Encoding, size: int, first: int, cut: _Cut, column: int = 0
+) -> Window:
     return Window(
         shown=spot.shown,
-        lines=tuple(chomp(line) for line in lines),
+        lines=cut.lines,
         first=first,
-        total=None if more else first + len(lines),
-        more=more,
+        total=cut.total,
+        more=cut.more,
         size=size,
         encoding=encoding.traced,
         ends=None,
         revision=None,
         ends_with_newline=True,
+        column=column,
+        goes_on=cut.goes_on,
     )
 
 
-def _pieces(stream: BinaryIO, encoding: Encoding) -> Iterator[bytes]:
-    """The lines of a stream with their ends; a line over a megabyte comes in pieces."""
+def _cut_lines(texts: Iterator[str], left: int, wanted: _Wanted) -> _Cut:
+    """Pass over lines, then take some, as far as there is room for them."""
+    lines: list[str] = []
+    parts: list[str] = []
+    column, used, passed = wanted.column, 0, 0
+    begun = False
+    for part, ended in _line_parts(texts):
+        if len(lines) == wanted.count and not left:
+            return _Cut(tuple(lines), None, more=True)
+        begun = not ended
+        if left:
+            left -= ended
+            passed += ended
+            continue
+        shown = part[column:] if not lines else part
+        column = 0 if ended else max(column - len(part), 0)
+        parts.append(shown[: wanted.most - used])
+        used += len(parts[-1])
+        if used >= wanted.most or wanted.cancelled():
+            return _Cut((*lines, "".join(parts)), None, more=True, goes_on=True)
+        if ended:
+            lines.append(chomp("".join(parts) + "\n"))
+            parts = []
+    if begun and left:
+        passed += 1
+    elif begun:
+        lines.append("".join(parts))
+    return _Cut(tuple(lines), passed + len(lines), more=False)
+
+
+def _line_parts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
+    """Lines without their line feeds, in parts, and whether each part ends its line."""
+    for text in texts:
+        *whole, last = text.split("\n")
+        for part in whole:
+            yield part, True
+        if last:
+            yield last, False
+
+
+def _decoded(stream: BinaryIO, encoding: Encoding) -> Iterator[str]:
+    """The text from here on, in pieces.
+
+    A damaged spot far down in a large file must not hide the rest from a reader; what is shown this
+    way is never written back, because streamed files are too large to edit.
+    """
+    decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
+    size = _HEAD
+    while block := stream.read(size):
+        yield decoder.decode(block)
+        size = _LONGEST_PIECE
+    yield decoder.decode(b"", final=True)
+
+
+def _seek_from_end(
+    stream: BinaryIO, size: int, encoding: Encoding, wanted: _Wanted
+) -> tuple[int, int]:
+    """Go to where so many lines are left.
+
+    Returns:
+        The number of the first line then, below 0 if only counted from the end, and how many lines
+        are still to be passed over.
+    """
+    begin, lines = len(encoding.bom), -wanted.first
+    if encoding.name in STATEFUL:
+        # What bytes mean was said in those before them, so all of them are read.
+        total, open_end = 0, False
+        for _, ended in _line_parts(_decoded(stream, encoding)):
+            total += ended
+            open_end = not ended
+        stream.seek(begin)
+        first = max(total + open_end - lines, 0)
+        return first, first
     newline = "\n".encode(encoding.name)
-    if len(newline) == 1:
-        return iter(partial(stream.readline, _LONGEST_PIECE), b"")
-    return _wide_pieces(stream, newline)
-
-
-def _wide_pieces(stream: BinaryIO, newline: bytes) -> Iterator[bytes]:
-    """The same for UTF-16 and UTF-32, where a line feed counts only on a unit's border."""
     width = len(newline)
-    pending = b""
-    while block := stream.read(_LONGEST_PIECE):
-        pending += block
-        start = 0
-        while (end := _line_end(pending, newline, start, width)) != -1:
-            yield pending[start:end]
-            start = end
-        pending = pending[start:]
-        if len(pending) >= _LONGEST_PIECE:
-            yield pending[:_LONGEST_PIECE]
-            pending = pending[_LONGEST_PIECE:]
-    if pending:
-        yield pending
-
-
-def _line_end(data: bytes, newline: bytes, start: int, width: int) -> int:
-    """Where the line that starts at ``start`` ends, past its line feed; -1 when it goes on."""
-    at = data.find(newline, start)
-    while at != -1 and at % width:
-        at = data.find(newline, at + 1)
-    return at if at == -1 else at + width
+    end = begin + (size - begin) // width * width
+    stream.seek(max(end - width, begin))
+    if stream.read(width) == newline:
+        end -= width
+    while end > begin and not wanted.cancelled():
+        start = max(begin, end - _LONGEST_PIECE)
+        stream.seek(start)
+        block = stream.read(end - start)
+        at = len(block)
+        while (at := block.rfind(newline, 0, at)) >= 0:
+            if at % width:
+                at += width - 1  # not on a unit's border
+                continue
+            lines -= 1
+            if not lines:
+                stream.seek(start + at + width)
+                return wanted.first, 0
+        end = start
+    stream.seek(begin)
+    return 0, 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.text.codec import Encoding, Given
     from filepact.workspace.guard import Spot
 
-__all__ = ["Excerpt", "Wanted", "cut", "excerpt_of", "stream_excerpt"]
+__all__ = ["Excerpt", "Wanted", "cut", "excerpt_of", "skip_lines", "stream_excerpt"]
 
 _HEAD = 65_536
 _BLOCK = 1_048_576
@@ -110,12 +110,12 @@ def stream_excerpt(
             return Excerpt("", None)
         left = wanted.first
         if encoding.name not in STATEFUL and encoding.name not in UNIT:
-            left = _skip(stream, left, cancelled)
+            left = skip_lines(stream, left, cancelled)
         skipped = wanted.first - left
         return _collect(stream, encoding, wanted, left, skipped, spot.shown, cancelled)
 
 
-def _skip(stream: BinaryIO, lines: int, cancelled: Callable[[], bool]) -> int:
+def skip_lines(stream: BinaryIO, lines: int, cancelled: Callable[[], bool]) -> int:
     """Pass over lines by their line feeds alone; how many lines fewer there were."""
     while lines and not cancelled():
         block = stream.read(_BLOCK if stream.tell() > _HEAD else _HEAD)

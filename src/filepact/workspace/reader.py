@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from posixpath import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import (
@@ -14,8 +15,10 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
     PathBlockedError,
+    TooLargeError,
 )
 from filepact.fs.entry import Question
+from filepact.text.picture import picture_of
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.text.match import Query
+    from filepact.text.picture import Picture
     from filepact.workspace.asked import Asked
     from filepact.workspace.documents import Documents, Window
     from filepact.workspace.excerpt import Excerpt, Wanted
@@ -38,7 +42,29 @@ if TYPE_CHECKING:
     from filepact.workspace.seen import Seen
     from filepact.workspace.waiting import Layer
 
-__all__ = ["Reader"]
+__all__ = ["MAX_PICTURE", "Piece", "Reader"]
+
+MAX_PICTURE: Final = 3_750_000
+"""Largest picture that is shown, in bytes: models take 5 MB of base64."""
+
+_HEAD = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some bytes of a file.
+
+    Attributes:
+        first: Where in the file they begin.
+        size: Bytes of the whole file.
+        revision: Short revision; None for a file that is too large to be edited.
+    """
+
+    data: bytes
+    first: int
+    size: int
+    revision: str | None
+
 
 _NAMED = 5
 _MARK = 800
@@ -104,22 +130,78 @@ class Reader:
             return True
         return (now and now.revision) != layer.change.before
 
-    def window(self, path: str, *, first: int, count: int) -> Window:
+    def window(self, path: str, *, first: int, count: int, column: int = 0) -> Window:
         """Lines of a text file of any size.
 
         Args:
             path: The file.
-            first: 0-based number of the first line wanted.
+            first: 0-based number of the first line wanted; below 0 it counts from the end.
             count: Most lines wanted.
+            column: 0-based number of the first character wanted of the first line.
         """
         spot = self._file(path)
-        if spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path):
-            part = window(spot, None, self._documents, first=first, count=count)
+        streamed = spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path)
+        part = window(
+            spot,
+            None if streamed else self._load(spot),
+            self._documents,
+            first=first,
+            count=count,
+            column=column,
+            most=self.page + 1,
+            cancelled=self._cancelled,
+        )
+        if streamed:
             self._check("\n".join(part.lines).encode("utf-8", "replace"), spot)
             self._asked.read(self._session, spot.path.absolute)
-            return part
-        document = self._load(spot)
-        return window(spot, document, self._documents, first=first, count=count)
+        return part
+
+    def piece(self, path: str, *, first: int, most: int) -> Piece:
+        """Some bytes of a file of any size.
+
+        Args:
+            path: The file.
+            first: The first byte wanted, from 0; below 0 it counts from the end.
+            most: Most bytes wanted.
+        """
+        spot = self._file(path)
+        if spot.place.size <= EDIT_LIMIT or self._documents.held(spot.path):
+            document = self._load(spot)
+            size = len(document.data)
+            start = min(max(size + first, 0) if first < 0 else first, size)
+            data = document.data[start : start + most]
+            return Piece(data, start, size, document.revision.short)
+        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+            start = min(max(size + first, 0) if first < 0 else first, size)
+            stream.seek(start)
+            data = stream.read(min(most, size - start))
+        self._check(data, spot)
+        self._asked.read(self._session, spot.path.absolute)
+        return Piece(data, start, size, None)
+
+    def picture(self, path: str) -> tuple[Picture, bytes] | None:
+        """A picture and its bytes; None for any other file.
+
+        Raises:
+            TooLargeError: It is one, and too large for those who look at it.
+        """
+        spot = self._file(path)
+        if spot.place.size <= MAX_PICTURE:
+            data = self._load(spot).data
+            picture = picture_of(data[:_HEAD])
+            return None if picture is None else (picture, data)
+        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+            picture = picture_of(stream.read(_HEAD))
+        if picture is None:
+            return None
+        raise TooLargeError(
+            f"{spot.shown}: is a {picture.name} of {size:,} bytes; pictures are shown up to "
+            f"{MAX_PICTURE:,}",
+            hint="encoding base64 reads its bytes in parts.",
+            path=spot.shown,
+            size=size,
+            limit=MAX_PICTURE,
+        )
 
     def excerpt(self, path: str, wanted: Wanted, *, found: Spot | None = None) -> Excerpt:
         """A part of a text file of any size, exactly as it stands.

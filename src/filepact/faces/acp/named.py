@@ -16,13 +16,16 @@ _BY_PATH = frozenset({"read_file", "write_file", "edit_file", "grep", "patch_app
 
 
 def named_files(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
-    """The paths that a call names, as they were sent; a patch may name many.
+    """The paths that a call names, as they were sent; a reader and a patch may name many.
 
     Arguments that the tool will refuse name nothing.
     """
     path = arguments.get("path")
     if isinstance(path, str) and path:
         return (path,) if tool in _BY_PATH else ()
+    paths = arguments.get("paths")
+    if tool == "read_file" and isinstance(paths, list):
+        return tuple(dict.fromkeys(name for name in paths if isinstance(name, str) and name))
     patch = arguments.get("patch")
     if tool != "patch_apply" or not isinstance(patch, str):
         return ()

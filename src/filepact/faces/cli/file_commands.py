@@ -27,7 +27,14 @@ def _add_looking(group: Group) -> None:
     )
     add("path", metavar="PATH", help="the file")
     add("--lines", metavar="N", type=whole, help="most lines to print")
-    add("--offset", metavar="N", type=whole, default=0, help="lines to skip (default: 0)")
+    add(
+        "--offset",
+        metavar="N",
+        type=int,
+        default=0,
+        help="lines to skip (default: 0); -5 for the last five",
+    )
+    add("--column", metavar="N", type=whole, default=0, help="characters of the first one to skip")
     add("--base64", action="store_true", help="the bytes of any file as base64")
     add("--no-numbers", action="store_true", help="no line numbers")
     add = group.add(

@@ -17,6 +17,7 @@ from filepact.errors import (
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.record import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain, remark
+from filepact.text.page import PAGE
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.registry import Blob
 from filepact.workspace.documents import Window
@@ -40,8 +41,10 @@ def read(arguments: Namespace, _screen: Screen) -> Answer:
         "read_file",
         path=arguments.path,
         encoding="base64" if arguments.base64 else "utf-8",
+        page=sys.maxsize if arguments.base64 else PAGE,  # a program takes the bytes
         lines=arguments.lines,
         offset=arguments.offset,
+        column=arguments.column,
         numbers=not arguments.no_numbers,
     )
 
@@ -130,18 +133,23 @@ def patch(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
-def _look(arguments: Namespace, name: str, **sent: object) -> Answer:
+def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> Answer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
-        noting = _Noting(workspace.reader(person()))
+        noting = _Noting(workspace.reader(person(), page=page))
         answer = _tool(name).run(noting, _with_places(workspace, sent))
     found = noting.found
-    text = b64encode(answer.data).decode("ascii") if isinstance(answer, Blob) else str(answer)
+    text = _printed(answer) if isinstance(answer, Blob) else str(answer)
     facts: dict[str, object] = {"text": text}
     if found is not None:
         facts = asdict(found) | facts
     nothing = isinstance(found, Found | Grepped) and not found.total
     return Answer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
+
+
+def _printed(blob: Blob) -> str:
+    """Bytes for a terminal or a program, and one sentence about what a terminal cannot show."""
+    return blob.note if blob.mime else b64encode(blob.data).decode("ascii")
 
 
 class _Noting:

@@ -81,7 +81,7 @@ def _hints(tool: Tool) -> dict[str, bool]:
 def call_result(outcome: Outcome) -> dict[str, Any]:
     """A tool's answer as the handshake era has it; the modern one wraps it."""
     result: dict[str, Any] = {
-        "content": [{"type": "text", "text": outcome.text}],
+        "content": _content(outcome),
         "isError": outcome.failed,
     }
     if outcome.receipt is not None and outcome.whole:
@@ -89,6 +89,14 @@ def call_result(outcome: Outcome) -> dict[str, Any]:
     elif outcome.receipt is not None:
         result["_meta"] = {RECEIPT_KEY: outcome.receipt}
     return result
+
+
+def _content(outcome: Outcome) -> list[dict[str, Any]]:
+    """The answer in blocks: one of text mostly, and what is said about bytes in one of its own."""
+    block = {"type": "text", "text": outcome.text}
+    if outcome.mime:
+        block = {"type": "image", "data": outcome.text, "mimeType": outcome.mime}
+    return [block, {"type": "text", "text": outcome.note}] if outcome.note else [block]
 
 
 class ServerFacts:

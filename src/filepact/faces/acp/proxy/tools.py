@@ -88,8 +88,11 @@ class _Engine(WorkspaceEngine):
 def _named(arguments: Mapping[str, object]) -> Iterator[str]:
     """The files that a call names, as it names them."""
     path, patch = arguments.get("path"), arguments.get("patch")
+    paths = arguments.get("paths")
     if isinstance(path, str):
         yield path
+    elif isinstance(paths, list):
+        yield from (name for name in paths if isinstance(name, str))
     elif isinstance(patch, str):
         with suppress(FilepactError):
             for file in parse(patch):
