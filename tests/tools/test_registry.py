@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from filepact.domain.operation import Actor, Session
 from filepact.errors import CODES, InvalidParamsError, NotFoundError, StateFailedError
 from filepact.tools.parameters import TEXT_LIMIT
+from filepact.tools.read import read_file
 from filepact.tools.registry import (
     Alias,
     Blob,
@@ -305,7 +306,7 @@ def test_what_does_not_fit_is_refused_in_words(toolbox, sent, said):
 FOREIGN = [
     ("file_path", "path"), ("filePath", "path"), ("filename", "path"), ("uri", "path"),
     ("directory", "path"), ("Path", "path"), ("max-results", "maxResults"),
-    ("limit", "lines"), ("level", "depth"), ("includeFiles", "include_files"), ("encodng", "encoding"),
+    ("limit", "lines"), ("level", "depth"), ("include_fils", "include_files"), ("encodng", "encoding"),
 ]
 # fmt: on
 
@@ -314,6 +315,31 @@ FOREIGN = [
 def test_a_foreign_name_is_refused_with_the_right_one(toolbox, sent, meant):
     outcome = toolbox.call("look", {sent: "x"}, CALL)
     assert f"unknown parameter {sent}, did you mean {meant}?" in outcome.text
+
+
+@pytest.mark.parametrize("written", ["include_files", "includeFiles"])
+@pytest.mark.parametrize("most", ["maxResults", "max_results"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf8", "UTF-8", "UTF8"])
+def test_names_and_words_are_understood_however_a_model_writes_them(
+    toolbox, written, most, encoding
+):
+    sent = {"path": "p", written: False, most: 7, "encoding": encoding}
+    assert json.loads(toolbox.call("look", sent, CALL).text) == ["p", "utf-8", 3, None, False, 7]
+
+
+def test_names_in_a_list_are_understood_as_well(toolbox, engine):
+    edits = [{"oldString": "a", "new_string": "b", "replaceAll": True}]
+    for sent in (edits, json.dumps(edits)):
+        assert not toolbox.call("change", {"path": "p", "edits": sent}, CALL).failed
+    twice = [{"oldString": "a", "old_string": "c", "new_string": "b"}]
+    assert toolbox.call("change", {"path": "p", "edits": twice}, CALL).code == "INVALID_PARAMS"
+    assert engine.drafts == [("change", [("p", [("a", "b")], False)])] * 2
+
+
+def test_a_line_number_that_counts_from_1_is_not_taken_for_an_offset():
+    with pytest.raises(InvalidParamsError) as error:
+        read_file.parameters.check({"path": "p", "start_line": 5})
+    assert "offset, which counts from 0" in error.value.message
 
 
 def test_a_name_that_resembles_nothing_gets_no_suggestion(toolbox):

@@ -55,7 +55,7 @@ def test_files_are_found_in_path_order_with_the_true_total(root):
     found = find(root, "**/*.py", limit=2)
     assert found.paths == ("a.py", "a/b/d.py")
     assert (found.total, found.total_is_floor) == (4, False)
-    assert render_found(found) == ("a.py\na/b/d.py\n[first 2 of 4 files | max_results gets others]")
+    assert render_found(found) == ("a.py\na/b/d.py\n[first 2 of 4 files | maxResults gets others]")
     assert render_found(find(root, "*.py")).endswith("\n[4 files]")
     assert render_found(find(root, "a.py")) == "a.py\n[1 file]"
 

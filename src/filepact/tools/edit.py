@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DryRun", "Expected", "edit_file", "write_file"]
 
-Path = Annotated[str, Field(min_length=1, description="File, relative to the root or absolute.")]
+Path = Annotated[str, Field(min_length=1, description="File.")]
 DryRun = Annotated[bool, Field(description="Only show the diff, change nothing.")]
 Expected = Annotated[
     str | None,
-    Field(description="Revision from read_file; refuse if the file is at another.", min_length=8),
+    Field(
+        description="Of read_file; refuse if anything in the file was changed since.", min_length=8
+    ),
 ]
 
 
@@ -80,8 +82,8 @@ def edit_file(
     edits: Annotated[
         list[Replacement] | None,
         Field(
-            description="Several replacements, all or none, each on the result of those before; "
-            "instead of old_string and new_string.",
+            description="Several replacements, one after the other, all or none; instead of "
+            "old_string and new_string.",
             min_length=1,
             max_length=1_000,
         ),
@@ -95,7 +97,20 @@ def edit_file(
     """
     draft.dry_run = dry_run
     replacements = _replacements(old_string, new_string, edits, replace_all=replace_all)
-    target = draft.open_existing(path, expected_revision=expected_revision)
+    try:
+        target = draft.open_existing(path, expected_revision=expected_revision)
+    except NotFoundError as missing:
+        raise _to_be_written(missing) from None
+    if (
+        target.document is not None
+        and not target.document.text
+        and replacements[0].old_string == ""
+    ):
+        raise InvalidParamsError(
+            f"{target.spot.shown}: is empty, there is nothing in it to replace",
+            hint="Send its whole text with write_file.",
+            path=target.spot.shown,
+        )
     placements: list[Placement] = []
 
     def make(text: str) -> EditList:
@@ -137,6 +152,12 @@ def _replacements(
             f"{missing} is missing", hint="Send old_string and new_string, or edits."
         )
     return [Replacement(old_string=old, new_string=new, replace_all=replace_all)]
+
+
+def _to_be_written(missing: NotFoundError) -> NotFoundError:
+    """The refusal of a file that is not there, with the way to make one."""
+    hint = " ".join(filter(None, [missing.hint, "A new file is made with write_file."]))
+    return NotFoundError(missing.message, hint=hint, **missing.details)
 
 
 def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:

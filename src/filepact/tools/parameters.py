@@ -9,7 +9,9 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import re
 import typing
+from contextlib import suppress
 from dataclasses import dataclass
 from types import NoneType, SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +34,7 @@ TEXT_LIMIT = 10_000_000
 _NUMBER_LIMIT = 2**53 - 1  # beyond it JSON programs disagree about which number was sent
 _SHOWN = 40
 _TOLD = 3
+_HUMP = re.compile("(?<=[a-z0-9])[A-Z]")
 
 _FOREIGN: dict[str, tuple[str, ...]] = {
     name: meant
@@ -106,10 +109,10 @@ class Parameters:
             alias = next((m for m in _metadata(hint) if isinstance(m, Alias)), None)
             documented = alias.documented if alias else parameter.name
             self._documented[parameter.name] = documented
-            for name in {documented, parameter.name, *(alias.also if alias else ())}:
-                if name in self._accepted:
-                    raise TypeError(f"{self.tool}: two parameters are called {name}")
-                self._accepted[name] = parameter.name
+            for name in (documented, parameter.name, *(alias.also if alias else ())):
+                for twin in _twins(name):
+                    if self._accepted.setdefault(twin, parameter.name) != parameter.name:
+                        raise TypeError(f"{self.tool}: two parameters are called {twin}")
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[parameter.name] = (hint, default)
         self.required = frozenset(name for name, (_, default) in fields.items() if default is ...)
@@ -125,7 +128,8 @@ class Parameters:
         """What was sent, as the function takes it.
 
         Texts that are a number, true, false or a list are taken as that where one is wanted; null
-        stands for "not sent" where a parameter may be left out.
+        stands for "not sent" where a parameter may be left out.  Names may be written in camel or
+        snake case, and words to choose from in either and with other dashes.
 
         Raises:
             InvalidParamsError: Something is missing, unknown, of the wrong type or out of range.
@@ -172,13 +176,24 @@ class Parameters:
         return f"{self.tool} takes {names}."
 
     def _unfold(self, name: str, value: object) -> object:
-        """A list that a client sent as the text of a list, as some do with every nested value."""
-        if name not in self._lists or not isinstance(value, str) or len(value) > TEXT_LIMIT:
+        """What was sent in another form than the schema's: a word, or a list as its text.
+
+        Some clients send every nested value as a text.
+        """
+        schema = self.schema["properties"][self._documented[name]]
+        if isinstance(value, str) and "enum" in schema and value not in schema["enum"]:
+            words = {_squeezed(str(word)): word for word in schema["enum"]}
+            return words.get(_squeezed(value), value)
+        if name not in self._lists:
             return value
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+        if isinstance(value, str) and len(value) <= TEXT_LIMIT:
+            with suppress(ValueError, RecursionError):
+                value = json.loads(value)
+        if isinstance(value, list):
+            names = schema["items"].get("properties", ())
+            known = {twin: name for name in names for twin in _twins(name)}
+            return [_renamed(item, known) for item in value]
+        return value
 
     def _problem(self, detail: ErrorDetails) -> str:
         """One complaint of the model as a sentence for the sender."""
@@ -224,6 +239,21 @@ def _is_list(hint: Any) -> bool:
     return any(typing.get_origin(option) is list for option in options)
 
 
+def _renamed(item: object, known: Mapping[str, str]) -> object:
+    """An object with its names as they are known, where each of them stands for one."""
+    if not isinstance(item, dict):
+        return item
+    renamed = {known.get(name, name): value for name, value in item.items()}
+    return renamed if len(renamed) == len(item) else item
+
+
+def _twins(name: str) -> set[str]:
+    """A name as it is, in snake case and in camel case; some models write every name in one way."""
+    snake = _HUMP.sub(lambda hump: f"_{hump[0].lower()}", name)
+    first, *others = snake.split("_")
+    return {name, snake, first + "".join(other.capitalize() for other in others)}
+
+
 def _unknown(name: str, known: Sequence[str]) -> str:
     """Say that a name is unknown, and the name that was probably meant."""
     head, dot, last = name.rpartition(".")
@@ -232,6 +262,9 @@ def _unknown(name: str, known: Sequence[str]) -> str:
         by_squeezed = {_squeezed(candidate): candidate for candidate in known}
         close = difflib.get_close_matches(_squeezed(last), by_squeezed, n=1, cutoff=0.75)
         meant = by_squeezed[close[0]] if close else None
+    if meant == "offset":
+        # Others count lines from 1.
+        meant = "offset, which counts from 0"
     shown = head + dot + (last if len(last) <= _SHOWN else f"{last[:_SHOWN]}...")
     return f"unknown parameter {shown}" + (f", did you mean {meant}?" if meant else "")
 

@@ -40,13 +40,13 @@ def patch_apply(
     ],
     path: Annotated[
         str | None,
-        Field(description="The one file to patch; leave it out when the patch names its files."),
+        Field(description="Only for a patch that does not name its file."),
     ] = None,
     reverse: Annotated[bool, Field(description="Take the patch back.")] = False,
     dry_run: DryRun = False,
     expected_revision: Expected = None,
 ) -> str:
-    """Apply a patch to one file, or to all files that it names, all or none.
+    """Apply a patch: change, create, delete and rename files, all or none.
 
     Every context line is checked.
     """

@@ -48,7 +48,7 @@ def read_file(
     column: Annotated[int, Field(ge=0, description="Characters of it to skip.")] = 0,
     numbers: Annotated[bool, Field(description="Number the lines.")] = True,
 ) -> str | Blob:
-    """Read a file, whole or a range of lines, or look at an image.
+    """Read a file, as much as fits one answer or a range of lines, or look at an image.
 
     Lines come as `NUMBER\u2502TEXT`; only TEXT is in the file. The last line says what was sent, the
     revision, and the call for the rest.
@@ -261,11 +261,12 @@ def _nature(window: Window) -> str:
 def search_files(
     files: Reader,
     pattern: Annotated[
-        str, Field(min_length=1, description="Glob such as `**/*.ts` or `src/**/test_*.py`.")
+        str,
+        Field(min_length=1, description="Glob such as `src/**/*.ts`; without `/` at any depth."),
     ],
     directory: Annotated[str, Field(description="Folder to search in.")] = ".",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most files to return."), Alias("maxResults")
+        int, Field(ge=1, le=10_000, description="Most files."), Alias("maxResults")
     ] = 100,
 ) -> str:
     """Find files by a glob on their path. Ignored ones are left out and told."""
@@ -280,7 +281,7 @@ def grep(
     path: Annotated[str, Field(description="File or folder to search.")] = ".",
     glob: Annotated[str, Field(description="Only files whose path matches.")] = "**/*",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most matches to return."), Alias("maxResults")
+        int, Field(ge=1, le=10_000, description="Most matches."), Alias("maxResults")
     ] = 50,
     context: Annotated[int, Field(ge=0, le=50, description="Lines around each match.")] = 0,
     case_sensitive: Annotated[bool, Field(description="Tell letter case apart.")] = False,
@@ -291,7 +292,10 @@ def grep(
     multiline: Annotated[bool, Field(description="Let a match span lines.")] = False,
     offset: Annotated[int, Field(ge=0, description="Matches to skip.")] = 0,
 ) -> str:
-    """Search file contents with a regular expression. Prints `file:line: content`."""
+    """Search file contents with a regular expression. Prints `file:line: content`.
+
+    Letter case does not count by default. Ignored files (.gitignore) are left out and told.
+    """
     query = Query.compile(pattern, case_sensitive=case_sensitive, multiline=multiline)
     result = files.grep(
         path,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["compact", "expected"]
+__all__ = ["brief", "compact", "expected"]
 
 _KEPT = (
     "type",
@@ -69,6 +69,30 @@ def _compact(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
         if schema.get("required"):
             shaped["required"] = list(schema["required"])
         shaped["additionalProperties"] = False
+    return shaped
+
+
+def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A compact schema without what goes without saying, for the list that every model is sent.
+
+    That a text is not empty, a number not negative and a flag off unless it is sent nobody has to be
+    told, and other names are refused here, in words, or understood.
+    """
+    shaped = {
+        name: value
+        for name, value in schema.items()
+        if name not in ("additionalProperties", "minLength", "minItems", "maxItems")
+        and not (name == "minimum" and value in (0, 1))
+        and not (name == "default" and value is False)
+    }
+    if "properties" in shaped:
+        shaped["properties"] = {
+            name: brief(described) for name, described in shaped["properties"].items()
+        }
+    if "items" in shaped:
+        shaped["items"] = brief(shaped["items"])
+    if "anyOf" in shaped:
+        shaped["anyOf"] = [brief(option) for option in shaped["anyOf"]]
     return shaped
 
 

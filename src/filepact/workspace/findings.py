@@ -49,7 +49,7 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
         if found.total_is_floor:
             words.append("not everything was looked at")
     elif sent < found.total:
-        more = "max_results" if sent == len(found.paths) else "a narrower pattern"
+        more = "maxResults" if sent == len(found.paths) else "a narrower pattern"
         words = [f"first {sent:,} of {total}", f"{more} gets others"]
     else:
         words = [total]

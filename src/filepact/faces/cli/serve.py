@@ -129,9 +129,9 @@ def instructions(workspace: Workspace, *, changes: bool, own: bool = False) -> s
     said.append("Paths outside, and files that hold secrets, are refused; do not try other ways.")
     if changes:
         said.append(
-            "Read a file before you change it, prefer edit_file to write_file, and use dry_run "
-            "to see the diff first. Encoding and line ends are kept. Every change is recorded "
-            "and the person can undo it." + (" history undoes your own." if own else "")
+            "Read a file before you change it, and prefer edit_file to write_file. Encoding and "
+            "line ends are kept. Every change is recorded and the person can undo it."
+            + (" history undoes your own." if own else "")
         )
         if workspace.mode == "preview":
             said.append(

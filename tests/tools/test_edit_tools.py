@@ -1,0 +1,33 @@
+"""write_file and edit_file on a real workspace: what they answer where there is nothing to edit."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.tools.registry import Call
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CALL = Call(Session("s1", Actor("agent", "tester")))
+
+
+@pytest.mark.parametrize(
+    ("path", "code"), [("missing.txt", "NOT_FOUND"), ("empty.txt", "INVALID_PARAMS")]
+)
+def test_who_edits_what_holds_nothing_is_sent_to_write_file(tmp_path: Path, path: str, code: str):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "empty.txt").touch()
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        sent = {"path": path, "old_string": "", "new_string": "text\n"}
+        outcome = open_toolbox(workspace).call("edit_file", sent, CALL)
+    assert outcome.code == code
+    assert "write_file" in outcome.text
+    assert [file.name for file in root.iterdir()] == ["empty.txt"]
+    assert (root / "empty.txt").read_bytes() == b""
