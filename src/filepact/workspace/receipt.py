@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.text.codec import Given
 
-__all__ = ["FileReport", "Receipt", "Shown", "Status", "patch_of", "show_changes", "summary_of"]
+__all__ = [
+    "FileReport",
+    "Receipt",
+    "Shown",
+    "Status",
+    "Texts",
+    "patch_of",
+    "show_changes",
+    "summary_of",
+    "texts_of",
+]
 
 Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
 """``withdrawn``: nothing waits any more of what the session itself had proposed."""
@@ -74,6 +84,33 @@ class Shown:
 
     diff: str
     files: tuple[FileReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a file holds before a change and after it; None for no file."""
+
+    path: WorkspacePath
+    before: str | None
+    after: str | None
+
+
+def texts_of(
+    changes: ChangeSet,
+    content: Callable[[str], bytes],
+    given: Callable[[WorkspacePath], Given | None],
+) -> tuple[Texts, ...]:
+    """The texts of a change set; files that are no text, or were not kept, are left out."""
+    texts: list[Texts] = []
+    for change in changes.changes:
+        if change.retraceable:
+            old, new = (
+                _side(side, content, change.path.path, given(change.path))
+                for side in (change.before, change.after)
+            )
+            if not isinstance(old, int) and not isinstance(new, int):
+                texts.append(Texts(change.path, old, new))
+    return tuple(texts)
 
 
 def show_changes(

@@ -25,7 +25,7 @@ from filepact.workspace.outside import Outside
 from filepact.workspace.past import Past, Patience
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, fit
-from filepact.workspace.receipt import Receipt, patch_of, show_changes, summary_of
+from filepact.workspace.receipt import Receipt, Texts, patch_of, show_changes, summary_of, texts_of
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
@@ -567,6 +567,10 @@ class Workspace:
     def diff(self, change: Operation | Proposal) -> str:
         """The unified diff of an operation or a proposal, as it was shown."""
         return self.receipt(change).diff
+
+    def texts(self, change: Operation | Proposal) -> tuple[Texts, ...]:
+        """What the files hold before it and after, for who shows that in a way of their own."""
+        return texts_of(change.changes, self._store.content, self._documents.given)
 
     def receipt(self, change: Operation | Proposal) -> Receipt:
         """The receipt of an operation or a proposal, from what the journal kept of it."""

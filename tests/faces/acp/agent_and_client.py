@@ -92,7 +92,8 @@ class Editor:
             Path(path).write_bytes(content.encode())
         return WriteTextFileResponse()
 
-    async def session_update(self, session_id, update, **_): ...
+    async def session_update(self, session_id, update, **_):
+        self.heard.append(("told", update))
 
     async def request_permission(self, session_id, tool_call, options, **_):
         self.heard.append(("asked", tool_call, options))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Direction", "Talk", "check", "problems", "published"]
+__all__ = ["Direction", "Talk", "check", "check_next", "problems", "published"]
 
 Direction = Literal["client", "agent"]
 """Who sent a message."""
@@ -81,6 +81,13 @@ def problems(message: Message, direction: Direction, asked: str = "") -> list[st
     return ["a result that is no object"]
 
 
+def check_next(name: str, value: Any) -> None:
+    """Fail unless a value is of this type in the draft of the protocol's version 2."""
+    if _schema("next")["$defs"]:
+        found = _errors(name, "next", value)
+        assert not found, "\n".join((json.dumps(value)[:2_000], *found))
+
+
 def _envelope(message: Message) -> list[str]:
     found = []
     if message.get("jsonrpc") != "2.0":
@@ -137,8 +144,10 @@ def _types(edition: str) -> Types:
 
 @cache
 def _schema(edition: str) -> Mapping[str, Any]:
-    """A published schema of protocol version 1; one without types where it cannot be had."""
-    name = "schema.json" if edition == "stable" else "schema.unstable.json"
+    """A published schema; one without types where it cannot be had."""
+    name = {"unstable": "schema.unstable.json", "next": "../v2/schema.json"}.get(
+        edition, "schema.json"
+    )
     try:
         folder = published()
     except NodeError:
@@ -151,7 +160,7 @@ def _schema(edition: str) -> Mapping[str, Any]:
 
 @cache
 def published() -> Path:
-    """The folder of the published schemas.
+    """The folder of the published schemas of version 1; that of version 2 lies beside it.
 
     Raises:
         NodeError: They cannot be had here.

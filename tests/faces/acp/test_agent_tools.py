@@ -473,11 +473,11 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
     async def scene(editor, files, work):
         path = str(work / "a.txt")
         (work / "a.txt").write_text("one\n```\n")
-        editor.says = chosen("reject")
+        editor.says = chosen("filepact-reject")
         denied = await files.call("edit_file", edit("a.txt", "one", "1"))
         assert denied.code == "USER_DENIED"
         assert await refused(files.write(path, "x")) == "USER_DENIED"
-        editor.says = chosen("allow")
+        editor.says = chosen("filepact-allow")
         editor.unsaved[path] = "one\n```\ntyped\n"
         done = await files.call("edit_file", edit("a.txt", "one", "1"))
         assert done.receipt["status"] == "applied", done.text
@@ -485,9 +485,11 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
         written = await files.write(path, "all new\n")
         assert written.receipt["status"] == "applied"
         (_, call, options), *_ = [one for one in editor.heard if one[0] == "asked"]
-        assert [one.kind for one in options] == ["allow_once", "reject_once"]
-        assert [one.path for one in call.locations] == [path]
-        assert "-one" in call.content[0].content.text
+        kinds = [one.kind for one in options]
+        assert kinds == ["allow_once", "allow_always", "allow_always", "reject_once"]
+        assert [(one.path, one.line) for one in call.locations] == [(path, 1)]
+        (only,) = call.content
+        assert (only.path, only.old_text, only.new_text) == (path, "one\n```\n", "1\n```\n")
         editor.says = {"outcome": {"outcome": "cancelled"}}
         waiting = await files.call("edit_file", edit("a.txt", "all", "very"))
         assert waiting.receipt["status"] == "pending"
@@ -502,10 +504,26 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
     assert (tmp_path / "work" / "a.txt").read_text() == "all new\n"
 
 
+def test_what_is_allowed_for_a_file_is_not_asked_again_and_each_question_is_closed(tmp_path):
+    async def scene(editor, files, work):
+        editor.says = chosen("filepact-allow-file")
+        await files.write(str(work / "a.txt"), "one\n")
+        editor.says = chosen("filepact-reject")
+        await files.write(str(work / "a.txt"), "two\n")
+        assert await refused(files.write(str(work / "b.txt"), "x")) == "USER_DENIED"
+        asked = [one[1].tool_call_id for one in editor.heard if one[0] == "asked"]
+        await files.read(str(work / "a.txt"))  # which is answered after what was told
+        closed = [(one[1].tool_call_id, one[1].status) for one in editor.heard if one[0] == "told"]
+        assert closed == list(zip(asked, ["completed", "failed"], strict=True))
+
+    run(scene, tmp_path, mode="preview", write=False)
+    assert (tmp_path / "work" / "a.txt").read_text() == "two\n"
+
+
 def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_path):
     async def scene(editor, files, work):
         (work / ".env").write_text("TOKEN=SECRET\n")
-        editor.says = chosen("allow")
+        editor.says = chosen("filepact-allow")
         arguments = {"path": ".env", "content": "NEW=1\n", "append": True}
         done = await files.call("write_file", arguments)
         assert done.receipt["status"] == "applied", done.text
@@ -517,7 +535,7 @@ def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_
 
 def test_a_question_that_nobody_waits_for_is_withdrawn(tmp_path):
     async def scene(editor, files, work):
-        editor.says, editor.held = chosen("allow"), asyncio.Event()
+        editor.says, editor.held = chosen("filepact-allow"), asyncio.Event()
         call = asyncio.ensure_future(files.write(str(work / "a.txt"), "x"))
         await editor.began.wait()
         await cancelled(call)
@@ -536,7 +554,7 @@ def test_everything_that_is_sent_is_what_the_schema_allows(tmp_path):
         editor.unsaved[path] = "one\n"
         await files.read(path, 1, 1)
         await files.write(path, "two\n")
-        editor.says = chosen("allow")
+        editor.says = chosen("filepact-allow")
         files.workspace.mode = "preview"
         done = await files.call("edit_file", edit("a.txt", "two", "three"))
         editor.refuses[path] = DENIED

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acp.helpers import text_block, tool_content
-from acp.schema import PermissionOption, ToolCallLocation, ToolCallUpdate
+from acp.schema import PermissionOption, ToolCallUpdate
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError, UserDeniedError
+from filepact.faces.acp.proposed import Grants, exhibit
 
 if TYPE_CHECKING:
-    from filepact.domain.operation import Session
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Proposal, Session
+    from filepact.faces.acp.proposed import Message
     from filepact.faces.acp.remote import Remote
     from filepact.faces.acp.shown import Shown
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Approvals"]
+__all__ = ["Approvals", "Asking"]
 
-_LONGEST_DIFF = 100_000
 
-_OPTIONS = [
-    PermissionOption(option_id="allow", name="Allow", kind="allow_once"),
-    PermissionOption(option_id="reject", name="Reject", kind="reject_once"),
-]
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One question to the person.
+
+    Attributes:
+        call: What they are shown.
+        options: What they may say.
+    """
+
+    proposal: Proposal
+    call: ToolCallUpdate
+    options: list[Message]
 
 
 class Approvals:
@@ -53,32 +63,45 @@ class Approvals:
         self._session = session
         self._remote = remote
         self._person = Approval(Actor("person", client))
+        self._grants = Grants()
 
-    def question(self, change: str) -> ToolCallUpdate:
-        """What the person is shown of a stored change."""
+    def question(self, change: str) -> Asking | None:
+        """What the person is shown of a stored change; None where they have said yes before."""
         proposal = self._workspace.proposal(change)
-        places: list[ToolCallLocation] = []
-        for path in proposal.changes.paths:
+        if self._grants.cover(proposal):
+            return None
+
+        def name(path: WorkspacePath) -> str | None:
             with suppress(FilepactError):
                 asked = self._shown.ask(path.absolute)
-                if asked is not None:
-                    places.append(ToolCallLocation(path=asked.name))
-        diff = self._workspace.diff(proposal)[:_LONGEST_DIFF]
-        fence = "`" * 3
-        while fence in diff:
-            fence += "`"
-        return ToolCallUpdate(
-            tool_call_id=change,
-            kind="edit",
-            status="pending",
-            title=f"{proposal.summary} ({proposal.rule})",
-            content=[tool_content(text_block(f"{fence}diff\n{diff}\n{fence}"))],
-            locations=places,
-        )
+                return None if asked is None else asked.name
+            return None
 
-    async def ask(self, question: ToolCallUpdate) -> bool | None:
+        shown = exhibit(self._workspace, proposal, name)
+        call = ToolCallUpdate.model_validate(
+            {
+                "toolCallId": change,
+                "kind": "edit",
+                "status": "pending",
+                "title": shown.title,
+                "content": shown.blocks,
+                "locations": list(shown.locations),
+            }
+        )
+        return Asking(proposal, call, self._grants.options(proposal, self._workspace.guard.policy))
+
+    async def ask(self, asking: Asking | None) -> bool | None:
         """What the person says; None for nothing."""
-        return {"allow": True, "reject": False}.get(await self._remote.choose(question, _OPTIONS))
+        if asking is None:
+            return True
+        options = [PermissionOption.model_validate(one) for one in asking.options]
+        chosen = await self._remote.choose(asking.call, options)
+        return self._grants.hear(asking.proposal, chosen, asking.options)
+
+    async def close(self, asking: Asking | None, *, done: bool) -> None:
+        """The client need not show the call as one that waits."""
+        if asking is not None:
+            await self._remote.close(asking.call.tool_call_id, done=done)
 
     def carry_out(self, change: str, *, allowed: bool) -> Receipt:
         """Do what the person has said.

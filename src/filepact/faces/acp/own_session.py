@@ -253,18 +253,21 @@ class SessionFiles:
         """
         if self._approvals is None:
             return outcome
+        question, done = await asyncio.to_thread(self._approvals.question, change), False
         try:
-            question = await asyncio.to_thread(self._approvals.question, change)
             allowed = await stop.unless(self._approvals.ask(question))
             if allowed is None:
                 return outcome
             await self._step.catch_up(paths, stop)
             if allowed:
                 await self._step.save(paths, stop)
+            receipt = await asyncio.to_thread(self._approvals.carry_out, change, allowed=allowed)
+            done = True
         except StoppedError:
             await asyncio.to_thread(self._approvals.withdraw, change)
             raise
-        receipt = await asyncio.to_thread(self._approvals.carry_out, change, allowed=allowed)
+        finally:
+            await self._approvals.close(question, done=done)
         await asyncio.to_thread(self._approvals.heard, change)
         return Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from acp import RequestError
+from acp.helpers import update_tool_call
 from pydantic import ValidationError
 
 from filepact.errors import (
@@ -158,6 +160,12 @@ class Remote:
         except (RequestError, ConnectionError, ValidationError):
             return ""
         return str(getattr(answer.outcome, "option_id", ""))
+
+    async def close(self, call: str, *, done: bool) -> None:
+        """Tell the client what became of a call that a person was asked about."""
+        update = update_tool_call(call, status="completed" if done else "failed")
+        with suppress(RequestError, ConnectionError):
+            await self._connection.session_update(session_id=self._session_id, update=update)
 
 
 def _check_name(path: str, kind: type[FilepactError]) -> None:

@@ -53,6 +53,7 @@ class Peer:
         self._put_back: list[Message] = []
         self._count = 0
         self.wrong: list[str] = []
+        self.closed: list[Message] = []
         self._listener = threading.Thread(target=self._listen, args=(read,), daemon=True)
         self._listener.start()
 
@@ -88,7 +89,7 @@ class Peer:
         return self._heard.get(timeout=_PATIENCE)
 
     def next(self) -> Message:
-        """The next message."""
+        """The next message; what is told of filepact's own questions is kept in ``closed``."""
         if self._put_back:
             return self._put_back.pop(0)
         line = self.line()
@@ -98,6 +99,10 @@ class Peer:
             self._saw(message)
         except AssertionError as error:
             self.wrong.append(str(error))
+        update = message.get("params", {}).get("update", {}) if "method" in message else {}
+        if str(update.get("toolCallId")).startswith("filepact-"):
+            self.closed.append(update)
+            return self.next()
         return message
 
     def request(self, method: str) -> Message:

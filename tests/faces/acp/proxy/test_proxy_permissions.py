@@ -3,6 +3,7 @@
 import pytest
 
 from tests.faces.acp.proxy.rig import BOTH, Rig
+from tests.faces.acp.schema import check_next
 
 OPTIONS = [
     {"optionId": "1", "name": "Always", "kind": "allow_always"},
@@ -253,4 +254,144 @@ def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_
         assert done
         assert "SECRET" not in answer
         assert (rig.work / ".env").read_text() == "TOKEN=SECRET\nNEW=1\n"
+        tools.close()
+
+
+BOTH_FILES = """\
+*** Begin Patch
+*** Delete File: a.txt
+*** Add File: b.txt
++2
+*** End Patch
+"""
+
+
+# -- filepact's own questions ---------------------------------------------------------------------
+
+
+def asked_about(rig, name, text):
+    """A write that a person is asked about: the request of the agent, and the question."""
+    return rig.begin_write(name, text), rig.editor.request("session/request_permission")
+
+
+def option(question, kind, nth=0):
+    of_kind = [one for one in question["params"]["options"] if one["kind"] == kind]
+    return of_kind[nth]["optionId"]
+
+
+@pytest.fixture
+def preview(tmp_path):
+    with Rig(tmp_path, "--mode", "preview") as made:
+        made.start()
+        yield made
+
+
+def test_a_question_shows_the_texts_in_the_protocols_form_and_where_they_change(preview):
+    (preview.work / "a.txt").write_text("1\n2\n3\n4\n")
+    wanted, question = asked_about(preview, "a.txt", "1\n2\n3\nfour\n")
+    call = question["params"]["toolCall"]
+    path = str(preview.work / "a.txt")
+    (only,) = call["content"]
+    assert (only["type"], only["path"]) == ("diff", path)
+    assert (only["oldText"], only["newText"]) == ("1\n2\n3\n4\n", "1\n2\n3\nfour\n")
+    assert call["locations"] == [{"path": path, "line": 4}]
+    preview.editor.answer(question, chosen(option(question, "allow_once")))
+    assert preview.agent.answer_to(wanted)["result"] == {}
+    wanted, question = asked_about(preview, "new.txt", "x\n")
+    (only,) = question["params"]["toolCall"]["content"]
+    assert (only["oldText"], only["newText"]) == (None, "x\n")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    assert "error" in preview.agent.answer_to(wanted)
+
+
+def test_what_is_hidden_is_written_out_beside_the_texts(preview):
+    wanted, question = asked_about(preview, "a.txt", "x = 1 \u202e\n")
+    written_out, texts = question["params"]["toolCall"]["content"]
+    assert "\\u202e" in written_out["content"]["text"]
+    assert "\u202e" not in written_out["content"]["text"]
+    assert texts["type"] == "diff"
+    assert {one["kind"] for one in question["params"]["options"]} == {"allow_once", "reject_once"}
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    preview.agent.answer_to(wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("allow_once", "completed"), ("reject_once", "failed")]
+)
+def test_a_question_is_closed_with_what_became_of_it(preview, kind, status):
+    wanted, question = asked_about(preview, "a.txt", "x\n")
+    preview.editor.answer(question, chosen(option(question, kind)))
+    preview.agent.answer_to(wanted)
+    end = preview.editor.ask("session/prompt", {"sessionId": "s1", "prompt": []})
+    preview.agent.answer(preview.agent.request("session/prompt"), {"stopReason": "end_turn"})
+    preview.editor.answer_to(end)
+    (closed,) = preview.editor.closed
+    call = question["params"]["toolCall"]["toolCallId"]
+    assert (closed["toolCallId"], closed["status"]) == (call, status)
+
+
+def test_what_is_allowed_for_a_file_is_asked_again_for_others(preview):
+    wanted, question = asked_about(preview, "a.txt", "1\n")
+    preview.editor.answer(question, chosen(option(question, "allow_always")))
+    preview.agent.answer_to(wanted)
+    assert preview.write("a.txt", "2\n")["result"] == {}
+    assert (preview.work / "a.txt").read_text() == "2\n"
+    wanted, question = asked_about(preview, "b.txt", "1\n")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    assert "error" in preview.agent.answer_to(wanted)
+    wanted, question = asked_about(preview, "Makefile", "all:\n")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    preview.agent.answer_to(wanted)
+
+
+def test_what_is_allowed_for_a_session_is_no_yes_to_what_a_rule_asks_or_denies(preview):
+    wanted, question = asked_about(preview, "a.txt", "1\n")
+    preview.editor.answer(question, chosen(option(question, "allow_always", 1)))
+    preview.agent.answer_to(wanted)
+    assert preview.write("b.txt", "1\n")["result"] == {}
+    assert "error" in preview.write(".git/config", "1\n")
+    wanted, question = asked_about(preview, "Makefile", "all:\n")
+    # What is protected from the start is allowed for the file that was shown, and no further.
+    kinds = [one["kind"] for one in question["params"]["options"]]
+    assert kinds == ["allow_once", "allow_always", "reject_once"]
+    preview.editor.answer(question, chosen(option(question, "allow_always")))
+    assert preview.agent.answer_to(wanted)["result"] == {}
+    assert preview.write("Makefile", "none:\n")["result"] == {}
+    wanted, question = asked_about(preview, "sub/Makefile", "all:\n")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    assert "error" in preview.agent.answer_to(wanted)
+
+
+def test_another_session_is_asked_of_its_own(preview):
+    wanted, question = asked_about(preview, "a.txt", "1\n")
+    preview.editor.answer(question, chosen(option(question, "allow_always", 1)))
+    preview.agent.answer_to(wanted)
+    preview.open("s2")
+    preview.prompt("s2")
+    params = {"sessionId": "s2", "path": str(preview.work / "a.txt"), "content": "2\n"}
+    wanted = preview.agent.ask("fs/write_text_file", params)
+    question = preview.editor.request("session/request_permission")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    assert "error" in preview.agent.answer_to(wanted)
+
+
+def test_version_2_is_asked_with_changes_and_a_patch(tmp_path):
+    with Rig(tmp_path, "--mode", "preview", protocol=2) as rig:
+        (rig.work / "a.txt").write_text("1\n")
+        tools = rig.tools(rig.start())
+        tools.begin("patch_apply", patch=BOTH_FILES)
+        question = rig.editor.request("session/request_permission")
+        params = question["params"]
+        call = params["subject"]["toolCall"]
+        (only,) = call["content"]
+        assert [(one["operation"], one["path"]) for one in only["changes"]] == [
+            ("delete", str(rig.work / "a.txt")),
+            ("add", str(rig.work / "b.txt")),
+        ]
+        assert only["patch"]["format"] == "git_patch"
+        assert "+++ b/b.txt" in only["patch"]["text"]
+        assert "description" not in params
+        check_next("RequestPermissionRequest", params)
+        rig.editor.answer(question, chosen(option(question, "allow_once")))
+        assert tools.end()[0]
         tools.close()

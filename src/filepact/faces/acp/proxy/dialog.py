@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, Approval
 from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
-from filepact.text.hidden import visible
+from filepact.faces.acp.proposed import exhibit
 
 if TYPE_CHECKING:
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Proposal
     from filepact.faces.acp.errors import Refusal
     from filepact.faces.acp.proxy.questions import Questions
     from filepact.faces.acp.proxy.traffic import Facts
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["settle", "waits"]
-
-_ALLOW: Final = "filepact-allow"
-_REJECT: Final = "filepact-reject"
-_LONGEST: Final = 60_000  # characters of a diff in a dialog
 
 
 def settle(
@@ -33,6 +30,8 @@ def settle(
     patience: float | None = None,
 ) -> Receipt:
     """Ask the person about a change that waits, and do it or not.
+
+    Nobody is asked about what they have allowed for longer than once.
 
     Args:
         questions: Asks the editor.
@@ -48,20 +47,31 @@ def settle(
         Refusal: The person said no, or the turn ended first.
         FilepactError: It was allowed and could not be done.
     """
-    change = str(receipt.operation)
-    asked = _question(bound.id, change, receipt, modern=facts.protocol > 1)
+    workspace, person = bound.workspace, Approval(Actor("person", "editor"))
+    proposal = workspace.proposal(str(receipt.operation))
+    if questions.grants.cover(proposal):
+        return workspace.approve(proposal.id, person, to_agent=True)
+    options = questions.grants.options(proposal, workspace.guard.policy)
+    asked = _question(bound, proposal, options, modern=facts.protocol > 1)
     reply = questions.ask("session/request_permission", asked, patience=patience)
-    if reply.kind == "cancelled":
-        bound.workspace.reject(change, Approval(Actor("program", "editor"), "the turn ended"))
-        raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
-    outcome = reply.value.get("outcome") if isinstance(reply.value, dict) else None
-    if reply.kind != "result" or not isinstance(outcome, dict):
-        return receipt
-    person = Approval(Actor("person", "editor"))
-    if outcome.get("outcome") == "selected" and outcome.get("optionId") == _ALLOW:
-        return bound.workspace.approve(change, person, to_agent=True)
-    bound.workspace.reject(change, person)
-    raise refuse(REFUSED, "denied", "The person refused this change.")
+    done = False
+    try:
+        if reply.kind == "cancelled":
+            workspace.reject(proposal.id, Approval(Actor("program", "editor"), "the turn ended"))
+            raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
+        outcome = reply.value.get("outcome") if isinstance(reply.value, dict) else None
+        if reply.kind != "result" or not isinstance(outcome, dict):
+            return receipt
+        chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
+        if questions.grants.hear(proposal, chosen, options):
+            receipt = workspace.approve(proposal.id, person, to_agent=True)
+            done = True
+            return receipt
+        workspace.reject(proposal.id, person)
+        raise refuse(REFUSED, "denied", "The person refused this change.")
+    finally:
+        if reply.kind != "silent":
+            _close(questions, bound.id, proposal, done=done)
 
 
 def waits(receipt: Receipt) -> Refusal:
@@ -75,26 +85,45 @@ def waits(receipt: Receipt) -> Refusal:
     )
 
 
-def _question(session: str, change: str, receipt: Receipt, *, modern: bool) -> Message:
-    title = f"filepact: {visible(receipt.summary)} ({visible(receipt.rule)})"
-    diff = visible(receipt.diff)
-    if len(diff) > _LONGEST:
-        diff = f"{diff[:_LONGEST]}\n... `filepact diff {change}` shows the rest"
-    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", diff)), default=0))
-    text = f"{fence}diff\n{diff}\n{fence}"
-    shown = {"type": "content", "content": {"type": "text", "text": text}}
-    call = {
-        "toolCallId": f"filepact-{change}",
+def _question(bound: Bound, proposal: Proposal, options: list[Message], *, modern: bool) -> Message:
+    def name(path: WorkspacePath) -> str | None:
+        """As the editor calls the folder, whatever links lead to it."""
+        for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
+            if root.path == path.root:
+                return f"{given.rstrip('/')}/{path.path}"
+        return path.absolute
+
+    shown = exhibit(bound.workspace, proposal, name, modern=modern)
+    title = f"filepact: {shown.title}"
+    call: Message = {
+        "toolCallId": _call(proposal),
         "title": title,
         "kind": "edit",
         "status": "pending",
-        "content": [shown],
+        "content": list(shown.contents) if modern else shown.blocks,
+        "locations": list(shown.locations),
     }
-    options = [
-        {"optionId": _ALLOW, "name": "Allow this change", "kind": "allow_once"},
-        {"optionId": _REJECT, "name": "Refuse it", "kind": "reject_once"},
-    ]
-    if modern:
-        subject = {"type": "tool_call", "toolCall": call}
-        return {"sessionId": session, "title": title, "subject": subject, "options": options}
-    return {"sessionId": session, "toolCall": call, "options": options}
+    if not modern:
+        return {"sessionId": bound.id, "toolCall": call, "options": options}
+    asked: Message = {
+        "sessionId": bound.id,
+        "title": title,
+        "subject": {"type": "tool_call", "toolCall": call},
+        "options": options,
+    }
+    # What is in the call stays with the call; what is said besides is for the question alone.
+    return {**asked, "description": shown.text} if shown.text else asked
+
+
+def _call(proposal: Proposal) -> str:
+    return f"filepact-{proposal.id}"
+
+
+def _close(questions: Questions, session: str, proposal: Proposal, *, done: bool) -> None:
+    """The editor need not show the call as one that waits."""
+    update = {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": _call(proposal),
+        "status": "completed" if done else "failed",
+    }
+    questions.tell("session/update", {"sessionId": session, "update": update})

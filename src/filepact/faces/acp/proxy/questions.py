@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.faces.acp.proposed import Grants
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.traffic import OURS
 
@@ -55,10 +56,14 @@ class Questions:
 
     Args:
         send: Takes a line for the editor.
+
+    Attributes:
+        grants: What the person has allowed for longer than once.
     """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
+        self.grants = Grants()
         self._lock = threading.Lock()
         self._open: dict[str, _Question] = {}
         self._count = 0
@@ -67,6 +72,10 @@ class Questions:
         self._impatient: threading.Thread | None = None
         self._timed = threading.Event()
         self._ended = threading.Event()
+
+    def tell(self, method: str, params: Message) -> None:
+        """Tell the editor something that it does not answer."""
+        self._send(encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def ask(
         self,

@@ -208,6 +208,7 @@ class Service:
 
     def _unwatch(self, session: str) -> None:
         self._calls.forget(session)
+        self._links.questions.grants.forget(session)
         watched = self._watched.pop(session, None)
         if self._watch is not None and watched is not None:
             self._watch.end(watched)

@@ -1,0 +1,211 @@
+"""A change that waits for a person, as the protocol shows it, and what they may say to it."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from filepact.text.diff import unified
+from filepact.text.ends import middle_of
+from filepact.text.hidden import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Proposal
+    from filepact.domain.policy import Policy
+    from filepact.workspace.receipt import Texts
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["ALLOW", "Exhibit", "Grants", "exhibit"]
+
+ALLOW: Final = "filepact-allow"
+_FILE: Final = "filepact-allow-file"
+_SESSION: Final = "filepact-allow-session"
+_REJECT: Final = "filepact-reject"
+
+_LONGEST: Final = 60_000  # characters of a diff in a dialog
+_TEXTS: Final = 400_000  # characters of all texts before and after
+_NAMED: Final = 3  # files that an option names
+
+Message = dict[str, Any]
+Scope = Literal["once", "file", "session"]
+_SCOPES: Final[tuple[Scope, ...]] = ("once", "file", "session")
+
+
+@dataclass(frozen=True, slots=True)
+class Exhibit:
+    """What a person is shown of a change that waits.
+
+    Attributes:
+        title: One line.
+        text: The diff with everything hidden written out; empty where the contents say it all.
+        contents: The protocol's diffs.
+        locations: Where the files are, with the first line that changes.
+    """
+
+    title: str
+    text: str
+    contents: tuple[Message, ...]
+    locations: tuple[Message, ...]
+
+    @property
+    def blocks(self) -> list[Message]:
+        """All that is shown, as contents of a call: what is written out comes first."""
+        text = {"type": "content", "content": {"type": "text", "text": self.text}}
+        return [*([text] if self.text else []), *self.contents]
+
+
+def exhibit(
+    workspace: Workspace,
+    proposal: Proposal,
+    name: Callable[[WorkspacePath], str | None],
+    *,
+    modern: bool = False,
+) -> Exhibit:
+    """What is shown of a change.
+
+    A diff of the protocol holds the texts as they are.  Where they hold something that is not seen,
+    or the protocol has no form for it, the diff stands beside, with all of it written out.
+
+    Args:
+        workspace: Has the texts.
+        proposal: The change.
+        name: How the person's program calls a file; None for one that it cannot name.
+        modern: In the form of version 2 of the protocol.
+    """
+    texts, diff = workspace.texts(proposal), workspace.diff(proposal)
+    shown = visible(diff)
+    size = sum(len(one.before or "") + len(one.after or "") for one in texts)
+    named = [(one, path) for one in texts if (path := name(one.path)) is not None]
+    whole = size <= _TEXTS and len(named) == len(proposal.changes.changes)
+    contents = tuple(_modern(named) if modern else _plain(named)) if whole else ()
+    understood = len(contents) == (1 if modern else len(named)) and whole and shown == diff
+    if understood and any(one.before is None and one.after == "" for one in texts):
+        understood = False  # An empty file shows as nothing.
+    return Exhibit(
+        title=visible(f"{proposal.summary} ({proposal.rule})"),
+        text="" if understood else _fenced(shown, proposal.id),
+        contents=contents,
+        locations=tuple({"path": path, "line": _line(one)} for one, path in named),
+    )
+
+
+def _plain(named: list[tuple[Texts, str]]) -> Iterator[Message]:
+    """Version 1 has no form for a file that goes."""
+    for one, path in named:
+        if one.after is not None:
+            yield {"type": "diff", "path": path, "oldText": one.before, "newText": one.after}
+
+
+def _modern(named: list[tuple[Texts, str]]) -> Iterator[Message]:
+    changes = [
+        {"operation": _operation(one), "path": path, "fileType": "text"} for one, path in named
+    ]
+    patch = "".join(
+        unified(
+            *(one.before, one.after),
+            old_name=one.path.path,
+            new_name=one.path.path,
+            git=True,
+        )
+        for one, _ in named
+    )
+    if changes:
+        yield {"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": patch}}
+
+
+def _operation(one: Texts) -> str:
+    if one.before is None:
+        return "add"
+    return "delete" if one.after is None else "modify"
+
+
+def _line(one: Texts) -> int:
+    """The first line that changes, 1-based."""
+    middle = middle_of(one.before or "", one.after or "")
+    lines = zip(middle.old.split("\n"), middle.new.split("\n"), strict=False)
+    return middle.first + 1 + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], lines))
+
+
+def _fenced(diff: str, change: str) -> str:
+    if len(diff) > _LONGEST:
+        diff = f"{diff[:_LONGEST]}\n... `filepact diff {change}` shows the rest"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", diff)), default=0))
+    return f"{fence}diff\n{diff}\n{fence}"
+
+
+class Grants:
+    """What a person has allowed for longer than once, by session.
+
+    Nothing of it outlives the process, and what a rule denies is denied before anybody is asked.
+    """
+
+    def __init__(self) -> None:
+        self._given: set[tuple[str, str, str]] = set()
+
+    def cover(self, proposal: Proposal) -> bool:
+        """Whether a person has said yes to a change like this before it was made."""
+        session, rules = proposal.session.id, _rules(proposal)
+        return bool(rules) and all(
+            (session, rule, "") in self._given or (session, rule, path.absolute) in self._given
+            for rule in rules
+            for path in proposal.changes.paths
+        )
+
+    def options(self, proposal: Proposal, policy: Policy) -> list[Message]:
+        """What a person may say to a change."""
+        scope = min(
+            (_scope(rule, policy) for rule in _rules(proposal)), key=_SCOPES.index, default="once"
+        )
+        options = [{"optionId": ALLOW, "name": "Allow this change", "kind": "allow_once"}]
+        names = [visible(posixpath.basename(path.path)) for path in proposal.changes.paths]
+        files = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+        if scope != "once":
+            said = f"Allow all changes of {files} in this session"
+            options.append({"optionId": _FILE, "name": said, "kind": "allow_always"})
+        if scope == "session":
+            said = "Allow all changes in this session"
+            if _rules(proposal) != {"preview mode"}:
+                said += f" that {visible(proposal.rule)} asks about"
+            options.append({"optionId": _SESSION, "name": said, "kind": "allow_always"})
+        return [*options, {"optionId": _REJECT, "name": "Refuse it", "kind": "reject_once"}]
+
+    def hear(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
+        """What a person has chosen: yes, no, or nothing that was offered."""
+        if option not in [one["optionId"] for one in offered]:
+            return None
+        for rule in _rules(proposal):
+            if option == _SESSION:
+                self._given.add((proposal.session.id, rule, ""))
+            elif option == _FILE:
+                self._given |= {
+                    (proposal.session.id, rule, path.absolute) for path in proposal.changes.paths
+                }
+        return option != _REJECT
+
+    def forget(self, session: str) -> None:
+        """A session is over."""
+        self._given = {one for one in self._given if one[0] != session}
+
+
+def _rules(proposal: Proposal) -> set[str]:
+    return set(filter(None, proposal.rule.split(", ")))
+
+
+def _scope(name: str, policy: Policy) -> Scope:
+    """For how long a yes to what a rule asks may count.
+
+    What shows on a change, such as hidden characters, may be another thing in the next; what is
+    protected from the start is allowed for a file at most.
+    """
+    if name == "preview mode":
+        return "session"
+    rules = [rule for rule in (*policy.rules, *policy.fallbacks) if rule.name == name]
+    if not rules or any(rule.signs for rule in rules):
+        return "once"
+    return "file" if any(rule.layer == "built-in" for rule in rules) else "session"
