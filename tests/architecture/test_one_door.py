@@ -99,7 +99,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "faces.acp.check.inside": dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
     "faces.acp.check.runner": {
         **dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
-        **dict.fromkeys(("os.killpg", "subprocess."), "the client that a person has checked"),
+        **dict.fromkeys(
+            ("os.killpg", "pathlib.", "subprocess."),
+            "the client that a person has checked",
+        ),
     },
     "faces.acp.proxy.child": dict.fromkeys(
         ("os.kill", "socket.", "subprocess."), "the agent's program"

@@ -116,15 +116,54 @@ def test_nothing_is_written_into_another_folder_than_the_suites_own():
     assert "another folder" in caught.value.message
 
 
-def test_a_client_that_starts_no_agent_is_told_so():
-    with pytest.raises(TimedOutError) as caught:
+def test_a_client_that_starts_no_agent_is_told_so_and_with_which_status_it_ended():
+    with pytest.raises(InvalidParamsError) as caught:
         checked("leave")
+    assert "exit status 7" in caught.value.message
     assert "{agent}" in caught.value.hint
 
 
-def test_a_client_that_ends_in_between_is_told_so():
+def test_a_client_that_never_starts_an_agent_is_not_waited_for_without_end():
     with pytest.raises(TimedOutError):
-        checked("drop", patience=0.1)
+        check_program(["sh", "-c", "cat", "{agent}"], Plan(wait=0.2), say=["go"])
+
+
+def test_what_was_found_before_a_client_ended_is_told():
+    found = checked("drop", patience=0.1)
+    assert "exit status 0" in found.trouble
+    assert not found.conforms
+    assert [one.outcome for one in found.verdicts] == ["skipped"]
+    assert found.facts()["trouble"] == found.trouble
+    assert found.trouble in "".join(span.text for span in tell(found))
+
+
+def test_the_check_that_a_client_did_not_survive_says_how_it_ended():
+    command = [sys.executable, str(PLAIN), "fall", "{agent...}"]
+    only = ("windows.limit", "windows.line", "windows.exact")
+    found = check_program(command, Plan(only=only))
+    assert [(one.id, one.outcome) for one in found.verdicts] == [
+        ("windows.line", "failed"),
+        ("windows.limit", "skipped"),
+        ("windows.exact", "skipped"),
+    ]
+    assert "exit status 9" in found.verdicts[0].why
+
+
+def test_a_client_that_reads_its_prompts_is_given_some(cli):
+    command = ["--only", "windows.line", "--", sys.executable, str(PLAIN), "lines", "{agent}"]
+    refused = cli("acp-check", "--wait", "1", *command)
+    assert (refused.code, "--say" in refused.err) == (1, True)
+    said = cli("acp-check", "--say", "go", "--say", "on", *command)
+    assert said.code == 0, said
+    assert "1 passed" in said.out
+
+
+def test_a_client_in_the_folder_from_which_it_is_checked_is_found(cli):
+    (cli.root / "mine.py").write_text(PLAIN.read_text())
+    (cli.root / "prompt").write_text("no file that is meant")
+    command = [sys.executable, "mine.py", "prompt", "{agent...}"]
+    said = cli("acp-check", "--only", "windows.line", "--", *command)
+    assert said.code == 0, said
 
 
 def test_a_program_that_is_not_there_cannot_be_checked(cli):

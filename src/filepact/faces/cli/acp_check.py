@@ -49,8 +49,8 @@ def acp_check(arguments: Namespace, _screen: Screen) -> Answer | None:
         only=tuple(arguments.only),
     )
     with _ended_in_order():
-        report = check_program(arguments.client, plan)
-    good = not report.failed() if arguments.strict else report.conforms
+        report = check_program(arguments.client, plan, arguments.say)
+    good = report.conforms and not (arguments.strict and report.failed())
     return Answer(tuple(tell(report)), report.facts(), DONE if good else FAILED)
 
 
@@ -102,12 +102,18 @@ def _verdict(one: Verdict) -> list[Span]:
 
 
 def _sum(report: Report) -> str:
+    if report.trouble:
+        return f"The checks did not come to their end: {report.trouble}.\n{_counts(report)}"
+    must = report.failed("must")
+    return _counts(report) + ("" if must else " The client does what the protocol demands.")
+
+
+def _counts(report: Report) -> str:
     must, should = len(report.failed("must")), len(report.failed("should"))
-    counts = (
+    return (
         f"{report.count('passed')} passed, {must + should} failed "
         f"({must} must, {should} should), {report.count('skipped')} skipped."
     )
-    return counts if must else f"{counts} The client does what the protocol demands."
 
 
 def _table() -> Answer:

@@ -89,6 +89,13 @@ def _add_check(group: Group) -> None:
         default=[],
         help="only this check, or the checks of this group; may be given several times",
     )
+    add(
+        "--say",
+        metavar="LINE",
+        action="append",
+        default=[],
+        help="a line for the client's standard input, such as a prompt; may be given several times",
+    )
     add("--strict", action="store_true", help="what is only advised counts for the exit code too")
     add("--list", action="store_true", help="list the checks and run none")
     add("--agent", metavar="DIR", help=argparse.SUPPRESS)

@@ -70,15 +70,31 @@ class _Agent:
         said = {key: talk.initialize.get(key) for key in ("clientInfo", "clientCapabilities")}
         self._log.add(client=said)
         if not opened:
-            return "the client opened no session in time"
-        if self._plan.at == "prompt":
-            self._wait(self._plan.wait, until_prompt=True)
+            closed = "closed the connection before it opened a session"
+            return f"the client {closed if self._peer.closed else 'opened no session in time'}"
         cwd = talk.sessions[talk.first_session].params.get("cwd")
         if not isinstance(cwd, str) or not self._scratch.work.is_same(cwd):
             return (
                 "the client opened its session in another folder than the one that it was "
                 "started in; only that one may be written to"
             )
+        if self._plan.at == "prompt":
+            self._wait(self._plan.wait, until_prompt=True)
+            if not talk.sessions[talk.first_session].prompts:
+                return self._without_prompt()
+        return ""
+
+    def _without_prompt(self) -> str:
+        """Why no check can run, where there is no prompt; empty where the client goes on."""
+        if self._peer.closed:
+            return "the client closed the connection before it sent a prompt"
+        self._peer.deadline = time.monotonic() + self._plan.patience
+        try:
+            Scene(self._peer, self._talk, self._scratch, "first").alive()
+        except NoAnswer:
+            return "the client sent no prompt, and answers no request"
+        except (Failed, Skipped):
+            pass
         return ""
 
     def _wait(self, seconds: float, *, until_prompt: bool) -> None:
@@ -105,6 +121,7 @@ class _Agent:
             return "skipped", str(skipped)
         except Closed as closed:
             self._stuck = f"the client had closed the connection in {check.id}"
+            self._log.add(gone=check.id)
             return "failed", str(closed)
         except NoAnswer as silence:
             self._probe(scene, check.id)

@@ -92,10 +92,12 @@ class Report:
     Attributes:
         client: What it said of itself: ``clientInfo`` and ``clientCapabilities``.
         verdicts: One for each check, in the order in which they ran.
+        trouble: Why the checks did not come to their end; empty if they did.
     """
 
     client: Mapping[str, Any] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+    trouble: str = ""
 
     def failed(self, level: Level | None = None) -> tuple[Verdict, ...]:
         """The checks that failed; with a level only those of it."""
@@ -111,14 +113,15 @@ class Report:
 
     @property
     def conforms(self) -> bool:
-        """Nothing that the documents demand failed; advice may have."""
-        return bool(self.verdicts) and not self.failed("must")
+        """Nothing that the documents demand failed, or was not tried; advice may have."""
+        return bool(self.verdicts) and not self.trouble and not self.failed("must")
 
     def facts(self) -> dict[str, object]:
         """The report as values that JSON knows."""
         return {
             "conforms": self.conforms,
             "client": dict(self.client),
+            "trouble": self.trouble,
             "passed": self.count("passed"),
             "failed": self.count("failed"),
             "skipped": self.count("skipped"),

@@ -77,6 +77,7 @@ class Log:
         size: How many bytes have been taken in.
         over: The agent has said its last word.
         trouble: Why it could not run the checks.
+        gone: The check in which the client closed the connection; empty if it did not.
         client: What the client said of itself.
     """
 
@@ -86,6 +87,7 @@ class Log:
         self._verdicts: list[Verdict] = []
         self.over = False
         self.trouble = ""
+        self.gone = ""
         self.client: dict[str, Any] = {}
 
     def add(self, **facts: object) -> None:
@@ -106,6 +108,7 @@ class Log:
             else:
                 self.client = facts.get("client", self.client)
                 self.trouble = facts.get("trouble", self.trouble)
+                self.gone = facts.get("gone", self.gone)
                 self.over = self.over or "over" in facts
 
     @property
