@@ -225,13 +225,36 @@ class ReadsMegabyte(RightClient):
 # -- some lines --------------------------------------------------------------------------------
 
 
-@wrong("windows.line", "windows.line-and-limit", "windows.limit-beyond-the-end")
+@wrong("windows.line-and-limit")
+class TakesLimitForTheLastLine(RightClient):
+    def window(self, text, line, limit):
+        last = limit if line is None or limit is None else max(limit - line + 1, 0)
+        return super().window(text, line, last)
+
+
+@wrong("windows.limit-beyond-the-end", "windows.largest")
+class RefusesLongLimits(RightClient):
+    def window(self, text, line, limit):
+        if limit is not None and limit > 1_000:
+            raise self.refusal(-32602, "The limit is too large.")
+        return super().window(text, line, limit)
+
+
+@wrong("windows.line-null", "windows.limit-null")
+class RefusesNull(RightClient):
+    async def read(self, params):
+        if any(params.get(name, 0) is None for name in ("line", "limit")):
+            raise self.refusal(-32602, "This has to be a number.")
+        return await super().read(params)
+
+
+@wrong("windows.line")
 class CountsFromZero(RightClient):
     def window(self, text, line, limit):
         return super().window(text, None if line is None else line + 1, limit)
 
 
-@wrong("windows.limit", "windows.line-null")
+@wrong("windows.limit")
 class LimitsOnlyWithLine(RightClient):
     def window(self, text, line, limit):
         return super().window(text, line, limit if line else None)
@@ -243,7 +266,7 @@ class IgnoresLineOne(RightClient):
         return text if line in {0, 1} else super().window(text, line, limit).rstrip("\n")
 
 
-@wrong("windows.limit-zero", "windows.limit-null")
+@wrong("windows.limit-zero")
 class TakesZeroForAll(RightClient):
     def window(self, text, line, limit):
         return super().window(text, line, limit or None) if limit is not None else ""
@@ -616,6 +639,27 @@ class OverriddenByMeta(RightClient):
     def parameters(self, params, *required):
         meta = params.get("_meta")
         return super().parameters({**params, **(meta if isinstance(meta, dict) else {})}, *required)
+
+
+@loose(
+    "windows.line",
+    "windows.limit",
+    untried=[
+        *("reads.lines-of-a-large-file", "windows.line-and-limit", "windows.limit-from-line-one"),
+        *("windows.limit-beyond-the-end", "windows.line-zero", "windows.limit-zero"),
+        *("windows.past-the-end", "windows.largest", "windows.exact", "windows.only-lf"),
+        *("windows.parts-are-the-whole", "windows.crlf"),
+    ],
+)
+class KnowsNoWindows(RightClient):
+    def window(self, text, line, limit):
+        return text
+
+
+@loose("permissions.answer", untried=["permissions.by-kind", "permissions.only-refusals"])
+class AsksNobody(RightClient):
+    async def permission(self, options):
+        return self.unknown("session/request_permission")
 
 
 @loose("windows.exact", untried=["windows.parts-are-the-whole"])

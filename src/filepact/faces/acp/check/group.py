@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from filepact.faces.acp.check.outcome import Failed, Skipped
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -25,6 +27,7 @@ __all__ = [
     "TRANSPORT",
     "Check",
     "Group",
+    "builds_on",
 ]
 
 PAGE = "file system page"
@@ -57,6 +60,21 @@ class Check:
     source: str
     says: str
     run: Callable[[Scene], None]
+
+
+def builds_on(scene: Scene, *checks: Check) -> None:
+    """Go on unless another check fails, without which the present one could tell nothing.
+
+    Raises:
+        Skipped: One of them does.
+    """
+    for check in checks:
+        try:
+            check.run(scene)
+        except Skipped:
+            continue
+        except Failed:
+            raise Skipped(f"{check.id} fails, and this builds on it") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from filepact.faces.acp.check.conversation import Conversation
     from filepact.faces.acp.check.folder import Folder, Scratch
-    from filepact.faces.acp.check.group import Check
     from filepact.faces.acp.check.messages import Message, Reply
     from filepact.faces.acp.check.peer import Peer
 
@@ -113,17 +112,6 @@ class Scene:
     def same(self, got: str, wanted: str) -> None:
         """Go on only if a text is the wanted one."""
         expect(got == wanted, f"it answered {shown(got)} instead of {shown(wanted)}")
-
-    def builds_on(self, check: Check) -> None:
-        """Go on only if another check passes, without which this one could tell nothing.
-
-        Raises:
-            Skipped: It does not.
-        """
-        try:
-            check.run(self)
-        except Failed:
-            raise Skipped(f"{check.id} fails, and this builds on it") from None
 
     def alive(self) -> None:
         """Go on only if the client still answers ordinary requests."""

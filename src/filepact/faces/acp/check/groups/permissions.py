@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.faces.acp.check.group import CANCELLING, PERMISSIONS, PRACTICE, Group
+from filepact.faces.acp.check.group import CANCELLING, PERMISSIONS, PRACTICE, Group, builds_on
 from filepact.faces.acp.check.outcome import Failed, Skipped, an_object, expect, shown
 from filepact.faces.acp.check.peer import Closed, NoAnswer
 
@@ -28,6 +28,7 @@ def answer(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "The option is chosen by its kind and not by its position.")
 def by_kind(scene: Scene) -> None:
+    builds_on(scene, answer)
     first = _chosen(_ask(scene, _KINDS))
     second = _chosen(_ask(scene, _KINDS[::-1]))
     expect(first == second, f"the same question was answered {first}, then {second}")
@@ -35,6 +36,7 @@ def by_kind(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "Nothing is allowed when only refusing is offered.")
 def only_refusals(scene: Scene) -> None:
+    builds_on(scene, answer)
     chosen = _chosen(_ask(scene, ("reject_once", "reject_always")))
     expect(not chosen.startswith("allow"), f"it was answered {chosen}")
 
@@ -48,7 +50,8 @@ def at_cancel(scene: Scene) -> None:
     scene.talk.want_cancel(opened)
     reply = scene.peer.wait(question)
     scene.talk.end_turn(opened, "cancelled")
-    _chosen(reply)
+    if not reply.is_error:
+        _chosen(reply)
 
 
 def permission(scene: Scene, kinds: tuple[str, ...]) -> Message:

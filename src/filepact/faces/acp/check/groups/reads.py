@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.faces.acp.check.group import PAGE, PRACTICE, SCHEMA, Group
+from filepact.faces.acp.check.group import PAGE, PRACTICE, SCHEMA, Group, builds_on
+from filepact.faces.acp.check.groups.windows import line_and_limit
 from filepact.faces.acp.check.outcome import an_object, expect, shown
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ def ten_megabytes(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "Some lines of a file of 40 MB are answered.")
 def lines_of_a_large_file(scene: Scene) -> None:
+    builds_on(scene, line_and_limit)
     path = scene.folder.put("huge.txt", _LINE * (40_000_000 // len(_LINE)))
     got = scene.text(path, {"line": 10, "limit": 50})
     scene.folder.put("huge.txt", b"")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.faces.acp.check.group import ADVICE, PRACTICE, SCHEMA, SETUP, Group
+from filepact.faces.acp.check.group import ADVICE, PRACTICE, SCHEMA, SETUP, Group, builds_on
 from filepact.faces.acp.check.groups.boundaries import read_outside
 from filepact.faces.acp.check.messages import UNKNOWN_METHOD
 from filepact.faces.acp.check.outcome import Skipped, expect, shown
@@ -74,7 +74,7 @@ def additional_directories(scene: Scene) -> None:
 
 @GROUP.should(ADVICE, "One session does not reach the folder of another.")
 def two_sessions(scene: Scene) -> None:
-    scene.builds_on(read_outside)
+    builds_on(scene, read_outside)
     opened = scene.talk.want_session(scene.scratch.other.path)
     theirs = scene.scratch.other.put("theirs.txt", b"theirs\n")
     ours = scene.folder.put("ours.txt", b"ours\n")
@@ -86,7 +86,7 @@ def two_sessions(scene: Scene) -> None:
 
 @GROUP.should(PRACTICE, "After `session/close` nothing of the session is served.")
 def closed_session(scene: Scene) -> None:
-    scene.builds_on(unknown_session)
+    builds_on(scene, unknown_session)
     opened = scene.talk.want_session(scene.scratch.other.path)
     path = scene.scratch.other.put("closed.txt", b"a\n")
     scene.same(scene.text(path, {"sessionId": opened.id}), "a\n")
