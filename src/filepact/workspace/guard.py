@@ -7,7 +7,8 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, WorkspacePath
@@ -18,6 +19,8 @@ from filepact.errors import ApprovalRequiredError, NotAFileError, NotFoundError,
 from filepact.fs.entry import Question
 from filepact.fs.resolve import check_form
 from filepact.text.secrets import holds_private_key
+from filepact.text.shown import shown_name
+from filepact.workspace.near import near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Sign
     from filepact.fs.root import Place, Root
 
-__all__ = ["Guard", "Spot"]
+__all__ = ["Guard", "Spot", "check_is_file", "not_there"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,14 @@ class Spot:
     Attributes:
         shown: The name to show: relative where relative names start, else absolute.
         decision: What the rules said; ``deny`` never gets this far.
+        near: Where nothing is, looks for what may have been meant.
     """
 
     root: Root
     place: Place
     shown: str
     decision: Decision
+    near: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
     @property
     def path(self) -> WorkspacePath:
@@ -113,7 +118,8 @@ class Guard:
             asked = self._decide(Request(root.path, relative, missing, agent), path)
             resolved = self._decide(Request(root.path, place.path, missing, agent), path)
         decision = asked if asked.verdict == "ask" else resolved
-        return Spot(root, place, self.show(root.path, place.path), decision)
+        near = partial(self._near, root, place.path, agent)
+        return Spot(root, place, self.show(root.path, place.path), decision, near)
 
     def find_file(
         self,
@@ -138,13 +144,17 @@ class Guard:
         """
         spot = self.find(path, action, agent=agent)
         if spot.place.kind == "missing" and not held(spot.path):
-            raise NotFoundError(
-                f"{path}: no such file",
-                hint=f"Look for the name with search_files; relative paths start at {self.start}.",
-                path=path,
-            )
+            advice = f"Look for the name with search_files; relative paths start at {self.start}."
+            raise not_there(spot, f"{path}: no such file", advice, path=path)
         check_is_file(spot, path)
         return spot
+
+    def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
+        """Names of what is there and may be seen that a name may have been meant for."""
+        found = near_names(root, path, self.listing(root, "read", agent=agent))
+        return tuple(
+            self.show(root.path, one.rstrip("/")) + "/" * one.endswith("/") for one in found
+        )
 
     @property
     def start(self) -> str:
@@ -366,6 +376,21 @@ class _Listing(Question):
         asked = self._asked
         request = Request(asked.root, path, asked.action, asked.agent)
         return decide(request, self._policy).verdict == "allow"
+
+
+def not_there(spot: Spot, said: str, advice: str, *, path: str) -> NotFoundError:
+    """The error for a place where nothing is, with names that may have been meant.
+
+    Args:
+        spot: The place.
+        said: What is wrong.
+        advice: What to do if none of the names is the one.
+        path: The name that was sent.
+    """
+    near = spot.near()
+    if near:
+        advice = f"Did you mean {' or '.join(map(shown_name, near))}? {advice}"
+    return NotFoundError(said, hint=advice, path=path, near=near)
 
 
 def check_is_file(spot: Spot, asked: str) -> None:

@@ -22,7 +22,7 @@ from filepact.text.picture import picture_of
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
-from filepact.workspace.guard import check_is_file
+from filepact.workspace.guard import check_is_file, not_there
 from filepact.workspace.search import find_files, grep, tree
 from filepact.workspace.target import proposed_gone
 
@@ -391,11 +391,8 @@ class Reader:
         if layer is not None and layer.change.after is None:
             raise proposed_gone(spot.shown, layer)
         if spot.place.kind == "missing" and not self._proposes_below(spot):
-            raise NotFoundError(
-                f"{path}: no such file or folder",
-                hint="directory_tree shows what is there.",
-                path=path,
-            )
+            advice = "directory_tree shows what is there."
+            raise not_there(spot, f"{path}: no such file or folder", advice, path=path)
         if spot.place.kind == "other":
             check_is_file(spot, path)
         return spot

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import NotFoundError
+from filepact.workspace.guard import not_there
 
 if TYPE_CHECKING:
     from filepact.domain.document import Document
@@ -60,9 +61,7 @@ def existing(target: Target) -> Document:
     if target.document is None and target.waits is not None:
         raise proposed_gone(target.spot.shown, target.waits)
     if target.document is None:
-        raise NotFoundError(
-            f"{target.spot.shown}: no such file",
-            hint="Look for the name with search_files.",
-            path=target.spot.shown,
-        )
+        shown = target.spot.shown
+        advice = "Look for the name with search_files."
+        raise not_there(target.spot, f"{shown}: no such file", advice, path=shown)
     return target.document
