@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
-from filepact.domain.operation import Actor, Approval
-from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, StaleFileError
+from filepact.domain.operation import BY_EDITOR, Actor, Approval
+from filepact.errors import (
+    FilepactError,
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    StaleFileError,
+)
 from filepact.text.edit import Edit, EditList
 from filepact.text.match import Query
 from filepact.text.position import Position
@@ -93,6 +99,26 @@ def test_a_change_saves_the_unsaved_text_first_and_undo_leaves_it(
     assert editors.summary == "unsaved text of a.txt"
     workspace.undo(session, dry_run=False)
     assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\nthree\r\n"
+
+
+def test_undo_without_an_id_never_takes_back_what_a_person_typed(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\ntwo\n")
+    (root / "b.txt").write_text("one\n")
+    replace_once(workspace, session, "b.txt", "one", "1")
+    show(workspace, session, "a.txt", "one\ntwo\ntyped\n")
+    replace_once(workspace, session, "a.txt", "one", "1")
+    workspace.undo(session)
+    assert (root / "a.txt").read_text() == "one\ntwo\ntyped\n"
+    workspace.undo(session)
+    assert (root / "b.txt").read_text() == "one\n"
+    with pytest.raises(NoChangeError):
+        workspace.undo(session)
+    assert (root / "a.txt").read_text() == "one\ntwo\ntyped\n"
+    typed = next(one for one in workspace.log() if one.tool == BY_EDITOR)
+    workspace.undo(session, typed.id)
+    assert (root / "a.txt").read_text() == "one\ntwo\n"
 
 
 def test_an_editor_is_told_the_fewest_edits_once_and_in_its_own_line_ends(

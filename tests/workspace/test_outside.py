@@ -5,10 +5,12 @@ import shutil
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
 from filepact.app import open_workspace
+from filepact.domain.agent_logs import AGENT_LOGS
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
@@ -518,6 +520,7 @@ def test_a_checkpoint_is_restored_but_for_what_was_not_kept(root, workspace, out
 KILLED = """
 import os, signal, sys
 from filepact.app import open_workspace
+from filepact.domain.agent_logs import AGENT_LOGS
 from filepact.domain.operation import Actor, Session
 from filepact.store import sqlite
 
@@ -745,3 +748,27 @@ def test_a_mark_waits_for_nobody_who_looks(root, outside, session, monkeypatch):
     marked.set()
     looking.join(20)
     assert not looking.is_alive()
+
+
+@pytest.mark.parametrize("kept", [one for each in AGENT_LOGS.values() for one in each])
+def test_what_agents_keep_for_themselves_is_not_told_and_what_steers_them_is(
+    root, outside, session, kept
+):
+    (root / "a.txt").write_text("one\n")
+    outside.refresh()
+    name = kept.replace("*", "4") + ("x/log.json" if kept.endswith("/") else "")
+    for path in (name, f"sub/{name}", ".claude/settings.json", "AGENTS.md", ".fast-agent/a.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("{}\n")
+    seen = {path for path, _ in told(outside.look(session))}
+    assert seen == {f"sub/{name}", ".claude/settings.json", "AGENTS.md", ".fast-agent/a.md"}
+    (root / name).write_text("{1}\n")
+    assert outside.look(session) == Looked()
+
+
+def test_what_agents_keep_for_themselves_stands_in_the_documents():
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "past-the-doors.md"
+    text = page.read_text(encoding="utf-8")
+    for agent, kept in AGENT_LOGS.items():
+        assert f"({agent})" in text
+        assert all(f"`{one}`" in text for one in kept)

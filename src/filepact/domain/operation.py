@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
 
 __all__ = [
+    "BY_EDITOR",
     "PAST_THE_DOORS",
     "Actor",
     "Approval",
@@ -28,6 +29,9 @@ __all__ = [
 
 ChangeId = NewType("ChangeId", str)
 """Names a proposal and the operation it becomes: ``c`` and ten characters of base 32."""
+
+BY_EDITOR: Final = "editor"
+"""The tool of an operation that an editor did by itself: a person's own typing, mostly."""
 
 PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""

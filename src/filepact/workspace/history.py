@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.operation import BY_EDITOR
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.workspace.rebase import not_kept
 
@@ -121,9 +122,11 @@ def plan_restore(store: Store, root: RootId, name: str) -> Plan:
 
 def _newest_in_force(store: Store, roots: frozenset[RootId]) -> Operation:
     for operation in _newest_first(store, roots):
-        # A redo is not a candidate: what it brought back is in force again and is.
+        # A redo is not a candidate: what it brought back is in force again and is.  Nor is what
+        # somebody typed in their own editor: that is not taken back unless it is named.
         if (
             operation.kind in ("change", "restore")
+            and operation.tool != BY_EDITOR
             and operation.state in _DONE
             and operation.undone_by is None
             and all(change.retraceable for change in operation.changes.changes)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import zstandard
 
+from filepact.domain.agent_logs import is_agent_log
 from filepact.domain.document import Revision, WorkspacePath
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.stamp import Stamp, is_gone, moment, stamp_at
@@ -202,7 +203,8 @@ class Known:
         """Look at what may be different in a root; it stays in doubt until it is known again."""
         lookout = self._lookouts[root.path]
         glance = lookout.glance(
-            lambda name: WorkspacePath(root.path, name) in self._states, cancelled
+            lambda name: is_agent_log(name) or WorkspacePath(root.path, name) in self._states,
+            cancelled,
         )
         found = glance.scan
         differing: dict[WorkspacePath, Stamp | None] = {}
@@ -239,7 +241,9 @@ class Known:
 
     def _differs(self, path: WorkspacePath, stamp: Stamp | None) -> bool:
         old = self._states.get(path)
-        return stamp is not None if old is None else old.stamp != stamp or old.fresh
+        if old is None:
+            return stamp is not None and not is_agent_log(path.path)
+        return old.stamp != stamp or old.fresh
 
     def _is_late(
         self, root: Root, path: WorkspacePath, stamp: Stamp | None, glance: Glance

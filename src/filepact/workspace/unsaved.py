@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.operation import Actor, Operation, Session
+from filepact.domain.operation import BY_EDITOR, Actor, Operation, Session
 from filepact.errors import StaleFileError
 from filepact.workspace.ids import new_id
 from filepact.workspace.standing import differs_in_form
@@ -154,7 +154,7 @@ def _operation(client: str, summary: str, change: FileChange) -> Operation:
         seq=0,
         kind="change",
         session=Session(f"editor {client}", Actor("program", client)),
-        tool="editor",
+        tool=BY_EDITOR,
         summary=summary,
         changes=ChangeSet((change,)),
         created=time.time(),

@@ -193,7 +193,9 @@ def _add_going_back(group: Group) -> None:
         ("redo", "bring back what was undone", "filepact redo"),
     ):
         add = group.add(name, f"history:{name}", short, example)
-        which = "the newest in force" if name == "undo" else "the last that was undone"
+        which = "the newest in force, but for what was typed in an editor"
+        if name == "redo":
+            which = "the last that was undone"
         add(
             "operation",
             metavar="OP",
