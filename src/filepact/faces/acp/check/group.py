@@ -62,19 +62,25 @@ class Check:
     run: Callable[[Scene], None]
 
 
+class Baseless(Skipped):
+    """What the check builds on is not there."""
+
+
 def builds_on(scene: Scene, *checks: Check) -> None:
     """Go on unless another check fails, without which the present one could tell nothing.
 
     Raises:
-        Skipped: One of them does.
+        Baseless: One of them does, or builds itself on one that does.
     """
     for check in checks:
         try:
             check.run(scene)
+        except Baseless:
+            raise
         except Skipped:
             continue
         except Failed:
-            raise Skipped(f"{check.id} fails, and this builds on it") from None
+            raise Baseless(f"{check.id} fails, and this builds on it") from None
 
 
 @dataclass(frozen=True, slots=True)
