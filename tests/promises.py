@@ -26,6 +26,7 @@ class Promise:
 
 
 CHANGES = "workspace/test_changes.py"
+KNOWN = "tools/test_what_a_session_knows.py"
 HISTORY = "workspace/test_history.py"
 POLICY = "domain/test_policy.py"
 REGISTRY = "tools/test_registry.py"
@@ -132,6 +133,18 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_an_edit_over_somebody_elses_later_change_keeps_both"),
                 (CHANGES, "test_a_whole_write_over_a_moved_file_is_merged_by_lines"),
                 (CHANGES, "test_a_whole_write_over_the_same_lines_is_stale"),
+                (KNOWN, "test_a_second_write_of_the_old_view_keeps_the_persons_line"),
+                (KNOWN, "test_a_text_made_before_another_agents_change_does_not_take_it_back"),
+            ),
+        ),
+        Promise(
+            "A whole text does not remove lines that the agent was never shown, unless it says so.",
+            (
+                (
+                    KNOWN,
+                    "test_a_whole_write_after_the_reading_of_a_part_is_refused_with_the_way_out",
+                ),
+                (KNOWN, "test_a_line_that_was_cut_is_not_dropped_by_a_whole_write"),
             ),
         ),
         Promise(

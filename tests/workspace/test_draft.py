@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.text.edit import Edit, EditList
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.seen import Seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -193,21 +192,3 @@ def test_values_hold_what_they_promise() -> None:
     assert change.inverse().inverse() == change
     assert change.inverse().kind == "delete"
     assert FileChange(path, state, Revision.of(b"y", 0o644)).kind == "modify"
-
-
-def test_what_was_seen_is_bounded_and_can_be_forgotten() -> None:
-    seen = Seen(limit=10)
-
-    def document(name: str, data: bytes) -> Document:
-        return Document(WorkspacePath(RootId("/r"), name), data, Revision.of(data, 0o644))
-
-    first, second = document("a", b"123456"), document("b", b"123456")
-    seen.note("s", first)
-    assert seen.last("s", first.path) == first
-    assert seen.last("other", first.path) is None
-    seen.note("s", second)
-    assert seen.last("s", first.path) is None
-    seen.note("s", second)
-    seen.forget("s", second.path)
-    seen.forget("s", second.path)
-    assert seen.last("s", second.path) is None

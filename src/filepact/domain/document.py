@@ -96,6 +96,11 @@ class Document:
     revision: Revision
     given: Given | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes that it has."""
+        return len(self.data)
+
     @cached_property
     def source(self) -> SourceText:
         """The decoded text with what is needed to encode it back.

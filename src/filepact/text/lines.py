@@ -24,6 +24,7 @@ __all__ = [
     "chomp",
     "line_ends",
     "line_of",
+    "line_start",
     "line_terminator",
     "line_window",
     "split_lines",
@@ -71,6 +72,16 @@ def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
             end = len(text)
             break
     return _split(text[start:end], separator), total
+
+
+def line_start(text: str, count: int, start: int = 0) -> int:
+    """Where the text goes on after so many lines from a line's start on; its end after the last."""
+    separator = _separator(text)
+    for _ in range(count):
+        start = text.find(separator, start) + 1
+        if not start:
+            return len(text)
+    return start
 
 
 def chomp(line: str) -> str:

@@ -43,6 +43,9 @@ class Page:
 
     Args:
         most: What all of it may take, with its footer.
+
+    Attributes:
+        worth: How many of the things that are counted it shows.
     """
 
     def __init__(self, most: int) -> None:
@@ -50,7 +53,7 @@ class Page:
         self._rows: list[tuple[str, int]] = []
         self._used = 0
         self._lines = 1  # the footer's
-        self._worth = 0
+        self.worth = 0
 
     @property
     def left(self) -> int:
@@ -72,7 +75,7 @@ class Page:
         self._rows.append((row, worth))
         self._used += size
         self._lines += lines
-        self._worth += worth
+        self.worth += worth
         return True
 
     def close(self, footer: Callable[[int], str]) -> str:
@@ -81,10 +84,10 @@ class Page:
         Args:
             footer: Given the worth of what is on the page, says what that is.
         """
-        while self._used + size_of(last := footer(self._worth)) > self._most:
+        while self._used + size_of(last := footer(self.worth)) > self._most:
             if len(self._rows) <= 1:
                 break
             row, worth = self._rows.pop()
             self._used -= size_of(row) + 1
-            self._worth -= worth
+            self.worth -= worth
         return "\n".join([*(row for row, _worth in self._rows), last])

@@ -61,6 +61,10 @@ def write_file(
     if target.document is None:
         _check_parent(draft, target, create=create_dirs)
     draft.write(target, content, append=append)
+    if target.unread and not append:
+        draft.notes.append("You had not read this file; the diff shows what it held.")
+    elif target.document is None and target.seen is not None:
+        draft.notes.append("The file was deleted since you read it; this makes it again.")
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     if append and target.document is not None:
         return f"append {lines} {_lines(lines)} to {target.spot.shown}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
+from filepact.text.marks import GOES_ON, cut_mark
 from filepact.text.match import Query
 from filepact.text.page import Page, beginning, cut_to, size_of
 from filepact.text.shown import shown_name
@@ -120,21 +121,20 @@ def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
     """Each file under its name, in as much of the page as the others leave it."""
     names = [f"==> {shown_name(path)} <==\n" for path in paths]
     found = [_window_or_why(files, path, part) for path in paths]
-    texts = [
-        name + _rendered(one, part, files.page) for name, one in zip(names, found, strict=True)
-    ]
+    sheets = [_rendered(one, part, files.page) for one in found]
+    texts = [name + sheet.text for name, sheet in zip(names, sheets, strict=True)]
     room = files.page - _FOOTER - size_of(json.dumps(paths, ensure_ascii=False))
     shares = _shares([size_of(text) + 2 for text in texts], room)
     shown: list[str] = []
     missing: list[str] = []
     for at, share in enumerate(shares):
         if size_of(texts[at]) + 2 <= share:
-            shown.append(texts[at])
+            shown.append(names[at] + sheets[at].told(files))
         elif share < _LEAST and len(paths) > 1:
             missing.append(paths[at])
         else:
             left = share - 2 - size_of(names[at])
-            shown.append(names[at] + _rendered(found[at], part, left))
+            shown.append(names[at] + _rendered(found[at], part, left).told(files))
     if missing:
         named = json.dumps(missing, ensure_ascii=False)
         shown.append(f"[no room for {len(missing)} more | next: paths={named}]")
@@ -153,9 +153,31 @@ def _window_or_why(files: Reader, path: str, part: _Part) -> Window | str:
         return error.report()
 
 
-def _rendered(found: Window | str, part: _Part, page: int) -> str:
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """An answer about one file.
+
+    Attributes:
+        window: What it shows; None for a refusal.
+        sent: How many lines of it.
+        reached: How far into the last of them, if it goes on.
+    """
+
+    text: str
+    window: Window | None = None
+    sent: int = 0
+    reached: int = 0
+
+    def told(self, files: Reader) -> str:
+        """The text, which the session is shown now."""
+        if self.window is not None:
+            files.showed(self.window, self.sent, self.reached)
+        return self.text
+
+
+def _rendered(found: Window | str, part: _Part, page: int) -> _Sheet:
     if isinstance(found, str):
-        return cut_to(found, page)
+        return _Sheet(cut_to(found, page))
     return _render_window(found, numbers=part.numbers, page=page)
 
 
@@ -181,10 +203,10 @@ def _shares(sizes: list[int], room: int) -> list[int]:
 
 def _read_text(files: Reader, path: str, part: _Part, page: int) -> str:
     window = files.window(path, first=part.offset, count=part.lines, column=part.column)
-    return _render_window(window, numbers=part.numbers, page=page)
+    return _render_window(window, numbers=part.numbers, page=page).told(files)
 
 
-def _render_window(window: Window, *, numbers: bool, page: int) -> str:
+def _render_window(window: Window, *, numbers: bool, page: int) -> _Sheet:
     """The lines that fit on a page, and the footer; a line is cut only where no page holds it."""
     # Lines that are counted from the end have no other number.
     begin = window.first + (window.first >= 0)
@@ -203,13 +225,14 @@ def _render_window(window: Window, *, numbers: bool, page: int) -> str:
             break  # the next page has room for all of it, or for more
         room = sheet.left - _FOOTER - _MARK - size_of(label)
         shown = beginning(line, room if at else max(room, _MARK))
-        mark = f" [+{len(line) - len(shown):,} characters]" if whole else " [the line goes on]"
+        mark = cut_mark(len(line) - len(shown)) if whole else GOES_ON
         if sheet.add(label + shown + mark):
             cut_at, reached = at, len(shown) + (0 if at else window.column)
         break
-    return sheet.close(
+    text = sheet.close(
         lambda sent: _footer(window, sent=sent, reached=reached if sent == cut_at + 1 else 0)
     )
+    return _Sheet(text, window, sheet.worth, reached if sheet.worth == cut_at + 1 else 0)
 
 
 def _footer(window: Window, *, sent: int, reached: int) -> str:

@@ -12,14 +12,15 @@ from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect, encode_new, rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
-from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_window
+from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_start, line_window
 from filepact.text.merge import merge
 from filepact.workspace.excerpt import skip_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import BinaryIO
 
+    from filepact.domain.change import ChangeSet
     from filepact.fs.root import Root
     from filepact.text.codec import Encoding, Given
     from filepact.workspace.buffers import Buffer, Buffers
@@ -67,6 +68,19 @@ class Window:
     ends_with_newline: bool
     column: int = 0
     goes_on: bool = False
+
+    def span(self, text: str, sent: int, reached: int) -> tuple[int, int]:
+        """Where in the file's text the first lines are, as characters ``[start, end)``.
+
+        Args:
+            text: The text that the window was cut out of.
+            sent: How many of the lines.
+            reached: How far into the last of these, if not to its end.
+        """
+        first = line_start(text, self.first)
+        if reached:
+            return first + self.column, line_start(text, sent - 1, first) + reached
+        return first + self.column, line_start(text, sent, first)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +147,22 @@ class Documents:
             return None if document is None else document.text
         buffer = self._unsaved(path)
         return None if buffer is None else buffer.text
+
+    def sides(
+        self, changes: ChangeSet, contents: Mapping[str, bytes]
+    ) -> list[tuple[Document | None, Document | None]]:
+        """Each file before and after its change, where the bytes are here, by content id."""
+        return [
+            (self._of(one.path, one.before, contents), self._of(one.path, one.after, contents))
+            for one in changes.changes
+        ]
+
+    def _of(
+        self, path: WorkspacePath, revision: Revision | None, contents: Mapping[str, bytes]
+    ) -> Document | None:
+        if revision is None or revision.content not in contents:
+            return None
+        return Document(path, contents[revision.content], revision, self.given(path))
 
     def stored(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Document:
         """What the disk has.

@@ -7,6 +7,7 @@ closed, so that two agents never compute from the same old text.
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -28,10 +29,12 @@ from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
+from filepact.text.marks import left_in
 from filepact.text.merge import merge
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.judge import Judge
+from filepact.workspace.seen import Known, shown_by_diff
 from filepact.workspace.target import Target, existing
 
 if TYPE_CHECKING:
@@ -85,6 +88,9 @@ class Draft:
         self.opened: tuple[Document, ...] = ()
         self._opened = False
         self._changes: dict[str, FileChange] = {}
+        self._written: dict[WorkspacePath, Document] = {}
+        self._hidden: set[WorkspacePath] = set()
+        self._known: dict[WorkspacePath, Known | None] = {}
         self._contents: dict[str, bytes] = {}
         self._layers: dict[WorkspacePath, Layer] = {}
 
@@ -108,6 +114,7 @@ class Draft:
         (target,) = self.open_all([path])
         if expected_revision is not None:
             self._check_expected(target, expected_revision)
+            target = replace(target, proved=True)
         return target
 
     def open_existing(self, path: str, *, expected_revision: str | None = None) -> Target:
@@ -147,9 +154,11 @@ class Draft:
                 self.notes.append(merged.note)
             if merged.shown is not None:
                 self._judge.check_held(spot, merged.shown.data)
-            hidden = self._judge.hides(spot)
-            seen = None if hidden else self._seen.last(self.session.id, spot.path)
-            targets[path] = Target(spot, merged.shown, seen, self._documents.layer(spot.path))
+            if hidden := self._judge.hides(spot):
+                self._hidden.add(spot.path)
+            seen = None if hidden else self._seen.last(self.session, spot.path)
+            layer = self._documents.layer(spot.path)
+            targets[path] = Target(spot, merged.shown, seen, layer, hidden=hidden)
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
@@ -214,6 +223,7 @@ class Draft:
             return EditList(())
         edits = self._placed(target, make)
         self._put(target, rewrite(document.source, edits, name=target.spot.shown))
+        self._know_edits(target, edits)
         return edits
 
     def _waits_already(self, target: Target, make: Callable[[str], EditList]) -> bool:
@@ -237,25 +247,85 @@ class Draft:
         An existing file keeps its encoding and its line ends; when it changed since the session
         read it, both changes are merged by lines.
         """
-        shown = target.spot.shown
-        if target.document is None:
+        shown, document, seen = target.spot.shown, target.document, target.seen
+        there = "" if document is None or target.hidden else document.text
+        if left := left_in(text, there):
+            raise InvalidParamsError(
+                f"{shown}: the new text holds {left}",
+                hint="Send the text as the file is to have it; what read_file adds to the lines "
+                "is not in the file. edit_file changes single places.",
+                path=shown,
+            )
+        if document is None:
             self._put(target, encode_new(text, shown, self._documents.given(target.spot.path)))
             return
-        document = target.document
         if append:
             ends = adopt_line_ends(text, document.text)
             size = len(document.text)
             edits = EditList((Edit(size, size, ends),) if ends else ())
-        elif target.moved and target.seen is not None:
-            edits = self._merge(target, adopt_line_ends(text, target.seen.text))
-        else:
-            whole = adopt_line_ends(text, document.text)
-            self._put(target, rewrite_whole(document.source, whole, name=shown))
+            self._put(target, rewrite(document.source, edits, name=shown))
+            self._know_edits(target, edits)
             return
-        self._put(target, rewrite(document.source, edits, name=shown))
+        if seen is not None and not target.proved:
+            self._check_known(target, seen, adopt_line_ends(text, seen.text))
+        if seen is not None and target.moved:
+            mine = adopt_line_ends(text, seen.text)
+            self._put(target, rewrite(document.source, self._merge(target, mine), name=shown))
+            # It goes on knowing its own text: made from that, its next change is merged again.
+            self._known[target.spot.path] = Known(mine, seen.revision)
+            return
+        whole = adopt_line_ends(text, document.text)
+        self._put(target, rewrite_whole(document.source, whole, name=shown))
+
+    def _check_known(self, target: Target, seen: Known, text: str) -> None:
+        """Refuse a whole text whose author cannot know what it would take away.
+
+        Raises:
+            StaleFileError: It lacks lines that were never shown, or was made from a text of before.
+        """
+        name, revision = target.spot.shown, existing(target).revision.short
+        if lost := seen.lost_unshown(text):
+            count = sum(last - first + 1 for first, last in lost)
+            some = ", ".join(
+                str(first) if first == last else f"{first}-{last}" for first, last in lost[:5]
+            )
+            raise StaleFileError(
+                f"{name}: the new text lacks {count} {'line' if count == 1 else 'lines'} of the "
+                f"file that you have not been shown (lines {some}{', ...' if len(lost) > 5 else ''})",
+                hint="Read the rest of the file first, or change single places with edit_file. To "
+                "overwrite all of it, send expected_revision as read_file shows it.",
+                path=name,
+                revision=revision,
+            )
+        earlier = seen.taken_back(text)
+        if earlier is not None:
+            self._seen.doubt(self.session, target.spot.path)
+            diff = unified(earlier, seen.text, old_name=name, new_name=name)
+            raise StaleFileError(
+                f"{name}: the new text was made from what the file held before, and would take "
+                f"back what was changed here since:\n{cut_diff(diff, _DIFF_IN_ERROR)}",
+                hint="Read the file again and make the change for what it holds now. If all of "
+                f"this is to go, send expected_revision {revision}.",
+                path=name,
+                revision=revision,
+            )
+
+    def _know_edits(self, target: Target, edits: EditList) -> None:
+        """What the session knows after edits of the text that the file holds now."""
+        document, seen = existing(target), target.seen
+        if target.spot.path in self._known:
+            return  # its own text, which was merged
+        if seen is not None and not target.moved:
+            self._known[target.spot.path] = seen.edited(edits)
+            return
+        written = self._written[target.spot.path]
+        shown = shown_by_diff(document.text, edits.apply(document.text))
+        known = Known.of(written, shown) if seen is None else seen.renewed(written, shown)
+        self._known[target.spot.path] = replace(known, read=seen is not None and seen.read)
 
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
         """Give a file exactly these bytes, and a mode when one is named."""
+        self._known.pop(target.spot.path, None)
         self._put(target, data, mode=mode)
 
     def set_mode(self, target: Target, mode: int) -> None:
@@ -317,6 +387,9 @@ class Draft:
         if make is not None:
             data = rewrite(document.source, self._placed(source, make), name=source.spot.shown)
         self._put(target, data, mode=document.revision.mode, source=document)
+        if make is None:
+            # Its name says nothing of what it holds.
+            self._known[target.spot.path] = None if source.moved else source.seen
         self._remove(source)
 
     def _remove(self, target: Target) -> None:
@@ -362,7 +435,10 @@ class Draft:
                 "The file had changed since you read it; the edit fits what it holds now."
             )
             return edits
-        return self._merge(target, edits.apply(text))
+        merged = self._merge(target, edits.apply(text))
+        # It goes on knowing its own text: made from that, its next change is merged again.
+        self._known[target.spot.path] = seen.edited(edits)
+        return merged
 
     def _merge(self, target: Target, mine: str) -> EditList:
         """Edits that bring the session's text into a file that moved since it was read."""
@@ -429,12 +505,13 @@ class Draft:
         self._contents[after.content] = data
         if document is not None:
             self._contents[document.revision.content] = document.data
+        given = self._documents.given(target.spot.path)
+        written = Document(target.spot.path, data, after, given)
+        self._written[target.spot.path] = written
         if before == after:
             self._changes.pop(target.spot.shown, None)
             self._judge.drop(target.spot)
             return
-        given = self._documents.given(target.spot.path)
-        written = Document(target.spot.path, data, after, given)
         change = FileChange(target.spot.path, before, after)
         self._record(target, change, source=source or document, written=written)
 
@@ -464,6 +541,16 @@ class Draft:
     def step(self) -> ChangeSet:
         """What this call changes."""
         return ChangeSet(tuple(self._changes.values()))
+
+    @property
+    def known(self) -> dict[WorkspacePath, Known]:
+        """What the session knows of each file that it may see, once this is done."""
+        known: dict[WorkspacePath, Known] = {}
+        for path, written in self._written.items():
+            of = self._known[path] if path in self._known else Known.of(written)
+            if of is not None and path not in self._hidden:
+                known[path] = replace(of, revision=written.revision)
+        return known
 
     @property
     def grows(self) -> tuple[Proposal, ...]:

@@ -54,10 +54,12 @@ class Excerpt:
         text: The part.
         total: Parts between line feeds in the whole file, so one more than it has line feeds; None
             when it was not read to its end.
+        start: Where it starts in the whole text, in characters; 0 where that is not known.
     """
 
     text: str
     total: int | None
+    start: int = 0
 
 
 def cut(text: str, first: int, count: int | None) -> str:
@@ -76,12 +78,13 @@ def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
         TooLargeError: It comes to more than is wanted.
     """
     part = cut(text, wanted.first, wanted.count)
+    start = _after(text, wanted.first) or 0
     if wanted.bound is None or wanted.bound(part) > wanted.most:
         spent = 0
         for start in range(0, len(part), _BLOCK):
             spent += wanted.measure(part[start : start + _BLOCK])
             _check(spent, wanted, shown)
-    return Excerpt(part, text.count("\n") + 1)
+    return Excerpt(part, text.count("\n") + 1, start)
 
 
 def stream_excerpt(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt, Wanted
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.search import Found, Grepped, Tree
-    from filepact.workspace.seen import Seen
+    from filepact.workspace.seen import Seen, Span
     from filepact.workspace.waiting import Layer
 
 __all__ = ["MAX_PICTURE", "Piece", "Reader"]
@@ -72,7 +72,7 @@ _MARK = 800
 
 
 class Reader:
-    """Reads for one call of one session; every file it returns is remembered as seen.
+    """Reads for one call of one session; what of a file is shown to it is remembered.
 
     Attributes:
         page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
@@ -99,6 +99,7 @@ class Reader:
         self._asked = asked
         self._cancelled = cancelled
         self._progress = progress
+        self._opened: dict[str, Document] = {}
         self._marked: dict[WorkspacePath, Layer] = {}
 
     def marked(self, text: str) -> str:
@@ -131,7 +132,7 @@ class Reader:
         return (now and now.revision) != layer.change.before
 
     def window(self, path: str, *, first: int, count: int, column: int = 0) -> Window:
-        """Lines of a text file of any size.
+        """Lines of a text file of any size; say with `showed` which of them were shown.
 
         Args:
             path: The file.
@@ -143,7 +144,7 @@ class Reader:
         streamed = spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path)
         part = window(
             spot,
-            None if streamed else self._load(spot),
+            None if streamed else self._open(spot),
             self._documents,
             first=first,
             count=count,
@@ -166,10 +167,11 @@ class Reader:
         """
         spot = self._file(path)
         if spot.place.size <= EDIT_LIMIT or self._documents.held(spot.path):
-            document = self._load(spot)
+            document = self._look(spot)
             size = len(document.data)
             start = min(max(size + first, 0) if first < 0 else first, size)
             data = document.data[start : start + most]
+            self.remember(document, None if len(data) == size else [])
             return Piece(data, start, size, document.revision.short)
         with spot.root.stream(spot.place.path, follow=False) as (stream, size):
             start = min(max(size + first, 0) if first < 0 else first, size)
@@ -187,7 +189,7 @@ class Reader:
         """
         spot = self._file(path)
         if spot.place.size <= MAX_PICTURE:
-            data = self._load(spot).data
+            data = self.remember(self._look(spot)).data
             picture = picture_of(data[:_HEAD])
             return None if picture is None else (picture, data)
         with spot.root.stream(spot.place.path, follow=False) as (stream, size):
@@ -203,6 +205,20 @@ class Reader:
             limit=MAX_PICTURE,
         )
 
+    def showed(self, part: Window, sent: int, reached: int = 0) -> None:
+        """The session is shown the first lines of a window.
+
+        Args:
+            part: The window.
+            sent: How many of its lines.
+            reached: How many characters of the last of these are shown, counted from the line's
+                start; 0 for all.
+        """
+        document = self._opened.get(part.shown)
+        if document is not None:
+            span = part.span(document.text, sent, reached)
+            self._seen.shown(self._session, document, [span])
+
     def excerpt(self, path: str, wanted: Wanted, *, found: Spot | None = None) -> Excerpt:
         """A part of a text file of any size, exactly as it stands.
 
@@ -217,7 +233,10 @@ class Reader:
         """
         spot = found if found is not None and found.place.kind == "file" else self._file(path)
         if spot.place.size <= EDIT_LIMIT:
-            return excerpt_of(self._load(spot).text, wanted, spot.shown)
+            document = self._look(spot)
+            part = excerpt_of(document.text, wanted, spot.shown)
+            self.remember(document, [(part.start, part.start + len(part.text))])
+            return part
         typed = self._documents.typed(spot.path)
         if typed is not None:
             part = excerpt_of(typed, wanted, spot.shown)
@@ -240,10 +259,10 @@ class Reader:
         """The same for who does not know yet whether it will be shown."""
         return self._look(self._file(path))
 
-    def remember(self, document: Document) -> Document:
-        """A file was shown to the session."""
+    def remember(self, document: Document, parts: Iterable[Span] | None = None) -> Document:
+        """A file was shown to the session, all of it or these parts of its text."""
         self._asked.read(self._session, document.path.absolute)
-        self._seen.note(self._session.id, document)
+        self._seen.shown(self._session, document, parts)
         return document
 
     def _file(self, path: str) -> Spot:
@@ -257,8 +276,10 @@ class Reader:
             self._marked[layer.path] = layer
         return spot
 
-    def _load(self, spot: Spot) -> Document:
-        return self.remember(self._look(spot))
+    def _open(self, spot: Spot) -> Document:
+        document = self._opened[spot.shown] = self._look(spot)
+        self._asked.read(self._session, spot.path.absolute)
+        return document
 
     def _look(self, spot: Spot) -> Document:
         document = self._documents.load(spot)

@@ -1,53 +1,405 @@
-"""What each session has read, so that its writes can be told from stale ones."""
+"""What each session knows of a file, so that its writes can be told from stale ones.
+
+A session knows the text that it was sent or has sent itself.  That may never have been on the disk:
+where the session's change was merged with somebody else's, it goes on knowing its own text, and
+where it read a part of a file that had changed meanwhile, it knows the old text with the new part.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+from filepact.errors import BinaryFileError
+from filepact.text.compare import compare_lines
+from filepact.text.edit import EditList
+from filepact.text.lines import LineIndex, chomp, split_lines
 
 if TYPE_CHECKING:
-    from filepact.domain.document import Document, WorkspacePath
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Seen"]
+    from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.domain.operation import Session
+    from filepact.text.compare import Region
 
-_LIMIT = 64 * 1024 * 1024
+__all__ = ["Known", "Lately", "Seen", "Span", "shown_by_diff"]
+
+_LIMIT: Final = 64 * 1024 * 1024
+
+_OLDER: Final = 8
+"""How many earlier texts of a file are kept for each session.
+
+Several agents may speak through one connection, and one of them may still hold the text of before
+another one's change.
+"""
+
+_CONTEXT: Final = 3
+
+Span = tuple[int, int]
+"""The characters ``[start, end)`` of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a session knows of a file.
+
+    Attributes:
+        content: The text that it takes the file to have; None for a file that is not text.
+        revision: The state of the file that it was told last.
+        shown: The parts of the text that it was really shown or wrote, in order and apart; None
+            for all of it.
+        read: Whether any of it was shown by a tool that reads; if not, by diffs of changes alone.
+        older: Texts that it knew before, the newest first, and for each of them whether only the
+            session itself has changed the file since.
+    """
+
+    content: str | None
+    revision: Revision
+    shown: tuple[Span, ...] | None = None
+    read: bool = True
+    older: tuple[tuple[str, bool], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The text.
+
+        Raises:
+            BinaryFileError: There is none.
+        """
+        if self.content is None:
+            raise BinaryFileError("what was read is not text")
+        return self.content
+
+    @property
+    def size(self) -> int:
+        """Characters that it takes to remember this."""
+        return len(self.content or "") + sum(len(text) for text, _ in self.older)
+
+    @classmethod
+    def of(cls, document: Document, shown: Iterable[Span] | None = None) -> Known:
+        """What is known of a file of which all, or these parts, were shown."""
+        try:
+            text = document.text
+        except BinaryFileError:
+            return cls(None, document.revision)
+        return cls(text, document.revision, _normal(shown, len(text)))
+
+    def differs(self, document: Document) -> bool:
+        """Whether a file is no longer what is known of it."""
+        if self.revision.content == document.revision.content and self.content is None:
+            return False
+        try:
+            return self.content != document.text
+        except BinaryFileError:
+            return True
+
+    def renewed(self, document: Document, shown: Iterable[Span] | None) -> Known:
+        """What is known after all, or some parts, of a file were shown.
+
+        Where the file has changed in lines that were shown before and are not now, they are still
+        known as they were.
+        """
+        fresh = Known.of(document, shown)
+        if self.content is None or fresh.content is None or fresh.shown is None:
+            return fresh
+        if self.content == fresh.content:
+            if self.shown is None:
+                return replace(fresh, shown=None)
+            return replace(fresh, shown=_normal((*self.shown, *fresh.shown), len(fresh.content)))
+        before = ((0, len(self.content)),) if self.shown is None else self.shown
+        parts: list[str] = []
+        spans: list[Span] = []
+        at = size = shift = 0
+
+        def take(source: str, first: int, last: int, *known: tuple[Iterable[Span], int]) -> None:
+            nonlocal size
+            for some, offset in known:
+                move = size - first - offset
+                spans.extend(
+                    (start + move, end + move)
+                    for start, end in _within(some, first + offset, last + offset)
+                )
+            parts.append(source[first:last])
+            size += last - first
+
+        for edit in EditList.between(self.content, fresh.content).edits:
+            # The stretch that both have in common, then what the two have instead of each other.
+            take(self.content, at, edit.start, (before, 0), (fresh.shown, shift))
+            start, end = edit.start + shift, edit.start + shift + len(edit.text)
+            if _touched(fresh.shown, start, end, len(fresh.content), inside=True) or not _touched(
+                before, edit.start, edit.end, len(self.content), inside=False
+            ):
+                take(fresh.content, start, end, (fresh.shown, 0))
+            else:
+                take(self.content, edit.start, edit.end, (before, 0))
+            at, shift = edit.end, shift + len(edit.text) - (edit.end - edit.start)
+        take(self.content, at, len(self.content), (before, 0), (fresh.shown, shift))
+        return replace(fresh, content="".join(parts), shown=_normal(spans, size))
+
+    def edited(self, edits: EditList) -> Known:
+        """What is known after the session's own edits of the known text."""
+        text = edits.apply(self.text)
+        if self.shown is None:
+            return Known(text, self.revision, read=self.read)
+        spans: list[Span] = []
+        at = shift = 0
+        for edit in edits.edits:
+            spans += [(a + shift, b + shift) for a, b in _within(self.shown, at, edit.start)]
+            spans.append((edit.start + shift, edit.start + shift + len(edit.text)))
+            at, shift = edit.end, shift + len(edit.text) - (edit.end - edit.start)
+        spans += [(a + shift, b + shift) for a, b in _within(self.shown, at, len(self.text))]
+        return Known(text, self.revision, _normal(spans, len(text)), self.read)
+
+    # -- questions about a text that is to take the file's place ------------------------------
+
+    def lost_unshown(self, text: str) -> tuple[tuple[int, int], ...]:
+        """The lines that were never shown and would go, as 1-based first and last numbers.
+
+        None are answered when most of the lines that were never shown are in the new text: whoever
+        sends them knows the file from elsewhere.
+        """
+        if self.shown is None or self.content is None or not self.read:
+            return ()
+        index = LineIndex(self.content)
+        unshown = [
+            number
+            for number, line in enumerate(index.lines)
+            if line.strip()
+            and not _covers(
+                self.shown, index.starts[number], index.starts[number] + len(chomp(line))
+            )
+        ]
+        old, new = [chomp(line) for line in index.lines], [chomp(one) for one in split_lines(text)]
+        gone: set[int] = set()
+        for region in compare_lines(old, new):
+            gone.update(range(region.old_start, region.old_end))
+        lost = [number for number in unshown if number in gone]
+        if 2 * len(lost) <= len(unshown):
+            return ()
+        ranges: list[tuple[int, int]] = []
+        for number in lost:
+            if ranges and ranges[-1][1] == number:
+                ranges[-1] = (ranges[-1][0], number + 1)
+            else:
+                ranges.append((number + 1, number + 1))
+        return tuple(ranges)
+
+    def taken_back(self, text: str) -> str | None:
+        """The earlier text that a new one seems to have been made from, if it is an earlier one.
+
+        It has nothing of what was changed since, and what was there before stands in some of the
+        places.  Exactly an earlier text is taken as meant where nobody else has a part in what
+        goes.
+        """
+        if self.content is None or text == self.content or (text, True) in self.older:
+            return None
+        for earlier, _ in self.older:
+            if _takes_back(split_lines(earlier), split_lines(self.content), split_lines(text)):
+                return earlier
+        return None
+
+
+class _Sized(Protocol):
+    @property
+    def size(self) -> int: ...
+
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value", bound=_Sized)
+
+
+class Lately(Generic[_Key, _Value]):
+    """Values by key, the oldest dropped over a size limit; not for several threads at once.
+
+    Args:
+        limit: The size of all of them together; one is kept whatever its size.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._values: OrderedDict[_Key, _Value] = OrderedDict()
+
+    def get(self, key: _Key) -> _Value | None:
+        return self._values.get(key)
+
+    def put(self, key: _Key, value: _Value) -> None:
+        self.drop(key)
+        self._values[key] = value
+        self._size += value.size
+        while self._size > self._limit and len(self._values) > 1:
+            self.drop(next(iter(self._values)))
+
+    def drop(self, key: _Key) -> None:
+        """Forget what was put under a key, if anything."""
+        value = self._values.pop(key, None)
+        if value is not None:
+            self._size -= value.size
 
 
 class Seen:
-    """The newest document that a session saw of each file, oldest dropped over a size limit.
+    """What all sessions know, the oldest dropped over a size limit.
 
     Args:
-        limit: Bytes of documents kept, over all sessions.
+        limit: Characters of texts kept, over all sessions.
     """
 
     def __init__(self, limit: int = _LIMIT) -> None:
-        self._limit = limit
-        self._size = 0
-        self._documents: OrderedDict[tuple[str, WorkspacePath], Document] = OrderedDict()
+        self._known: Lately[tuple[str, WorkspacePath], Known] = Lately(limit)
+        self._doubted: set[tuple[str, WorkspacePath]] = set()
         self._lock = threading.Lock()
 
-    def note(self, session: str, document: Document) -> None:
-        """Remember what a session knows of a file from now on."""
-        key = (session, document.path)
+    def last(self, session: Session, path: WorkspacePath) -> Known | None:
+        """What the session knows of a file, if anything."""
         with self._lock:
-            known = self._documents.pop(key, None)
-            if known is not None:
-                self._size -= len(known.data)
-            self._documents[key] = document
-            self._size += len(document.data)
-            while self._size > self._limit and len(self._documents) > 1:
-                _, dropped = self._documents.popitem(last=False)
-                self._size -= len(dropped.data)
+            return self._known.get(_key(session, path))
 
-    def last(self, session: str, path: WorkspacePath) -> Document | None:
-        """What the session saw of a file last, if it is still known."""
+    def shown(
+        self, session: Session, document: Document, parts: Iterable[Span] | None = None
+    ) -> None:
+        """A file was shown to the session, all of it or some parts of its text."""
+        key = _key(session, document.path)
         with self._lock:
-            return self._documents.get((session, path))
+            before = self._known.get(key)
+            if before is None:
+                known = Known.of(document, parts)
+            elif key in self._doubted:
+                # It was told that others may hold an earlier text, and has looked again.
+                self._doubted.discard(key)
+                known = before.renewed(document, parts)
+            else:
+                known = _after(before, before.renewed(document, parts), own=False)
+            self._known.put(key, known)
 
-    def forget(self, session: str, path: WorkspacePath) -> None:
+    def shown_change(self, session: Session, before: Document | None, after: Document) -> None:
+        """The session was shown the diff of a change that was made."""
+        with suppress(BinaryFileError):
+            was = "" if before is None else before.text
+            self.shown(session, after, shown_by_diff(was, after.text))
+
+    def wrote(self, session: Session, files: Mapping[WorkspacePath, Known]) -> None:
+        """The session has changed files, and knows this of them now."""
+        with self._lock:
+            for path, known in files.items():
+                key = _key(session, path)
+                before = self._known.get(key)
+                self._doubted.discard(key)
+                self._known.put(key, known if before is None else _after(before, known, own=True))
+
+    def doubt(self, session: Session, path: WorkspacePath) -> None:
+        """A text made from an earlier one was refused; the next reading counts as the answer."""
+        with self._lock:
+            self._doubted.add(_key(session, path))
+
+    def put_back(self, session: Session, path: WorkspacePath, known: Known) -> None:
+        """What the session has written since came to nothing: it knows what it knew before."""
+        with self._lock:
+            self._known.put(_key(session, path), known)
+
+    def forget(self, session: Session, path: WorkspacePath) -> None:
         """Drop what a session knew of a file, for example because it deleted it."""
+        key = _key(session, path)
         with self._lock:
-            known = self._documents.pop((session, path), None)
-            if known is not None:
-                self._size -= len(known.data)
+            self._doubted.discard(key)
+            self._known.drop(key)
+
+
+def _key(session: Session, path: WorkspacePath) -> tuple[str, WorkspacePath]:
+    return session.id, path
+
+
+def _after(before: Known, known: Known, *, own: bool) -> Known:
+    """What is known now, with the texts of before."""
+    if known.content is None or before.content is None:
+        return known
+    older = before.older
+    if before.content != known.content:
+        older = ((before.content, True), *older)
+        if not own:
+            older = tuple((text, False) for text, _ in older)
+    return replace(known, older=tuple(one for one in older if one[0] != known.content)[:_OLDER])
+
+
+def shown_by_diff(before: str, after: str) -> list[Span]:
+    """The parts of the later text that the unified diff of two texts shows."""
+    index = LineIndex(after)
+    spans: list[Span] = []
+    for region in compare_lines(split_lines(before), index.lines):
+        first = max(0, region.new_start - _CONTEXT)
+        last = min(len(index.lines), region.new_end + _CONTEXT)
+        spans.append((index.start(first), index.start(last)))
+    return spans
+
+
+# -- spans ----------------------------------------------------------------------------------------
+
+
+def _normal(spans: Iterable[Span] | None, size: int) -> tuple[Span, ...] | None:
+    """The same in order, joined where they touch; None where they are all of a text."""
+    if spans is None:
+        return None
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif start < end:
+            joined.append((start, end))
+    return None if size == 0 or joined == [(0, size)] else tuple(joined)
+
+
+def _within(spans: Iterable[Span], first: int, last: int) -> Iterator[Span]:
+    """What the spans have of ``[first, last)``."""
+    for start, end in spans:
+        if start < last and first < end:
+            yield max(start, first), min(end, last)
+
+
+def _covers(spans: Iterable[Span], first: int, last: int) -> bool:
+    """Whether one span has all of ``[first, last)``; they are joined where they touch."""
+    return any(start <= first and last <= end for start, end in spans)
+
+
+def _touched(spans: Iterable[Span], first: int, last: int, size: int, *, inside: bool) -> bool:
+    """Whether a span has some of ``[first, last)``.
+
+    For a point: whether it lies within a span, or, unless ``inside``, at an end of one.
+    """
+    if first < last:
+        return any(start < last and first < end for start, end in spans)
+    if not inside:
+        return any(start <= first <= end for start, end in spans)
+    return any(
+        (start < first or first == 0 == start) and (first < end or first == size == end)
+        for start, end in spans
+    )
+
+
+# -- lines ----------------------------------------------------------------------------------------
+
+
+def _takes_back(earlier: list[str], now: list[str], text: list[str]) -> bool:
+    """Whether a text leaves places of the earlier one as they were and keeps nothing since."""
+    mine = compare_lines(earlier, text)
+    back = False
+    for theirs in compare_lines(earlier, now):
+        met = [one for one in mine if _meet(one, theirs)]
+        if not met:
+            back = True
+        elif any(_same(one, theirs, text, now) for one in met):
+            return False
+    return back
+
+
+def _meet(one: Region, other: Region) -> bool:
+    if one.old_start == one.old_end or other.old_start == other.old_end:
+        return one.old_start <= other.old_end and other.old_start <= one.old_end
+    return one.old_start < other.old_end and other.old_start < one.old_end
+
+
+def _same(one: Region, other: Region, text: list[str], now: list[str]) -> bool:
+    return (one.old_start, one.old_end) == (other.old_start, other.old_end) and (
+        text[one.new_start : one.new_end] == now[other.new_start : other.new_end]
+    )

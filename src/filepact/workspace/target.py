@@ -11,6 +11,7 @@ from filepact.workspace.guard import not_there
 if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.workspace.guard import Spot
+    from filepact.workspace.seen import Known
     from filepact.workspace.waiting import Layer
 
 __all__ = ["Target", "existing", "proposed_gone"]
@@ -22,22 +23,34 @@ class Target:
 
     Attributes:
         document: What it holds now; None when there is no such file yet.
-        seen: What the session saw of it last; None when it never read it.
+        seen: What the session knows of it; None when it was never shown any of it.
         waits: What the session has proposed for it, which ``document`` is the end of.
+        proved: The session has named the revision that the file is at.
+        hidden: The session may not see what it holds.
     """
 
     spot: Spot
     document: Document | None
-    seen: Document | None
+    seen: Known | None
     waits: Layer | None = None
+    proved: bool = False
+    hidden: bool = False
+
+    @property
+    def unread(self) -> bool:
+        """Whether it holds something that the session was never shown any of, and could be."""
+        return (
+            self.document is not None
+            and bool(self.document.data)
+            and self.seen is None
+            and not (self.proved or self.hidden)
+        )
 
     @property
     def moved(self) -> bool:
-        """Whether the file is no longer what the session saw."""
+        """Whether the file is no longer what the session knows."""
         return (
-            self.seen is not None
-            and self.document is not None
-            and self.seen.revision != self.document.revision
+            self.seen is not None and self.document is not None and self.seen.differs(self.document)
         )
 
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.change import FileChange
     from filepact.domain.document import Revision, RootId
     from filepact.domain.operation import ChangeId, Proposal, Session
     from filepact.text.codec import Given
     from filepact.workspace.journal import Store
-    from filepact.workspace.seen import Seen
+    from filepact.workspace.seen import Known, Seen
 
 __all__ = ["Layer", "Proposed", "Waiting", "check_waits"]
 
@@ -129,7 +129,7 @@ class _Covered:
         after: What that makes of it.
     """
 
-    known: Document | None
+    known: Known | None
     by: ChangeId
     after: Revision | None
 
@@ -152,7 +152,7 @@ class Waiting:
         self._seen = seen
         self._given = given
         self._open: dict[str, list[ChangeId]] = {}
-        self._covered: dict[tuple[str, WorkspacePath], _Covered] = {}
+        self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
         self._lock = Lock()
 
     def of(self, session: Session) -> Proposed:
@@ -164,6 +164,7 @@ class Waiting:
         proposal: Proposal,
         contents: Mapping[str, bytes],
         grows: Iterable[Proposal] = (),
+        knows: Mapping[WorkspacePath, Known] | None = None,
     ) -> None:
         """Keep a proposal for a person; its session knows what it has proposed.
 
@@ -171,6 +172,7 @@ class Waiting:
             proposal: What is proposed.
             contents: The bytes of every revision that it names.
             grows: What the session had proposed before, and goes on with.
+            knows: What the session knows of the files that it wrote for it.
 
         Raises:
             StaleFileError: Somebody has decided about one of these.
@@ -184,11 +186,14 @@ class Waiting:
             waiting = [one for one in self._open.get(session.id, ()) if one not in gone]
             self._open[session.id] = [*waiting, proposal.id][-_MOST:]
             for change in proposal.changes.changes:
-                key = (session.id, change.path)
+                key = (session, change.path)
                 covered = self._covered.get(key)
                 known = self._seen.last(*key) if covered is None else covered.known
                 self._covered[key] = _Covered(known, proposal.id, change.after)
-        self._know(session, proposal.changes, contents)
+        for change in proposal.changes.changes:
+            if change.after is None:
+                self._seen.forget(session, change.path)
+        self._seen.wrote(session, knows or {})
 
     def withdraw(self, proposals: Iterable[Proposal]) -> None:
         """Take proposals back for the session that made them, to which that is no news.
@@ -197,13 +202,14 @@ class Waiting:
             StaleFileError: Somebody has decided about one.
         """
         for one in proposals:
-            session = one.session.id
+            session = one.session
             try:
                 self._store.reject(one.id, Approval(one.session.actor, _TAKEN_BACK))
             except NoChangeError as error:
                 raise _decided(error) from error
             with self._lock:
-                self._open[session] = [id_ for id_ in self._open.get(session, ()) if id_ != one.id]
+                waiting = self._open.get(session.id, ())
+                self._open[session.id] = [id_ for id_ in waiting if id_ != one.id]
             self._uncover(session)
 
     def news(self, session: str) -> tuple[News, ...]:
@@ -235,26 +241,17 @@ class Waiting:
             # Of an earlier process of the same session: it hears of these as well.
             with self._lock:
                 self._open.setdefault(session.id, [one.id for one in found][-_MOST:])
-        self._uncover(session.id)
+        self._uncover(session)
         return found
-
-    def _know(self, session: Session, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
-        for change in changes.changes:
-            if change.after is None:
-                self._seen.forget(session.id, change.path)
-            else:
-                data = contents[change.after.content]
-                known = Document(change.path, data, change.after, self._given(change.path))
-                self._seen.note(session.id, known)
 
     def _covers(self, session: str) -> bool:
         with self._lock:
-            return any(owner == session for owner, _ in self._covered)
+            return any(owner.id == session for owner, _ in self._covered)
 
-    def _uncover(self, session: str) -> None:
+    def _uncover(self, session: Session) -> None:
         """Where a person has said no, a session knows again what it knew of the file before."""
         with self._lock:
-            mine = [(key, one) for key, one in self._covered.items() if key[0] == session]
+            mine = [item for item in self._covered.items() if item[0][0].id == session.id]
             for key, covered in mine:
                 state = self._state(covered.by)
                 if state == "proposed":
@@ -266,7 +263,7 @@ class Waiting:
                 if covered.known is None:
                     self._seen.forget(*key)
                 else:
-                    self._seen.note(session, covered.known)
+                    self._seen.put_back(*key, covered.known)
 
     def _state(self, change_id: ChangeId) -> str:
         try:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
-from filepact.domain.document import Document, RootId, WorkspacePath
 from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
 from filepact.text.page import PAGE
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import OperationKind
     from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
@@ -198,7 +198,7 @@ class Workspace:
         said = summary_of(shown.files) if grows else summary
         proposal = self._proposal(draft.session, draft.tool, said, changes, rule=rule)
         if rule:
-            self._waiting.propose(proposal, contents, grows)
+            self._waiting.propose(proposal, contents, grows, draft.known)
             if grows:
                 names = ", ".join(one.id for one in grows)
                 notes = (*notes, f"In place of {names}: it holds what you proposed there as well.")
@@ -206,6 +206,7 @@ class Workspace:
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
         operation = self._do(proposal, Fitted(changes, contents, ()))
+        self._seen.wrote(draft.session, draft.known)
         if operation.note:
             notes = (*notes, operation.note)
         return Receipt(operation.id, "applied", summary, shown.files, shown.diff, notes)
@@ -221,6 +222,8 @@ class Workspace:
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if self._buffers and self.mode == "auto" and not draft.dry_run:
             self._unsaved.agree(draft.opened)
+        if not draft.dry_run:
+            self._seen.wrote(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
 
     def _shown(
@@ -259,7 +262,7 @@ class Workspace:
         )
 
     def _do(self, proposal: Proposal, fitted: Fitted, *, approved_by: str = "") -> Operation:
-        """Commit a proposal whose files are locked, and remember the new states as seen."""
+        """Commit a proposal whose files are locked."""
         operation = Operation(
             id=proposal.id,
             seq=0,
@@ -277,16 +280,15 @@ class Workspace:
         if self._buffers:
             self._unsaved.save(fitted.changes, fitted.contents)
         done = self._committer.commit(operation, fitted.contents)
-        for change in done.changes.changes:
-            if change.after is None:
-                self._seen.forget(proposal.session.id, change.path)
-            else:
-                data = fitted.contents[change.after.content]
-                known = Document(
-                    change.path, data, change.after, self._documents.given(change.path)
-                )
-                self._seen.note(proposal.session.id, known)
-                self._buffers.deliver(known)
+        session = proposal.session
+        for before, after in self._documents.sides(done.changes, fitted.contents):
+            if after is not None:
+                self._buffers.deliver(after)
+            elif before is not None:
+                self._seen.forget(session, before.path)
+            # Who goes back is shown what that changes.
+            if after and done.kind != "change" and not self.guard.hides(after.path, session.agent):
+                self._seen.shown_change(session, before, after)
         return done
 
     # -- editors --------------------------------------------------------------------------

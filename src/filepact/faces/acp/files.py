@@ -103,7 +103,8 @@ class Known:
         """Whether an editor shows just that; it counts as shown to the session then."""
         if text is None or text != self.document.text:
             return False
-        bound.workspace.reader(session).remember(self.document)
+        shown = (self.part.start, self.part.start + len(self.part.text))
+        bound.workspace.reader(session).remember(self.document, [shown])
         return True
 
 

@@ -14,7 +14,7 @@ from filepact.domain.operation import Actor, Session
 from filepact.errors import BinaryFileError, FilepactError, NotFoundError
 from filepact.faces.acp.asked import Asked, Manner, News
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.seen import Seen
+from filepact.workspace.seen import Lately
 from filepact.workspace.standing import standing
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Shown"]
 
-_AGREED = "agreed"
 _AGREED_LIMIT = 16 * 1_048_576
 
 
@@ -62,7 +61,7 @@ class Shown:
         for folder in folders:
             root = workspace.guard.find(folder, "list").root.path
             self._spellings.setdefault(root, folder)
-        self._agreed = Seen(_AGREED_LIMIT)
+        self._agreed: Lately[WorkspacePath, Document] = Lately(_AGREED_LIMIT)
         self._manners: dict[WorkspacePath, Manner] = {}
         self._open: dict[WorkspacePath, OpenText] = {}
         self._held: dict[WorkspacePath, Asked] = {}
@@ -129,7 +128,7 @@ class Shown:
         found = standing(
             text,
             disk,
-            agreed=self._agreed.last(_AGREED, asked.path),
+            agreed=self._agreed.get(asked.path),
             known=None if known is None else known.text,
         )
         if text is None or found.kind == "nothing":
@@ -196,7 +195,7 @@ class Shown:
 
     def may_be_older(self, path: WorkspacePath) -> bool:
         """Whether the disk has changed since the client and the disk had the same text."""
-        agreed = self._agreed.last(_AGREED, path)
+        agreed = self._agreed.get(path)
         return agreed is not None and _revision(agreed) != _revision(self._stored(path))
 
     def is_text(self, asked: Asked) -> bool:
@@ -313,7 +312,7 @@ class Shown:
         self._held.pop(path, None)
 
     def _agree(self, disk: Document) -> None:
-        self._agreed.note(_AGREED, disk)
+        self._agreed.put(disk.path, disk)
 
     def _disk(self, path: WorkspacePath, session: Session) -> Document | None:
         """A file as it is now, seen by a session; without a buffer that is what the disk has.

@@ -1,0 +1,322 @@
+"""A session's writes start from what it was shown and what it wrote, not from what the disk has."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.tools.registry import Call, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+    Tool = Callable[..., Outcome]
+
+AGENT = Session("s1", Actor("agent", "tester"))
+OTHER = Session("s2", Actor("agent", "another"))
+LINES = [f"line {number}" for number in range(1, 41)]
+
+
+def text(lines: list[str] = LINES, /, **changed: str) -> str:
+    """The lines with some of them, such as ``line_3``, given another text."""
+    new = {int(name.partition("_")[2]): value for name, value in changed.items()}
+    return "".join(f"{new.get(number, line)}\n" for number, line in enumerate(lines, start=1))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "a.txt").write_text(text())
+    return folder
+
+
+@pytest.fixture
+def workspace(root: Path, tmp_path: Path) -> Iterator[Workspace]:
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+def tool(workspace: Workspace) -> Tool:
+    toolbox = open_toolbox(workspace)
+
+    def call(name: str, path: str, /, session: Session = AGENT, **arguments: object) -> Outcome:
+        return toolbox.call(name, {"path": path, **arguments}, Call(session))
+
+    return call
+
+
+def revision(outcome: Outcome) -> str:
+    found = re.search(r"revision ([0-9a-f]{12})", outcome.text)
+    assert found, outcome.text
+    return found[1]
+
+
+# -- after a merge --------------------------------------------------------------------------------
+
+
+def test_a_second_write_of_the_old_view_keeps_the_persons_line(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    first = tool("write_file", "a.txt", content=text(line_15="first"))
+    second = tool("write_file", "a.txt", content=text(line_15="first", line_19="second"))
+    assert not first.failed
+    assert not second.failed
+    assert (root / "a.txt").read_text() == text(
+        line_3="a person's", line_15="first", line_19="second"
+    )
+
+
+def test_a_write_after_an_edit_that_was_merged_keeps_the_persons_line(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's", line_15="theirs"))
+    refused = tool("edit_file", "a.txt", old_string="line 15\n", new_string="mine\n")
+    assert refused.code == "STALE_FILE"
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    assert not tool(
+        "edit_file", "a.txt", old_string="line 2\nline 3\n", new_string="two\nline 3\n"
+    ).failed
+    assert not tool("write_file", "a.txt", content=text(line_2="two", line_19="mine")).failed
+    assert (root / "a.txt").read_text() == text(line_2="two", line_3="a person's", line_19="mine")
+
+
+def test_who_reads_again_may_take_the_persons_line_back(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    tool("write_file", "a.txt", content=text(line_15="mine"))
+    tool("read_file", "a.txt")
+    answer = tool("edit_file", "a.txt", old_string="a person's", new_string="line 3")
+    assert not answer.failed
+    assert (root / "a.txt").read_text() == text(line_15="mine")
+
+
+def test_the_revision_of_a_receipt_is_accepted_and_still_keeps_the_persons_line(
+    tool: Tool, root: Path
+):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    first = tool("write_file", "a.txt", content=text(line_15="first"))
+    (file,) = first.receipt["files"]
+    second = tool(
+        "write_file",
+        "a.txt",
+        content=text(line_15="first", line_19="second"),
+        expected_revision=file["after"],
+    )
+    assert not second.failed
+    assert (root / "a.txt").read_text() == text(
+        line_3="a person's", line_15="first", line_19="second"
+    )
+
+
+def test_a_change_that_a_person_approved_counts_as_the_sessions_own_text(
+    tool: Tool, workspace: Workspace, root: Path
+):
+    (root / "Makefile").write_text(text())
+    tool("read_file", "Makefile")
+    waiting = tool("write_file", "Makefile", content=text(line_15="first"))
+    assert waiting.receipt["status"] == "pending"
+    (root / "Makefile").write_text(text(line_3="a person's"))
+    person = Approval(Actor("person", "ann"))
+    workspace.approve(waiting.receipt["operation"], person)
+    again = tool("write_file", "Makefile", content=text(line_15="second"))
+    assert not again.failed, again.text
+    workspace.approve(again.receipt["operation"], person)
+    assert (root / "Makefile").read_text() == text(line_3="a person's", line_15="second")
+
+
+# -- lines that were never shown ------------------------------------------------------------------
+
+
+def test_a_whole_write_after_the_reading_of_a_part_is_refused_with_the_way_out(
+    tool: Tool, root: Path
+):
+    read = tool("read_file", "a.txt", lines=5)
+    content = text(LINES[:5]) + "one more\n"
+    refused = tool("write_file", "a.txt", content=content)
+    assert refused.code == "STALE_FILE"
+    assert "6-40" in refused.text
+    assert (root / "a.txt").read_text() == text()
+    meant = tool("write_file", "a.txt", content=content, expected_revision=revision(read))
+    assert not meant.failed
+    assert (root / "a.txt").read_text() == content
+
+
+def test_who_has_read_all_parts_may_write_the_whole(tool: Tool, root: Path):
+    tool("read_file", "a.txt", lines=5)
+    tool("read_file", "a.txt", offset=20)
+    assert tool("write_file", "a.txt", content="new\n").code == "STALE_FILE"
+    tool("read_file", "a.txt", offset=5, lines=15)
+    assert not tool("write_file", "a.txt", content="new\n").failed
+    assert (root / "a.txt").read_text() == "new\n"
+
+
+def test_who_sends_the_lines_that_were_not_shown_knows_them(tool: Tool, root: Path):
+    tool("read_file", "a.txt", lines=5)
+    assert not tool("write_file", "a.txt", content=text(line_20="mine")).failed
+    assert (root / "a.txt").read_text() == text(line_20="mine")
+
+
+def test_a_line_that_was_cut_is_not_dropped_by_a_whole_write(tool: Tool, root: Path):
+    long = "x" * 60_000
+    (root / "long.txt").write_text(f"first\n{long}\nlast\n")
+    shown = tool("read_file", "long.txt", numbers=False).text.split("\n")
+    cut = shown[1]
+    assert cut != long
+    for line in (cut, long[:2_000]):
+        answer = tool("write_file", "long.txt", content=f"first\n{line}\nlast one\n")
+        assert answer.failed
+    assert not tool("write_file", "long.txt", content=f"first\n{long}\nlast one\n").failed
+
+
+def test_a_part_read_after_somebodys_change_does_not_hide_what_changed_elsewhere(
+    tool: Tool, root: Path
+):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's", line_30="theirs"))
+    tool("read_file", "a.txt", offset=25)
+    answer = tool("write_file", "a.txt", content=text(line_15="mine", line_30="theirs"))
+    assert not answer.failed
+    assert (root / "a.txt").read_text() == text(
+        line_3="a person's", line_15="mine", line_30="theirs"
+    )
+
+
+def test_an_unread_file_is_overwritten_and_the_answer_says_so(tool: Tool, root: Path):
+    answer = tool("write_file", "a.txt", content="new\n")
+    assert "had not read" in answer.text
+    assert "had not read" not in tool("write_file", "a.txt", content="newer\n").text
+    (root / "empty.txt").write_text("")
+    assert "had not read" not in tool("write_file", "empty.txt", content="new\n").text
+
+
+def test_who_has_only_edited_a_file_may_write_it_as_if_unread(tool: Tool, root: Path):
+    tool("edit_file", "a.txt", old_string="line 3\n", new_string="mine\n")
+    assert not tool("write_file", "a.txt", content="new\n").failed
+    assert (root / "a.txt").read_text() == "new\n"
+
+
+def test_a_file_that_was_deleted_since_it_was_read_is_said_to_be_made_again(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").unlink()
+    answer = tool("write_file", "a.txt", content="new\n")
+    assert not answer.failed
+    assert "deleted since" in answer.text
+
+
+# -- our own marks --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_an_answer_of_read_file_is_not_written_back_with_what_was_added_to_it(
+    tool: Tool, root: Path, numbers: bool
+):
+    shown = tool("read_file", "a.txt", numbers=numbers).text
+    lines = shown.split("\n")
+    assert tool("write_file", "a.txt", content=shown).code == "INVALID_PARAMS"
+    assert tool("write_file", "copy.txt", content=shown + "\n").code == "INVALID_PARAMS"
+    if numbers:
+        without_footer = "\n".join(lines[:-1]) + "\n"
+        assert tool("write_file", "a.txt", content=without_footer).code == "INVALID_PARAMS"
+        assert tool("write_file", "one.txt", content=f"{lines[0]}\n").code == "INVALID_PARAMS"
+    assert (root / "a.txt").read_text() == text()
+
+
+def test_a_cut_line_is_not_written_into_a_new_file(tool: Tool, root: Path):
+    (root / "long.txt").write_text("x" * 60_000)
+    cut = tool("read_file", "long.txt", numbers=False).text.split("\n")[0]
+    assert tool("write_file", "copy.txt", content=cut).code == "INVALID_PARAMS"
+    assert not (root / "copy.txt").exists()
+
+
+def test_a_text_that_only_speaks_of_such_marks_is_written(tool: Tool, root: Path):
+    shown = tool("read_file", "a.txt").text
+    about = f"# How it looks\n\n```text\n{shown}\n```\n\nlong lines end in [+3,007 characters]\n"
+    assert not tool("write_file", "about.md", content=about).failed
+    assert not tool("write_file", "about.md", content=about + "and so on\n").failed
+
+
+def test_a_file_that_holds_such_marks_itself_may_be_written(tool: Tool, root: Path):
+    shown = tool("read_file", "a.txt").text + "\n"
+    (root / "golden.txt").write_text(shown)
+    tool("read_file", "golden.txt")
+    new = shown.replace("line 7\n", "line seven\n")
+    assert not tool("write_file", "golden.txt", content=new).failed
+    assert (root / "golden.txt").read_text() == new
+
+
+# -- several agents behind one connection ---------------------------------------------------------
+
+
+def test_a_text_made_before_another_agents_change_does_not_take_it_back(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    tool("edit_file", "a.txt", old_string="line 3\n", new_string="another's\n")
+    stale = text(line_15="mine")
+    refused = tool("write_file", "a.txt", content=stale)
+    assert refused.code == "STALE_FILE"
+    assert "another's" in refused.text
+    assert (root / "a.txt").read_text() == text(line_3="another's")
+    tool("read_file", "a.txt")
+    now = text(line_3="another's", line_15="mine")
+    assert not tool("write_file", "a.txt", content=now).failed
+    assert (root / "a.txt").read_text() == now
+
+
+def test_who_looked_again_may_take_a_change_back(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    tool("edit_file", "a.txt", old_string="line 3\n", new_string="another's\n")
+    stale = text(line_15="mine")
+    refused = tool("write_file", "a.txt", content=stale)
+    assert refused.code == "STALE_FILE"
+    tool("read_file", "a.txt")
+    assert not tool("write_file", "a.txt", content=stale).failed
+    assert (root / "a.txt").read_text() == stale
+
+
+def test_the_named_revision_lets_an_earlier_text_stand(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    done = tool("edit_file", "a.txt", old_string="line 3\n", new_string="another's\n")
+    (file,) = done.receipt["files"]
+    stale = text(line_15="mine")
+    assert not tool("write_file", "a.txt", content=stale, expected_revision=file["after"]).failed
+    assert (root / "a.txt").read_text() == stale
+
+
+def test_an_agent_that_writes_a_file_again_and_again_is_not_held_up(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    for content in (
+        text(line_3="one"),
+        text(line_3="two"),
+        text(line_3="two", line_5="three"),
+        text(line_3="two", line_5="four", line_9="five"),
+        text(line_3="two", line_9="five"),
+        text(),
+    ):
+        answer = tool("write_file", "a.txt", content=content)
+        assert not answer.failed, answer.text
+        assert (root / "a.txt").read_text() == content
+
+
+def test_a_persons_line_that_one_agent_read_is_not_taken_back_by_another(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    tool("read_file", "a.txt")
+    assert tool("write_file", "a.txt", content=text(line_15="mine")).code == "STALE_FILE"
+    assert (root / "a.txt").read_text() == text(line_3="a person's")
+
+
+def test_what_one_session_knows_another_does_not(tool: Tool, root: Path):
+    tool("read_file", "a.txt")
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    answer = tool("write_file", "a.txt", OTHER, content=text(line_15="mine"))
+    assert "had not read" in answer.text
+    assert (root / "a.txt").read_text() == text(line_15="mine")
