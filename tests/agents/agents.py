@@ -26,7 +26,7 @@ class NodePackage:
     large: bool = False
 
     def command(self) -> list[str]:
-        return node_program(self.name, self.script, large=self.large)
+        return node_program(self.name, self.script, group="agents" if self.large else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What agent programs say to three kinds of model servers, and how each wants its answers."""
+"""What agent programs say to four kinds of model servers, and how each wants its answers."""
 
 from __future__ import annotations
 
@@ -239,8 +239,66 @@ def _stream_contents(reply: Reply) -> Iterator[tuple[str, str]]:
     yield "", json.dumps(_say_contents(reply))
 
 
+# -- OpenAI's responses -----------------------------------------------------------------------
+
+
+def _hear_responses(request: dict[str, Any]) -> Heard:
+    names: dict[str, str] = {}
+    turns: list[str | Answer] = []
+    for item in request.get("input", ()):
+        if item["type"] == "function_call":
+            names[item["call_id"]] = _in_space(item.get("namespace"), item["name"])
+        elif item["type"] == "function_call_output":
+            turns.append(Answer(names.get(item["call_id"], ""), _flat(item["output"])))
+        elif item["type"] == "message" and item["role"] == "user":
+            turns.append(_flat(item["content"]))
+    tools: list[str] = []
+    for tool in request.get("tools") or ():
+        inner = tool.get("tools") if tool["type"] == "namespace" else None
+        tools += [_in_space(tool["name"], one["name"]) for one in inner or ()]
+        tools += [tool["name"]] if tool["type"] == "function" else []
+    return Heard(tuple(tools), tuple(turns))
+
+
+def _in_space(namespace: str | None, name: str) -> str:
+    """A tool's name in a script: one of a server stands in the server's namespace, with a dot."""
+    return f"{namespace}.{name}" if namespace else name
+
+
+def _response_item(reply: Reply) -> dict[str, Any]:
+    if reply.tool is None:
+        text = {"type": "output_text", "text": reply.text, "annotations": []}
+        head = {"type": "message", "id": f"msg_{reply.number}", "role": "assistant"}
+        return {**head, "content": [text]}
+    namespace, dot, name = reply.tool.rpartition(".")
+    return {
+        "type": "function_call",
+        "id": f"fc_{reply.number}",
+        "call_id": f"call_{reply.number}",
+        "name": name,
+        "arguments": json.dumps(reply.arguments),
+        **({"namespace": namespace} if dot else {}),
+    }
+
+
+def _say_responses(reply: Reply) -> dict[str, Any]:
+    usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+    head = {"id": f"resp_{reply.number}", "object": "response", "status": "completed"}
+    return {**head, "output": [_response_item(reply)], "usage": usage}
+
+
+def _stream_responses(reply: Reply) -> Iterator[tuple[str, str]]:
+    def event(kind: str, **more: object) -> tuple[str, str]:
+        return kind, json.dumps({"type": kind, **more})
+
+    yield event("response.created", response={"id": f"resp_{reply.number}"})
+    yield event("response.output_item.done", output_index=0, item=_response_item(reply))
+    yield event("response.completed", response=_say_responses(reply))
+
+
 DIALECTS = (
     Dialect("openai", "/chat/completions", _hear_chat, _say_chat, _stream_chat),
+    Dialect("openai", "/responses", _hear_responses, _say_responses, _stream_responses),
     Dialect("anthropic", "/messages", _hear_messages, _say_messages, _stream_messages),
     Dialect("gemini", ":generateContent", _hear_contents, _say_contents, _stream_contents),
     Dialect("gemini", ":streamGenerateContent", _hear_contents, _say_contents, _stream_contents),

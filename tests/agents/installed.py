@@ -1,8 +1,8 @@
 """Agents from registries, installed on first use.
 
 Those from npm stand with the other programs from there: in ``tests/node/package.json`` what every
-test run drives, in ``tests/node/agents`` what the large form drives besides.  Those written in
-Python get environments of their own, in ``.agents`` beside the project file, so that nothing of
+test run drives, in ``tests/node/agents`` what the large form drives besides, in ``tests/node/hosts`` those
+that call ``filepact mcp`` and nothing else.  Those written in Python get environments of their own, in ``.agents`` beside the project file, so that nothing of
 them gets into that of the tests.
 """
 
@@ -27,19 +27,19 @@ class MissingError(Exception):
     """An agent cannot be had here; the message says why."""
 
 
-def node_program(package: str, script: str, *, large: bool) -> list[str]:
+def node_program(package: str, script: str, *, group: str = "") -> list[str]:
     """The words that run a script, or a binary, of a package from npm.
 
     Args:
         package: Its name.
         script: Its path in the package; one without an ending is run without Node.
-        large: Whether it is of the large form alone.
+        group: The folder in ``tests/node`` that pins it; empty for ``tests/node`` itself.
 
     Raises:
         MissingError: Node or a package cannot be had.
     """
     try:
-        words = node_programs.install("agents" if large else "").command(package, script)
+        words = node_programs.install(group).command(package, script)
     except node_programs.NodeError as error:
         raise MissingError(str(error)) from error
     return words if Path(script).suffix else words[1:]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tests.agents.dialects import Answer, Heard, Reply, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
 __all__ = ["Call", "ScriptedModel"]
@@ -31,15 +31,22 @@ class ScriptedModel:
 
     Args:
         scripts: The calls by the word in the prompt that chooses them; or one list, for any prompt.
+        meanwhile: What happens before a script's call of that number, from 0, is said; done once.
 
     Attributes:
         tools: Names of the tools that the agent offered in its last full request.
     """
 
-    def __init__(self, scripts: Mapping[str, Sequence[Call]] | Sequence[Call]) -> None:
+    def __init__(
+        self,
+        scripts: Mapping[str, Sequence[Call]] | Sequence[Call],
+        meanwhile: Mapping[int, Callable[[], None]] | None = None,
+    ) -> None:
         self._scripts: Mapping[str, Sequence[Call]] = (
             {"": scripts} if isinstance(scripts, (list, tuple)) else scripts  # type: ignore[dict-item]
         )
+        self._meanwhile = dict(meanwhile or {})
+        self._lock = threading.Lock()
         self._heard: dict[str, list[Answer]] = {}
         self.tools: tuple[str, ...] = ()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -85,6 +92,10 @@ class ScriptedModel:
         self._heard[chosen] = answers
         if len(answers) >= len(script):
             return Reply(len(heard.turns), text="All done.")
+        with self._lock:
+            happen = self._meanwhile.pop(len(answers), None)
+            if happen is not None:
+                happen()
         name, arguments = script[len(answers)]
         return Reply(len(heard.turns), tool=name, arguments=arguments)
 
