@@ -208,9 +208,19 @@ def drive(
             check=False,
             timeout=_PATIENCE,
         )
-    shown = [text for _tool, text in model.answers]
+    shown = [_text_in(text) for _tool, text in model.answers]
     assert len(shown) == len(script), (shown, done.stdout[-2_000:], done.stderr[-2_000:])
     return shown
+
+
+def _text_in(shown: str) -> str:
+    """The text in an answer that an agent puts into an object."""
+    try:
+        found = json.loads(shown)
+    except ValueError:
+        return shown
+    texts = found.values() if isinstance(found, dict) else [found]
+    return "\n".join(text for text in texts if isinstance(text, str)) or shown
 
 
 def _filled(value: Any, values: Mapping[str, str], server: Sequence[str]) -> Any:
