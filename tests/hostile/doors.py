@@ -257,7 +257,7 @@ def _words(tool: str, given: dict[str, str]) -> tuple[list[str], str]:
     match tool:
         case "read_file":
             words = ["read", "--json"]
-            words += [f"--offset={given['offset']}"] if "offset" in given else []
+            words += [f"--{name}={given[name]}" for name in ("offset", "column") if name in given]
             return [*words, "--", given["path"]], ""
         case "directory_tree":
             return ["tree", "--json", "--", given["path"]], ""

@@ -35,7 +35,7 @@ def plan(case: Case, files: Mapping[str, str]) -> list[Step]:
             if "cwd" in given:
                 path = posixpath.join(given["cwd"], path)
             sent: dict[str, Any] = {"path": given.get("value", path)}
-            return [Step("read_file", sent | _some(given, "offset", "lines", "encoding"))]
+            return [Step("read_file", sent | _some(given, "offset", "column", "lines", "encoding"))]
         case "write":
             sent = {"path": path, "content": given.get("content", "x"), "createDirs": True}
             return [Step("write_file", sent | _some(given, "append", "expected_revision"))]
