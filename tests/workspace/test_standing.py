@@ -57,12 +57,12 @@ def lost(data: bytes) -> str:
         ("ONE\ntwo\n", WIDE, None, None, "unsaved", WIDE),
         ("a\ufffdc\n", "a\ufffdb\n".encode(), None, None, "unsaved", "a\ufffdb\n".encode()),
         # Read in a wrong encoding.
-        (lost(LATIN), LATIN, None, None, "mangled", None),
-        ("caf\n", LATIN, None, None, "mangled", None),
-        (lost(WIDE), WIDE, None, None, "mangled", None),
-        (lost(WIDE).replace("\r", "\n"), WIDE, None, None, "mangled", None),
-        (lost(LATIN), b"cafe\n", LATIN, None, "mangled", None),
-        ("日本語のテキスト\n", JAPANESE, None, None, "mangled", None),
+        (lost(LATIN), LATIN, None, None, "mangled", LATIN),
+        ("caf\n", LATIN, None, None, "mangled", LATIN),
+        (lost(WIDE), WIDE, None, None, "mangled", WIDE),
+        (lost(WIDE).replace("\r", "\n"), WIDE, None, None, "mangled", WIDE),
+        (lost(LATIN), b"cafe\n", LATIN, None, "mangled", LATIN),
+        ("日本語のテキスト\n", JAPANESE, None, None, "mangled", JAPANESE),
         ("\x89PNG\n", b"\x89PNG\n\0\1", None, None, "doubtful", None),
         # And perhaps typed in: nobody can tell.
         (lost(LATIN) + "typed\n", LATIN, None, None, "doubtful", None),

@@ -10,7 +10,6 @@ from filepact.domain.document import Document, Revision, WorkspacePath
 from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
 from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect, encode_new, rewrite
-from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
 from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_start, line_window
 from filepact.text.merge import merge
@@ -33,7 +32,6 @@ __all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window"]
 EDIT_LIMIT = 10_000_000
 """Largest file, in bytes, that is loaded whole: to be edited, or to be returned as base64."""
 
-_DIFF_IN_ERROR = 4_000
 _HEAD = 65_536
 _LONGEST_PIECE = 1_048_576
 
@@ -236,16 +234,13 @@ class Documents:
             return Merged(stored, stored, note)
         if not moved:
             return Merged(stored, _with_text(stored, buffer.text))
-        typed = _with_text(base, buffer.text)
-        both = merge(base.text, typed.text, stored.text)
+        both = merge(base.text, _with_text(base, buffer.text).text, stored.text)
         if both.text is None:
-            name = spot.shown
-            said = unified(base.text, typed.text, old_name=name, new_name=name)
             raise StaleFileError(
-                f"{name}: the editor has unsaved changes on lines that the disk has changed too:\n"
-                + cut_diff(said, _DIFF_IN_ERROR),
-                hint="Read the file again, or ask the person to save or to reload it in the editor.",
-                path=name,
+                f"{spot.shown}: the editor has unsaved changes on lines that the disk has "
+                "changed too",
+                hint="Ask the person to save or to reload the file in the editor.",
+                path=spot.shown,
             )
         return Merged(stored, _with_text(stored, both.text), note)
 

@@ -105,6 +105,10 @@ class Editors:
         """What an editor holds of a file."""
         return self._buffers.get(self._spot(path).path)
 
+    def is_doubtful(self, path: str) -> bool:
+        """Whether an editor may have text of a file that nobody can know."""
+        return self._buffers.is_doubtful(self._spot(path).path)
+
     def shows(self, path: WorkspacePath) -> bool:
         """Whether an editor has said what it holds of a file."""
         return self._buffers.get(path) is not None
@@ -112,6 +116,14 @@ class Editors:
     def stored(self, path: str) -> Document | None:
         """What the disk has of a file; None for no file."""
         return self._stored(self._spot(path))
+
+    def shown(self, path: str) -> Document | None:
+        """A file as the bytes that an editor would save it as; None for no file.
+
+        Raises:
+            EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
+        """
+        return self._documents.present(self._spot(path))
 
     def _spot(self, path: str) -> Spot:
         return self._guard.find(path, "list")

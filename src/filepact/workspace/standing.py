@@ -40,7 +40,8 @@ class Standing:
             what editor and disk agreed on before the disk changed.  ``unsaved``: somebody typed
             it.  ``mangled``: what the disk has or had, read in a wrong encoding.  ``doubtful``:
             read in a wrong encoding, and perhaps typed in.
-        base: Of unsaved text, the file that it grew from; None for no file.
+        base: Of unsaved text, the file that it grew from; None for no file.  Of a text that was
+            read in a wrong encoding, the file that was read.
     """
 
     kind: Literal["nothing", "same", "older", "unsaved", "mangled", "doubtful"]
@@ -72,7 +73,8 @@ def standing(
     if disk is None:
         return Standing("unsaved")
     if _is_damaged(text, disk):
-        return Standing("mangled" if _is_view(text, (disk, agreed)) else "doubtful")
+        shown = _seen_in(text, (disk, agreed))
+        return Standing("doubtful") if shown is None else Standing("mangled", shown)
     if known is not None and same_text(known, disk):
         # The editor has saved what was known of it, and somebody typed on.
         return Standing("unsaved", disk)
@@ -150,15 +152,13 @@ def _beyond(text: str) -> str:
     return "" if text.isascii() else "".join(char for char in text if char > "\x7f")
 
 
-def _is_view(text: str, documents: tuple[Document | None, ...]) -> bool:
-    """Whether a text is all that some encoding makes of the bytes of a document."""
+def _seen_in(text: str, documents: tuple[Document | None, ...]) -> Document | None:
+    """The document of whose bytes a text is all that some encoding makes."""
     shown = _joined(text)
-    return any(
-        _joined(view) == shown
-        for document in documents
-        if document is not None
-        for view in _views(document.data)
-    )
+    for document in documents:
+        if document is not None and any(_joined(one) == shown for one in _views(document.data)):
+            return document
+    return None
 
 
 def _views(data: bytes) -> Iterator[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.operation import BY_EDITOR, Actor, Operation, Session
 from filepact.errors import StaleFileError
+from filepact.text.diff import cut_diff, unified
 from filepact.workspace.ids import new_id
 from filepact.workspace.standing import differs_in_form
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.fs.lock import FileLocks
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import Store
 
 __all__ = ["Left", "Unsaved"]
+
+_DIFF_IN_ERROR = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class Unsaved:
         buffers: Whose they are.
         committer: Writes them.
         store: The journal.
+        locks: The locks that every change of a file holds.
     """
 
     def __init__(
@@ -62,12 +67,14 @@ class Unsaved:
         buffers: Buffers,
         committer: Committer,
         store: Store,
+        locks: FileLocks,
     ) -> None:
         self._guard = guard
         self._documents = documents
         self._buffers = buffers
         self._committer = committer
         self._store = store
+        self._locks = locks
 
     def save(self, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
         """Bring the files of a change, which are locked, to the states that it starts from.
@@ -95,29 +102,101 @@ class Unsaved:
             self._bring(document.path, document.revision, document.data)
             self._buffers.deliver(document)
 
-    def look_after(self, meant: Document, *, client: str, operation: str) -> Left:
-        """See what an editor made of a locked file that it was given to write.
+    def join(self, path: WorkspacePath, *, agent: str) -> None:
+        """Bring a file and what an editor has typed in it to one text, in both.
 
         Args:
-            meant: The file as the disk had it before the editor wrote.
+            path: The file.
+            agent: The name that rules know the agent by that is told what is in the way.
+
+        Raises:
+            StaleFileError: Both were changed in the same lines; they stay as they are.
+            EncodingUnsafeError: Nobody can know what the editor has of it.
+        """
+        spot = self._guard.find(path.absolute, "list")
+        with self._locks.hold({spot.lock_key}):
+            try:
+                both = self._documents.merged(spot).shown
+                if both is not None:
+                    self.agree([both])
+            except StaleFileError as error:
+                buffer = self._buffers.get(path)
+                if buffer is None or buffer.base is None or self._guard.hides(path, agent):
+                    raise
+                name = spot.shown
+                typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
+                raise StaleFileError(
+                    f"{spot.shown}: somebody typed in the same lines just now:\n"
+                    + cut_diff(typed, _DIFF_IN_ERROR),
+                    hint="Nothing was changed. Read the file again and make the change for what "
+                    "it holds now.",
+                    **error.details,
+                ) from None
+
+    def look_after(self, meant: Document, *, client: str, operation: str = "") -> Left:
+        """See what an editor made of a file that it was given to write.
+
+        The same text in other bytes is put back; another text is the editor's own change.
+
+        Args:
+            meant: The file as it is to be.
             client: The editor.
-            operation: What made it so; empty where the journal knows nothing of it.
+            operation: What made it so; empty leaves another text out of the journal.
+
+        Raises:
+            StaleFileError: Somebody writes to it at this moment.
+            WriteFailedError: The system refused to put it back.
+            TooLargeError: It is too large by now to be looked at.
         """
         spot = self._guard.find(meant.path.absolute, "list")
-        if spot.place.kind == "missing":
-            return Left("gone", None)
-        stored = self._documents.stored(spot)
-        if stored.revision == meant.revision:
-            return Left("same", stored)
-        if stored.data == meant.data or differs_in_form(stored, meant):
-            self._committer.put_back(meant, stored.revision, operation)
-            return Left("form", meant)
-        if operation:
-            summary = f"{spot.shown} as the editor saved it"
-            change = FileChange(meant.path, meant.revision, stored.revision)
-            contents = {meant.revision.content: meant.data, stored.revision.content: stored.data}
-            self._store.adopt(_operation(client, summary, change), contents)
-        return Left("text", stored)
+        with self._locks.hold({spot.lock_key}):
+            if spot.place.kind == "missing":
+                return Left("gone", None)
+            stored = self._documents.stored(spot)
+            if stored.revision == meant.revision:
+                return Left("same", stored)
+            if stored.data == meant.data or differs_in_form(stored, meant):
+                self._committer.put_back(meant, stored.revision, operation)
+                return Left("form", meant)
+            if operation:
+                self._adopt(client, f"{spot.shown} as the editor saved it", meant.revision, stored)
+            return Left("text", stored)
+
+    def own_up(self, told: Document, *, client: str) -> Operation | None:
+        """See whether an editor made a change all the same that it was told to forget.
+
+        Args:
+            told: The file as the editor was given it, before the change was taken back.
+            client: The editor.
+
+        Returns:
+            What was put into the journal for it; None for nothing.
+        """
+        spot = self._guard.find(told.path.absolute, "list")
+        with self._locks.hold({spot.lock_key}):
+            newest = self._store.operations(root=told.path.root, path=told.path.path, limit=1)
+            known = [
+                change.after
+                for operation in newest
+                for change in operation.changes.changes
+                if change.path == told.path
+            ]
+            if spot.place.kind == "missing" or not known:
+                return None
+            stored = self._documents.stored(spot)
+            same = stored.data == told.data or differs_in_form(stored, told)
+            if not same or stored.revision == known[0]:
+                return None
+            summary = f"{spot.shown} as the editor saved it after it was cancelled"
+            return self._adopt(client, summary, known[0], stored)
+
+    def _adopt(
+        self, client: str, summary: str, before: Revision | None, stored: Document
+    ) -> Operation:
+        """Put into the journal what an editor has done to a file."""
+        change = FileChange(stored.path, before, stored.revision)
+        contents = {stored.revision.content: stored.data}
+        return self._store.adopt(_operation(client, summary, change), contents)
 
     def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
         buffer = self._buffers.get(path)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import Statistics, Store
     from filepact.workspace.news import News
     from filepact.workspace.receipt import Shown
-    from filepact.workspace.unsaved import Left
 
 __all__ = ["Mode", "Workspace"]
 
@@ -94,7 +93,9 @@ class Workspace:
         self.outside = Outside(guard, store, state.locks)
         self.surroundings = Surroundings(guard, self._documents.given)
         self.asked = Asked(guard, store)
-        self._unsaved = Unsaved(guard, self._documents, self._buffers, self._committer, store)
+        self.unsaved = Unsaved(
+            guard, self._documents, self._buffers, self._committer, store, state.locks
+        )
         self.recovered = self._committer.recover()
 
     def __enter__(self) -> Self:
@@ -221,7 +222,7 @@ class Workspace:
             shown = self._shown(waits.changes, self._store.content, draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if self._buffers and self.mode == "auto" and not draft.dry_run:
-            self._unsaved.agree(draft.opened)
+            self.unsaved.agree(draft.opened)
         if not draft.dry_run:
             self._seen.wrote(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
@@ -278,7 +279,7 @@ class Workspace:
             note=" ".join(fitted.notes),
         )
         if self._buffers:
-            self._unsaved.save(fitted.changes, fitted.contents)
+            self.unsaved.save(fitted.changes, fitted.contents)
         done = self._committer.commit(operation, fitted.contents)
         session = proposal.session
         for before, after in self._documents.sides(done.changes, fitted.contents):
@@ -290,39 +291,6 @@ class Workspace:
             if after and done.kind != "change" and not self.guard.hides(after.path, session.agent):
                 self._seen.shown_change(session, before, after)
         return done
-
-    # -- editors --------------------------------------------------------------------------
-
-    def join(self, path: WorkspacePath) -> None:
-        """Bring a file and what an editor has typed in it to one text, in both.
-
-        Raises:
-            StaleFileError: Both were changed in the same lines; they stay as they are.
-        """
-        spot = self.guard.find(path.absolute, "list")
-        with self._state.locks.hold({spot.lock_key}):
-            both = self._documents.merged(spot).shown
-            if both is not None:
-                self._unsaved.agree([both])
-
-    def look_after(self, meant: Document, *, client: str, operation: str = "") -> Left:
-        """See what an editor made of a file that it was given to write.
-
-        The same text in other bytes is put back; another text is the editor's own change.
-
-        Args:
-            meant: The file as it is to be.
-            client: The editor.
-            operation: What made the file so; empty leaves another text out of the journal.
-
-        Raises:
-            StaleFileError: Somebody writes to it at this moment.
-            WriteFailedError: The system refused to put it back.
-            TooLargeError: It is too large by now to be looked at.
-        """
-        place = self.guard.root_of(meant.path.root).place(meant.path.path)
-        with self._state.locks.hold({place.lock_key}):
-            return self._unsaved.look_after(meant, client=client, operation=operation)
 
     # -- approving ------------------------------------------------------------------------
 

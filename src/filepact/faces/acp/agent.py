@@ -12,6 +12,7 @@ from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.approval import Approvals
+from filepact.faces.acp.asked import PATIENCE
 from filepact.faces.acp.notices import OpenTexts
 from filepact.faces.acp.own_session import SessionFiles
 from filepact.faces.acp.remote import Offers, Remote
@@ -48,6 +49,7 @@ class AgentFiles:
         home: The person's home folder, whose secrets links may lead to; None for the one of
             whoever runs this.
         unit: What columns count in the client's notices about documents.
+        patience: Seconds in which the client has to say what it shows of a file.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class AgentFiles:
         settings: Settings | None = None,
         home: str | None = None,
         unit: Unit = "utf-16",
+        patience: float = PATIENCE,
     ) -> None:
+        self._patience = patience
         # Read once, and now: a file that is wrong is not for the first session to find.
         in_force = read_settings() if settings is None else settings
         self._workspace = partial(
@@ -154,7 +158,7 @@ class AgentFiles:
         buffers = Buffers()
         caller = Session(session_id, self._agent)
         workspace, shown = await asyncio.to_thread(self._open, roots, buffers, caller)
-        remote = Remote(self._connection, session_id, self.offers)
+        remote = Remote(self._connection, session_id, self.offers, patience=self._patience)
         asking = Approvals(workspace, shown, session=caller, remote=remote, client=self._client)
         files = SessionFiles(
             workspace,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from filepact.domain.document import Document, WorkspacePath
 
-__all__ = ["Asked", "Manner", "News"]
+__all__ = ["PATIENCE", "Asked", "Manner", "News"]
+
+PATIENCE: Final = 30.0
+"""Seconds in which an editor has to say what it shows of a file; a person is not asked for that."""
 
 
 @dataclass(frozen=True, slots=True)

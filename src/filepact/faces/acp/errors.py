@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
+    ApprovalRequiredError,
+    BinaryFileError,
     CallCancelledError,
+    EncodingUnsafeError,
     FilepactError,
     InvalidParamsError,
     NotAFileError,
     NotFoundError,
+    PathBlockedError,
+    StaleFileError,
+    TimedOutError,
+    TooLargeError,
+    UserDeniedError,
 )
+from filepact.workspace.standing import needs_decoding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CANCELLED", "INVALID", "MISSING", "REFUSED", "Refusal", "refuse", "to_refusal"]
+    from filepact.domain.document import Document
+
+__all__ = [
+    "CANCELLED",
+    "INVALID",
+    "MISSING",
+    "REFUSED",
+    "PeerError",
+    "Refusal",
+    "error_of_kind",
+    "is_for_the_disk",
+    "refuse",
+    "to_refusal",
+]
 
 INVALID, MISSING, REFUSED, CANCELLED = -32602, -32002, -32603, -32800
 
@@ -30,6 +54,110 @@ _KINDS: Mapping[str, str] = {
     "APPROVAL_REQUIRED": "approval_required",
     "USER_DENIED": "denied",
 }
+
+_CLASSES: Mapping[str, type[FilepactError]] = {
+    "not_found": NotFoundError,
+    "not_a_file": NotAFileError,
+    "stale": StaleFileError,
+    "invalid_params": InvalidParamsError,
+    "too_large": TooLargeError,
+    "not_text": BinaryFileError,
+    "encoding": EncodingUnsafeError,
+    "approval_required": ApprovalRequiredError,
+    "denied": UserDeniedError,
+    "protected": PathBlockedError,
+    "path_blocked": PathBlockedError,
+    "path_outside_workspace": PathBlockedError,
+    "symlink_escape": PathBlockedError,
+    "timeout": TimedOutError,
+    "cancelled": CallCancelledError,
+}
+
+_LONGEST_REASON: Final = 1_000
+_WORDLESS: Final = frozenset({"", "error", "internal error", "server error", "failed"})
+_ABSENT: Final = re.compile(
+    r"ENOENT|no such (file|path)|not found|(does|did) ?n[o']t exist|cannot find|FileNotFound|"
+    r"NoSuchFile|file-missing",
+    re.IGNORECASE,
+)
+_UNREADABLE: Final = re.compile(
+    r"utf-?8|utf-?16|unicode|decod|encod|charset|codec|malformed input|binary|not (a )?text",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerError:
+    """An error that the other side answered with.
+
+    Attributes:
+        code: The number of JSON-RPC.
+        message: In its words.
+        data: What it sent along.
+    """
+
+    code: int
+    message: str
+    data: object = None
+
+    @classmethod
+    def of(cls, error: object) -> PeerError:
+        """From the member ``error`` of an answer, whatever that is."""
+        fields = error if isinstance(error, dict) else {}
+        code, message = fields.get("code"), fields.get("message")
+        return cls(
+            code if type(code) is int else REFUSED,
+            message if isinstance(message, str) else "",
+            fields.get("data"),
+        )
+
+    @property
+    def kind(self) -> str:
+        """The ``errorKind``, of programs that say one."""
+        found = self.data.get("errorKind") if isinstance(self.data, dict) else None
+        return found if isinstance(found, str) else ""
+
+    @property
+    def words(self) -> str:
+        """Why, as far as it says that; packages put the reason into the data."""
+        said = [self.message.strip()]
+        if isinstance(self.data, str):
+            said.append(self.data)
+        elif isinstance(self.data, dict):
+            said += [one for one in self.data.values() if isinstance(one, str) and one != self.kind]
+        worded = [one for one in said if one.strip(" .").lower() not in _WORDLESS]
+        text = ": ".join(dict.fromkeys(worded))[:_LONGEST_REASON]
+        return text.encode("utf-8", "backslashreplace").decode()
+
+    @property
+    def reason(self) -> str:
+        """The same, or at least the number."""
+        return self.words or self.message.strip() or f"error {self.code}"
+
+
+def is_for_the_disk(error: PeerError, disk: Document | None) -> bool:
+    """Whether an editor that cannot show a file has said that it is for others to look at.
+
+    An editor's refusal is never overruled by what the disk has.  But it has nothing of a file
+    that it does not find, and no text of one whose bytes it cannot read.
+
+    Args:
+        error: What it answered.
+        disk: What the disk has; None for no file.
+    """
+    if error.code == MISSING or error.kind == "not_found":
+        return True
+    if error.kind:
+        return error.kind in ("not_text", "encoding") and needs_decoding(disk)
+    if disk is None:
+        return not error.words or _ABSENT.search(error.words) is not None
+    if not needs_decoding(disk):
+        return False
+    try:
+        readable = bool(disk.text)
+    except BinaryFileError:
+        readable = False
+    return _UNREADABLE.search(error.words) is not None or not (readable or error.words)
 
 
 class Refusal(Exception):  # noqa: N818 - it is an answer
@@ -53,6 +181,11 @@ def refuse(code: int, kind: str, message: str) -> Refusal:
     return Refusal(code, message, {"errorKind": kind})
 
 
+def error_of_kind(kind: str, other: type[FilepactError]) -> type[FilepactError]:
+    """The error of ours that an ``errorKind`` stands for."""
+    return _CLASSES.get(kind, other)
+
+
 def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refusal:
     """The refusal that says what an error of the engine says.
 
@@ -65,6 +198,8 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
     joint = "\n" if "\n" in error.message else ". "
     message = error.message.rstrip("\n") + (f"{joint}{error.hint}" if error.hint else "")
     data: dict[str, object] = {"errorKind": _kind(error, path, roots)}
+    if isinstance(error, TimedOutError):
+        data["retriable"] = True
     if isinstance(error, NotFoundError):
         return Refusal(MISSING, message, {"uri": path, **data})
     if isinstance(error, (InvalidParamsError, NotAFileError)):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
-from filepact.errors import FilepactError, NotAFileError, NotFoundError
+from filepact.errors import FilepactError, NotAFileError
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class InStep:
                 continue
             try:
                 await self.take(asked, await self._ask(asked, stop))
-            except FilepactError as error:
+            except FilepactError:
                 # A search goes on without what it may not see.
-                if is_named and not await self._is_for_the_disk(asked, error):
+                if is_named:
                     raise
         stop.check()
 
@@ -109,10 +110,8 @@ class InStep:
         return counts
 
     async def _ask(self, asked: Asked, stop: Stop) -> str | None:
-        try:
-            return await stop.unless(self._remote.read(asked.name))
-        except NotFoundError:
-            return None
+        present = partial(self._shown.stored, asked.path)
+        return await stop.unless(self._remote.text(asked.name, present))
 
     def _wanted(self, paths: Sequence[str]) -> dict[Asked, bool]:
         """The files that a call names, as far as the client can have a text of them."""
@@ -126,12 +125,6 @@ class InStep:
             if asked is not None and (asked.size or 0) <= EDIT_LIMIT:
                 wanted[asked] = True
         return wanted
-
-    async def _is_for_the_disk(self, asked: Asked, error: FilepactError) -> bool:
-        """Whether a client cannot show a file because what it holds is no text."""
-        if error.code not in {"READ_ERROR", "BINARY_FILE", "ENCODING_UNSAFE", "INVALID_PARAMS"}:
-            return False
-        return not await asyncio.to_thread(self._shown.is_text, asked)
 
     async def save(self, paths: Sequence[str], stop: Stop) -> None:
         """Have the client save what it shows of files that are about to be changed.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,49 +12,27 @@ from acp.helpers import update_tool_call
 from pydantic import ValidationError
 
 from filepact.errors import (
-    ApprovalRequiredError,
-    BinaryFileError,
-    EncodingUnsafeError,
-    FilepactError,
-    InvalidParamsError,
-    NotAFileError,
     NotFoundError,
-    PathBlockedError,
     ReadFailedError,
-    StaleFileError,
+    TimedOutError,
     TooLargeError,
-    UserDeniedError,
     WriteFailedError,
 )
-from filepact.faces.acp.errors import MISSING
+from filepact.faces.acp.asked import PATIENCE
+from filepact.faces.acp.errors import MISSING, PeerError, error_of_kind, is_for_the_disk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from acp.schema import PermissionOption, ToolCallUpdate
+
+    from filepact.domain.document import Document
+    from filepact.errors import FilepactError
 
 __all__ = ["TEXT_LIMIT", "Offers", "Remote"]
 
 TEXT_LIMIT = 24 * 1_048_576
 """Bytes of the longest text that is taken from a client or handed to it."""
-
-_LONGEST_REASON = 1_000
-
-_KINDS: Mapping[str, type[FilepactError]] = {
-    "not_found": NotFoundError,
-    "not_a_file": NotAFileError,
-    "stale": StaleFileError,
-    "invalid_params": InvalidParamsError,
-    "too_large": TooLargeError,
-    "not_text": BinaryFileError,
-    "encoding": EncodingUnsafeError,
-    "approval_required": ApprovalRequiredError,
-    "denied": UserDeniedError,
-    "protected": PathBlockedError,
-    "path_blocked": PathBlockedError,
-    "path_outside_workspace": PathBlockedError,
-    "symlink_escape": PathBlockedError,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +63,15 @@ class Remote:
         connection: The protocol package's side of an agent, or anything with its methods.
         session_id: The session that the requests are for.
         offers: What the client has announced.
+        patience: Seconds in which it has to say what it shows of a file.
     """
 
-    def __init__(self, connection: Any, session_id: str, offers: Offers) -> None:
+    def __init__(
+        self, connection: Any, session_id: str, offers: Offers, *, patience: float = PATIENCE
+    ) -> None:
         self._connection = connection
         self._session_id = session_id
+        self._patience = patience
         self.offers = offers
 
     async def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
@@ -103,15 +86,43 @@ class Remote:
             ReadFailedError: The client does not offer it, sends no text, or cannot.
             FilepactError: The client's refusal, by its kind.
         """
+        try:
+            return await self._read(path, line, limit)
+        except RequestError as error:
+            raise _refusal(error, path, ReadFailedError) from None
+
+    async def text(self, path: str, disk: Callable[[], Document | None]) -> str | None:
+        """What the client has of a whole file; None where it is for the disk to say.
+
+        Args:
+            path: Absolute.
+            disk: Tells what the disk has.
+
+        Raises:
+            FilepactError: As `read`.
+        """
+        try:
+            return await self._read(path, None, None)
+        except RequestError as error:
+            if is_for_the_disk(_said(error), await asyncio.to_thread(disk)):
+                return None
+            raise _refusal(error, path, ReadFailedError) from None
+
+    async def _read(self, path: str, line: int | None, limit: int | None) -> str:
         if not self.offers.read:
             raise ReadFailedError("the client does not offer fs/read_text_file", path=path)
         _check_name(path, ReadFailedError)
         try:
-            answer = await self._connection.read_text_file(
-                session_id=self._session_id, path=path, line=line, limit=limit
-            )
-        except RequestError as error:
-            raise _refusal(error, path, ReadFailedError) from None
+            async with asyncio.timeout(self._patience):
+                answer = await self._connection.read_text_file(
+                    session_id=self._session_id, path=path, line=line, limit=limit
+                )
+        except TimeoutError:
+            raise TimedOutError(
+                f"{path}: the client did not say within {self._patience:g} s what it shows of it",
+                hint="Nothing was changed; try again, or ask the person to look at the editor.",
+                path=path,
+            ) from None
         except ConnectionError:
             raise _gone(path, ReadFailedError) from None
         except ValidationError:
@@ -202,13 +213,13 @@ def _bytes(text: str) -> int:
 
 def _refusal(error: RequestError, path: str, other: type[FilepactError]) -> FilepactError:
     """A client's error as ours: by its kind, else by its number."""
-    data = error.data if isinstance(error.data, dict) else {}
-    kind = _KINDS.get(str(data.get("errorKind")), other)
-    if error.code == MISSING:
-        kind = NotFoundError
-    said = str(error).strip()[:_LONGEST_REASON] or f"error {error.code}"
-    said = said.encode("utf-8", "backslashreplace").decode()
-    return kind(f"{path}: the client refused: {said}", path=path)
+    said = _said(error)
+    kind = NotFoundError if said.code == MISSING else error_of_kind(said.kind, other)
+    return kind(f"{path}: the client refused: {said.reason}", path=path)
+
+
+def _said(error: RequestError) -> PeerError:
+    return PeerError(error.code, str(error), error.data)
 
 
 def _gone(path: str, kind: type[FilepactError]) -> FilepactError:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import BinaryFileError, FilepactError, NotFoundError
+from filepact.errors import FilepactError, NotFoundError
 from filepact.faces.acp.asked import Asked, Manner, News
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.seen import Lately
@@ -136,6 +136,8 @@ class Shown:
         if found.kind in ("mangled", "doubtful"):
             if found.kind == "doubtful":
                 self._buffers.doubt(asked.path, client=self._client)
+            elif found.base is not None:
+                self._agree(found.base)
             return found
         self._manners[asked.path] = Manner.of(text)
         if found.kind == "same" and disk is not None:
@@ -196,15 +198,7 @@ class Shown:
     def may_be_older(self, path: WorkspacePath) -> bool:
         """Whether the disk has changed since the client and the disk had the same text."""
         agreed = self._agreed.get(path)
-        return agreed is not None and _revision(agreed) != _revision(self._stored(path))
-
-    def is_text(self, asked: Asked) -> bool:
-        """Whether a client can have a text of what the disk has."""
-        disk = self.present(asked.path)
-        try:
-            return disk is None or disk.text is not None
-        except BinaryFileError:
-            return False
+        return agreed is not None and _revision(agreed) != _revision(self.stored(path))
 
     # -- what the client has to be told ---------------------------------------------------
 
@@ -261,7 +255,9 @@ class Shown:
                 return ""
             return _gone(shown)
         try:
-            left = self._workspace.look_after(meant, client=self._client, operation=operation)
+            left = self._workspace.unsaved.look_after(
+                meant, client=self._client, operation=operation
+            )
         except FilepactError:
             return f"{shown}: what the client made of it could not be looked at; read it again."
         if left.document is None:
@@ -298,7 +294,8 @@ class Shown:
 
     # -- parts ----------------------------------------------------------------------------
 
-    def _stored(self, path: WorkspacePath) -> Document | None:
+    def stored(self, path: WorkspacePath) -> Document | None:
+        """What the disk has of a file; None for nothing that can be read."""
         with suppress(FilepactError):
             return self._workspace.editors.stored(path.absolute)
         return None

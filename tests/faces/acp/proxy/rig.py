@@ -166,6 +166,7 @@ class Rig:
         self._near, self._far = Talk(), Talk()
         self._checked = checked and protocol == 1
         self.introduced: Message = {}
+        self._shown: dict[str, str] = {}
 
     def __enter__(self) -> Self:
         door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -288,16 +289,26 @@ class Rig:
         return self.agent.answer_to(self.begin_write(name, content, **more))
 
     def shows(self, text: str) -> Message:
-        """The editor says what it shows of the file that it is asked for."""
+        """The editor says what it shows of the file that it is asked for, now and from now on."""
         request = self.editor.request("fs/read_text_file")
+        self._shown[request["params"]["path"]] = text
         self.editor.answer(request, {"content": text})
+        return request
+
+    def told(self) -> Message:
+        """The request to the editor to write a new text; it is asked before what it shows."""
+        while (request := self.editor.next())["method"] == "fs/read_text_file":
+            text = self._shown[request["params"]["path"]]
+            self.editor.answer(request, {"content": text})
+        assert request["method"] == "fs/write_text_file", request
         return request
 
     def takes(self) -> Message:
         """The editor takes a new text; what it was told."""
-        request = self.editor.request("fs/write_text_file")
+        request = self.told()
         self.editor.answer(request, {})
         params: Message = request["params"]
+        self._shown[params["path"]] = params["content"]
         return params
 
     def command(self, *words: str) -> str:

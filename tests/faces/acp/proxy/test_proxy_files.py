@@ -81,14 +81,14 @@ def test_what_a_person_types_after_the_agent_has_read_is_kept(tmp_path):
         assert (rig.work / "a.txt").read_text() == "1\ntwo\nthree\nfour\n5\n"
 
 
-def test_an_editor_that_fails_to_read_leaves_what_the_disk_has(tmp_path):
+def test_an_editor_that_cannot_read_the_bytes_of_a_file_leaves_it_to_the_disk(tmp_path):
     with Rig(tmp_path, fs=BOTH) as rig:
-        (rig.work / "a.txt").write_text("disk\n")
         (rig.work / "b.txt").write_bytes(b"caf\xe9\n")
         rig.start()
-        wanted = rig.begin_read("a.txt")
-        rig.editor.refuse(rig.editor.request("fs/read_text_file"), "no such buffer")
-        assert rig.agent.answer_to(wanted)["result"] == {"content": "disk\n"}
+        wanted = rig.begin_read("b.txt")
+        request = rig.editor.request("fs/read_text_file")
+        rig.editor.refuse(request, "'utf-8' codec can't decode byte 0xe9 in position 3")
+        assert rig.agent.answer_to(wanted)["result"] == {"content": "caf\u00e9\n"}
         # It drops bytes that it does not understand: that is nobody's unsaved text.
         wanted = rig.begin_write("b.txt", "caf\u00e9!\n")
         rig.shows("caf\n")
@@ -115,7 +115,7 @@ def test_what_the_editor_refuses_is_taken_back(tmp_path):
         rig.start()
         wanted = rig.begin_write("a.txt", "two\n")
         rig.shows("one\n")
-        rig.editor.refuse(rig.editor.request("fs/write_text_file"), "outside of my projects")
+        rig.editor.refuse(rig.told(), "outside of my projects")
         error = rig.agent.answer_to(wanted)["error"]
         assert error["data"]["errorKind"] == "editor_refused"
         assert "outside of my projects" in error["message"]
@@ -128,7 +128,7 @@ def test_a_held_write_is_dropped_when_the_turn_is_cancelled(tmp_path):
         rig.start()
         wanted = rig.begin_write("a.txt", "two\n")
         rig.shows("one\n")
-        held = rig.editor.request("fs/write_text_file")
+        held = rig.told()
         rig.editor.send({"method": "session/cancel", "params": {"sessionId": "s1"}})
         assert rig.agent.answer_to(wanted)["error"]["code"] == -32800
         assert (rig.work / "a.txt").read_text() == "one\n"

@@ -72,4 +72,5 @@ def test_an_error_whose_message_is_no_text_is_an_error(tmp_path):
         question = json.dumps(rig.editor.request("fs/read_text_file")["id"]).encode()
         deep = b"[" * 970 + b"]" * 970
         rig.editor.raw(b'{"jsonrpc":"2.0","id":%s,"error":{"message":%s}}' % (question, deep))
-        assert rig.agent.answer_to(wanted)["result"] == {"content": "disk\n"}
+        error = rig.agent.answer_to(wanted)["error"]
+        assert error["data"]["errorKind"] == "editor_refused"

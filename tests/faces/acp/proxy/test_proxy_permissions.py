@@ -245,6 +245,8 @@ def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_
         (rig.work / ".env").write_text("TOKEN=SECRET\n")
         tools = rig.tools(request)
         tools.begin("write_file", path=".env", content="NEW=1\n", append=True)
+        # What the person has typed there is not lost, and the agent is not shown it either.
+        rig.shows("TOKEN=SECRET\nTYPED=SECRET\n")
         asked = rig.editor.request("session/request_permission")
         option = asked["params"]["options"][0]
         assert option["kind"] == "allow_once"
@@ -253,7 +255,7 @@ def test_what_a_person_allows_in_a_protected_file_is_not_shown_to_the_agent(tmp_
         done, answer = tools.end()
         assert done
         assert "SECRET" not in answer
-        assert (rig.work / ".env").read_text() == "TOKEN=SECRET\nNEW=1\n"
+        assert (rig.work / ".env").read_text() == "TOKEN=SECRET\nTYPED=SECRET\nNEW=1\n"
         tools.close()
 
 

@@ -47,7 +47,7 @@ def test_a_tool_whose_change_the_editor_refuses_fails_and_changes_nothing(rig):
     tools = rig.tools(rig.start())
     tools.begin("write_file", path="a.txt", content="two\n")
     rig.shows("one\n")
-    rig.editor.refuse(rig.editor.request("fs/write_text_file"), "read only")
+    rig.editor.refuse(rig.told(), "read only")
     done, said = tools.end()
     assert not done
     assert "read only" in said

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from filepact.faces.acp.errors import PeerError
 from filepact.faces.acp.files import ANSWER_LIMIT, _at_most, _encoded
 from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.questions import Questions, Reply
@@ -43,7 +44,7 @@ def test_an_answer_is_taken_by_the_thread_that_hears_it() -> None:
     assert editor.replies == [Reply("result", {"content": "x"})]
     failed = editor.ask()
     editor.questions.answered(failed, {"id": failed, "error": {"code": 1, "message": "no"}})
-    assert editor.replies[1] == Reply("error", "no")
+    assert editor.replies[1] == Reply("error", PeerError(1, "no"))
     editor.questions.end()
 
 

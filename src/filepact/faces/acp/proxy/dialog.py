@@ -9,6 +9,8 @@ from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
 from filepact.faces.acp.proposed import exhibit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.faces.acp.errors import Refusal
@@ -26,6 +28,7 @@ def settle(
     facts: Facts,
     bound: Bound,
     receipt: Receipt,
+    approve: Callable[[str, Approval], Receipt],
     *,
     patience: float | None = None,
 ) -> Receipt:
@@ -38,6 +41,7 @@ def settle(
         facts: Which version of the protocol it speaks.
         bound: The session.
         receipt: Of the change, which is pending.
+        approve: Does it, once it was allowed.
         patience: Seconds after which the change is left waiting; None for as long as it takes.
 
     Returns:
@@ -50,7 +54,7 @@ def settle(
     workspace, person = bound.workspace, Approval(Actor("person", "editor"))
     proposal = workspace.proposal(str(receipt.operation))
     if questions.grants.cover(proposal):
-        return workspace.approve(proposal.id, person, to_agent=True)
+        return approve(proposal.id, person)
     options = questions.grants.options(proposal, workspace.guard.policy)
     asked = _question(bound, proposal, options, modern=facts.protocol > 1)
     reply = questions.ask("session/request_permission", asked, patience=patience)
@@ -64,7 +68,7 @@ def settle(
             return receipt
         chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
         if questions.grants.hear(proposal, chosen, options):
-            receipt = workspace.approve(proposal.id, person, to_agent=True)
+            receipt = approve(proposal.id, person)
             done = True
             return receipt
         workspace.reject(proposal.id, person)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -21,15 +21,15 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.dialog import settle, waits
-from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.line import encode
-from filepact.faces.acp.proxy.texts import PATIENCE, text_in
 from filepact.faces.acp.proxy.traffic import READ
 from filepact.faces.acp.quirks import quirks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from filepact.domain.operation import Approval
+    from filepact.faces.acp.proxy.lanes import Lanes
     from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.steps import Request
     from filepact.faces.acp.proxy.texts import Texts
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from filepact.faces.wire.lines import Message
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Spot
+    from filepact.workspace.receipt import Receipt
 
 __all__ = ["FileRequests", "failure", "success"]
 
@@ -52,11 +53,13 @@ class _Job:
 
     Attributes:
         turn: The session's turn in which it came.
+        key: Its lane.
     """
 
     request: Request
     bound: Bound
     turn: int
+    key: Hashable
     cancelled: bool = False
 
 
@@ -68,6 +71,7 @@ class FileRequests:
         questions: Asks the editor.
         facts: What editor and agent have said about themselves.
         send: Takes a message for the agent, perhaps encoded.
+        lanes: Threads.
     """
 
     def __init__(
@@ -76,12 +80,13 @@ class FileRequests:
         questions: Questions,
         facts: Facts,
         send: Callable[[Message | bytes], None],
+        lanes: Lanes,
     ) -> None:
         self._texts = texts
         self._questions = questions
         self._facts = facts
         self._send = send
-        self._lanes = Lanes()
+        self._lanes = lanes
         self._jobs: dict[Hashable, _Job] = {}
 
     def take(self, request: Request, bound: Bound) -> None:
@@ -94,7 +99,7 @@ class FileRequests:
         spot = self._readable(request, bound, session, path)
         key = files.key(bound, session, path) if spot is None else spot.lock_key
         asked = None if spot is None else self._texts.question(bound, spot, path)
-        job = _Job(request, bound, bound.turn)
+        job = _Job(request, bound, bound.turn, key)
         self._jobs[_name(request.id)] = job
         if spot is None or spot.place.size > _SMALL or not self._lanes.take(key):
             self._lanes.put(key, lambda: self._finish(job, lambda: self._act(job)))
@@ -116,7 +121,8 @@ class FileRequests:
         if asked is None:
             done(lambda: self._found(job, session, spot))
         else:
-            self._questions.ask_then(READ, asked, heard, request=job, patience=PATIENCE)
+            patience = self._texts.patience
+            self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
     def _readable(self, request: Request, bound: Bound, session: Session, path: str) -> Spot | None:
         """The file of a request to read, where the rules let it be read."""
@@ -152,7 +158,7 @@ class FileRequests:
         """The answer that some work comes to; in bytes where it has been encoded."""
         request = job.request
         try:
-            with self._questions.asked_for(job):
+            with self._questions.asked_for(job, lambda: _is_wanted(job)):
                 result = work()
         except Refusal as refusal:
             return failure(request.id, refusal)
@@ -187,23 +193,24 @@ class FileRequests:
             if known is not None:
                 ready.append((known, encode(success(job.request.id, self._result(known.part)))))
 
-        reply = self._questions.ask(READ, asked, patience=PATIENCE, meanwhile=prepare)
-        text = text_in(reply)
+        patience = self._texts.patience
+        reply = self._questions.ask(READ, asked, patience=patience, meanwhile=prepare)
+        text = self._texts.text_in(job.bound, spot, reply)
         if ready and ready[0][0].agrees(job.bound, session, text):
-            self._texts.agreed(spot)
+            self._texts.agreed(ready[0][0].document)
             return ready[0][1]
-        self._texts.heard(job.bound, spot, reply)
+        self._texts.heard(job.bound, spot, text)
         return self._found(job, session)
 
     def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
         """The answer once the editor has said what it shows."""
-        text = text_in(reply)
+        text = self._texts.text_in(job.bound, spot, reply)
         if text is not None:
             known = files.beforehand(job.bound, session, *_window(job.request.params))
             if known is not None and known.agrees(job.bound, session, text):
-                self._texts.agreed(spot)
+                self._texts.agreed(known.document)
                 return self._result(known.part)
-        self._texts.heard(job.bound, spot, reply)
+        self._texts.heard(job.bound, spot, text)
         return self._found(job, session)
 
     def _found(self, job: _Job, session: Session, spot: Spot | None = None) -> Message:
@@ -226,12 +233,10 @@ class FileRequests:
         path, content = _text(params, "path"), _text(params, "content")
         if not path.startswith("/") or "\0" in path:
             raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
-        if job.cancelled or bound.turn != job.turn:
+        if not _is_wanted(job):
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
         session = self._session(bound)
-        with suppress(FilepactError):
-            # What may not be read may still be asked for to be written.
-            self._texts.fetch(bound, session, path)
+        self._fetch(job, session, path)
         form = params.get("_meta") if quirks_of(self._facts.agent).tells_form else None
         receipt = files.write(
             *(bound, session, path, content, job.turn),
@@ -239,13 +244,40 @@ class FileRequests:
             form=form if isinstance(form, dict) else None,
         )
         if receipt.status == "pending":
-            receipt = settle(self._questions, self._facts, bound, receipt)
-            if receipt.status == "pending":
-                raise waits(receipt)
-        self._texts.deliver(bound, session, receipt)
+            receipt = self._settle(job, session, path, receipt)
+        for note in self._texts.deliver(bound, session, receipt):
+            _log.warning("%s", note)
+
+    def _fetch(self, job: _Job, session: Session, path: str) -> None:
+        with suppress(FilepactError):
+            # What the rules say of it is said by what comes next.
+            self._texts.fetch(job.bound, session, path, to_write=True)
+
+    def _settle(self, job: _Job, session: Session, path: str, receipt: Receipt) -> Receipt:
+        """Ask the person, while other requests about the file are served, and do what they say."""
+        bound = job.bound
+
+        def approve(change: str, person: Approval) -> Receipt:
+            outside.close()
+            # They may have typed meanwhile, and others may have written.
+            self._fetch(job, session, path)
+            return bound.workspace.approve(change, person, to_agent=True)
+
+        with ExitStack() as outside:
+            outside.enter_context(self._lanes.left(job.key))
+            receipt = settle(self._questions, self._facts, bound, receipt, approve)
+        if receipt.status == "pending":
+            raise waits(receipt)
+        return receipt
 
     def _session(self, bound: Bound) -> Session:
         return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version))
+
+
+def _is_wanted(job: _Job) -> bool:
+    """Whether a write is still to be done; a read is answered in any case."""
+    written = job.request.method != READ
+    return not job.cancelled and not (written and job.bound.turn != job.turn)
 
 
 def success(wanted: Any, result: Message) -> Message:

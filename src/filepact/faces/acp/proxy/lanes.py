@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Hashable, Iterator
 
 __all__ = ["Lanes"]
 
@@ -25,8 +25,9 @@ class Lanes:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="acp-files")
         self._lock = threading.Lock()
-        self._waiting: dict[Hashable, deque[Callable[[], None]]] = {}
+        self._waiting: dict[Hashable, deque[Callable[[], None] | threading.Event]] = {}
         self._kept = 0
+        self._closed = False
         self._freed = threading.Condition(self._lock)
 
     def put(self, key: Hashable, work: Callable[[], None]) -> None:
@@ -56,12 +57,45 @@ class Lanes:
         with self._lock:
             self._kept -= 1
             self._freed.notify_all()
-            lane = self._waiting[key]
-            work = lane.popleft() if lane else None
-            if work is None:
-                del self._waiting[key]
+        self._hand_on(key)
+
+    @contextmanager
+    def left(self, key: Hashable) -> Iterator[None]:
+        """Leave the lane in which this thread works, and come back after what was put there.
+
+        For whoever waits for a person: nobody else is to wait with them.
+        """
+        self._hand_on(key)
+        try:
+            yield
+        finally:
+            turn = threading.Event()
+            with self._lock:
+                lane = self._waiting.get(key)
+                if lane is None or self._closed:
+                    self._waiting.setdefault(key, deque())
+                    turn.set()
+                else:
+                    lane.append(turn)
+            turn.wait()
+
+    def _hand_on(self, key: Hashable) -> None:
+        """Have the next piece of work in a lane done by somebody else."""
+        work = self._next(key)
         if work is not None:
             self.aside(lambda: self._run(key, work))
+
+    def _next(self, key: Hashable) -> Callable[[], None] | None:
+        """The next piece of work in a lane; None where there is none, or where it has a thread."""
+        with self._lock:
+            lane = self._waiting.get(key)
+            work = lane.popleft() if lane else None
+            if work is None:
+                self._waiting.pop(key, None)
+        if isinstance(work, threading.Event):
+            work.set()
+            return None
+        return work
 
     def aside(self, work: Callable[[], None]) -> None:
         """Have something done in a thread of these, in no lane."""
@@ -71,7 +105,11 @@ class Lanes:
     def close(self) -> None:
         """Begin nothing more, and wait for what has begun."""
         with self._lock:
+            self._closed = True
             for lane in self._waiting.values():
+                for work in lane:
+                    if isinstance(work, threading.Event):
+                        work.set()
                 lane.clear()
             self._freed.wait_for(lambda: not self._kept, _LAST)
         self._pool.shutdown(cancel_futures=True)
@@ -81,8 +119,4 @@ class Lanes:
             try:
                 work()
             finally:
-                with self._lock:
-                    lane = self._waiting[key]
-                    work = lane.popleft() if lane else None
-                    if work is None:
-                        del self._waiting[key]
+                work = self._next(key)

@@ -193,6 +193,7 @@ def _is_plain(call: Message) -> bool | None:
     shown = call.get("content") or []
     return (
         told <= _CALL
+        and isinstance(kind, str)
         and kind in _PLAIN_KINDS
         and len(list(_paths(call))) <= MOST
         and _all(call.get("locations") or [], lambda place: isinstance(place.get("path"), str))

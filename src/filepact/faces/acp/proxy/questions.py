@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.faces.acp.errors import PeerError
 from filepact.faces.acp.proposed import Grants
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.traffic import OURS
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Questions", "Reply"]
 
 _MOMENT: Final = 0.5  # seconds
+_MOST: Final = 100  # questions that were taken back and may be answered yet
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,7 @@ class Reply:
     Attributes:
         kind: ``silent`` when the editor did not answer in time or has gone, ``cancelled`` when
             nobody wants the answer any more.
-        value: The result; of an error its message.
+        value: The result; of an error a `PeerError`.
     """
 
     kind: Literal["result", "error", "cancelled", "silent"]
@@ -43,12 +49,14 @@ class _Question:
     Attributes:
         then: Takes the reply.
         until: When it is given up, on the clock that only goes forward; None for never.
+        late: Takes an answer that comes after nobody wanted it any more; None for nobody.
     """
 
     session: str
     request: object
     then: Callable[[Reply], None]
     until: float | None = None
+    late: Callable[[Reply], None] | None = None
 
 
 class Questions:
@@ -66,6 +74,7 @@ class Questions:
         self.grants = Grants()
         self._lock = threading.Lock()
         self._open: dict[str, _Question] = {}
+        self._given_up: dict[str, Callable[[Reply], None]] = {}
         self._count = 0
         self._over = False
         self._mine = threading.local()
@@ -84,6 +93,7 @@ class Questions:
         *,
         patience: float | None = None,
         meanwhile: Callable[[], None] = lambda: None,
+        late: Callable[[Reply], None] | None = None,
     ) -> Reply:
         """Ask, and wait for the answer.
 
@@ -92,6 +102,7 @@ class Questions:
             params: With the session's id.
             patience: Seconds to wait; None for as long as it takes a person.
             meanwhile: What can be done before there is an answer.
+            late: Takes an answer that comes although the question was taken back.
         """
         heard = threading.Event()
         reply = Reply("silent")
@@ -102,8 +113,12 @@ class Questions:
             heard.set()
 
         request = getattr(self._mine, "request", None)
-        name = self._put(method, params, _Question(str(params.get("sessionId")), request, take))
-        if name:
+        session = str(params.get("sessionId"))
+        name = self._put(method, params, _Question(session, request, take, late=late))
+        if name and not getattr(self._mine, "wanted", _always)():
+            # It has ended since, and with it what was asked before this.
+            self._drop(lambda question: question.then is take, "cancelled")
+        elif name:
             meanwhile()
         if name and not heard.wait(patience):
             with self._lock:
@@ -165,24 +180,28 @@ class Questions:
         """The editor has answered; what nobody waits for any more is ignored."""
         with self._lock:
             question = self._open.pop(name, None)
-        if question is None:
+            take = self._given_up.pop(name, None) if question is None else question.then
+        if take is None:
             return
         error = message.get("error")
         if error is not None:
-            said = error.get("message") if isinstance(error, dict) else None
-            refused = said if isinstance(said, str) and said else "the editor refused"
-            question.then(Reply("error", refused))
+            take(Reply("error", PeerError.of(error)))
         else:
-            question.then(Reply("result", message.get("result")))
+            take(Reply("result", message.get("result")))
 
     @contextmanager
-    def asked_for(self, request: object) -> Iterator[None]:
-        """What this thread asks meanwhile is asked because of a request of the agent."""
-        self._mine.request = request
+    def asked_for(self, request: object, wanted: Callable[[], bool] = _always) -> Iterator[None]:
+        """What this thread asks meanwhile is asked because of a request of the agent.
+
+        Args:
+            request: The request.
+            wanted: Whether somebody waits for what comes of it.
+        """
+        self._mine.request, self._mine.wanted = request, wanted
         try:
             yield
         finally:
-            self._mine.request = None
+            self._mine.request, self._mine.wanted = None, _always
 
     def drop(self, session: str) -> None:
         """Nobody waits any more for what a session asked."""
@@ -206,6 +225,11 @@ class Questions:
         with self._lock:
             dropped = [name for name, question in self._open.items() if which(question)]
             questions = {name: self._open.pop(name) for name in dropped}
+            for name, question in questions.items():
+                if kind == "cancelled" and question.late is not None:
+                    self._given_up[name] = question.late
+            while len(self._given_up) > _MOST:
+                del self._given_up[next(iter(self._given_up))]
         for name, question in questions.items():
             question.then(Reply(kind))
             if kind == "cancelled":

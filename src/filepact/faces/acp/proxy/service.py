@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
+from filepact.faces.acp.asked import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
 from filepact.faces.acp.proxy.calls import Calls
 from filepact.faces.acp.proxy.files import FileRequests, failure
+from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
 from filepact.faces.acp.proxy.permission import call_of, choose, read_question, rule_on
@@ -75,6 +77,7 @@ class Service:
         serve: Serves the tools over a descriptor until the other end closes; None leaves the
             agent without them.
         watch: Whether it is looked for what is written past the doors.
+        patience: Seconds in which the editor has to say what it shows of a file.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Service:
         serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
         *,
         watch: bool = True,
+        patience: float = PATIENCE,
     ) -> None:
         self._links = links
         self._sessions = sessions
@@ -99,8 +103,9 @@ class Service:
         self._record = Record(links.facts, self._let_go)
         self._recorded: dict[str, Bound] = {}
         self._calls = Calls()
-        self._texts = Texts(links.questions, links.facts)
-        self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent)
+        lanes = Lanes()
+        self._texts = Texts(links.questions, links.facts, lanes.aside, patience)
+        self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent, lanes)
 
     def entry(self, token: str) -> Message:
         """The server of tools as a session's request names it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from filepact.faces.acp.asked import PATIENCE
 from filepact.faces.acp.proxy.child import Child
 from filepact.faces.wire.pipes import standard_pipes, stopped_by_signals
 
@@ -28,6 +29,7 @@ def run(
     roots: tuple[str, ...] = (),
     serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
     watch: bool = True,
+    patience: float = PATIENCE,
     begun: Callable[[], None] = lambda: None,
 ) -> int:
     """Stand between an editor on standard input and output and an agent, until one ends.
@@ -39,6 +41,7 @@ def run(
         roots: The folders in which sessions may be; none for wherever the editor says.
         serve: Serves the tools over a descriptor; None leaves the agent without them.
         watch: Whether it is looked for what is written past the doors.
+        patience: Seconds in which the editor has to say what it shows of a file.
         begun: Called once the agent has been started.
 
     Returns:
@@ -57,7 +60,8 @@ def run(
         from filepact.faces.acp.proxy.links import Links  # noqa: PLC0415 - with the next
         from filepact.faces.acp.proxy.service import Service  # noqa: PLC0415 - takes long
 
-        return Service(Links(to_editor, to_agent, questions, facts), sessions(), serve, watch=watch)
+        links = Links(to_editor, to_agent, questions, facts)
+        return Service(links, sessions(), serve, watch=watch, patience=patience)
 
     with ExitStack() as stack:
         pipes = stack.enter_context(standard_pipes())

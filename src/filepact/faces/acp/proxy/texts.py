@@ -1,21 +1,44 @@
-"""What the editor shows of a file, asked before it is used and told after it was changed."""
+"""What the editor shows of a file: asked before it is used, told after it was changed.
+
+An editor answers with a text, says that it has no such file, refuses, or answers late.  Only the
+second means that the disk is to be looked at: a refusal is passed on, and of an editor that is
+late nobody knows what it has.
+"""
 
 from __future__ import annotations
 
+import logging
+import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
-from filepact.errors import FilepactError
-from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
-from filepact.faces.acp.proxy.traffic import READ
+from filepact.errors import BinaryFileError, FilepactError
+from filepact.faces.acp.asked import PATIENCE, Manner
+from filepact.faces.acp.errors import (
+    CANCELLED,
+    REFUSED,
+    Refusal,
+    is_for_the_disk,
+    refuse,
+    to_refusal,
+)
+from filepact.faces.acp.proxy.traffic import READ, WRITE
 from filepact.text.position import Position
 from filepact.workspace.buffers import Typed
 from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.seen import Lately
+from filepact.workspace.standing import standing
 
 if TYPE_CHECKING:
-    from filepact.domain.document import WorkspacePath
-    from filepact.domain.operation import Session
+    from collections.abc import Callable
+
+    from filepact.domain.change import FileChange
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.operation import Operation, Session
+    from filepact.domain.policy import Action
+    from filepact.faces.acp.errors import PeerError
     from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
@@ -23,13 +46,51 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["PATIENCE", "Texts", "text_in"]
+__all__ = ["Texts"]
 
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
 _HERE: Final = ("", "localhost")
-PATIENCE: Final = 30.0  # seconds for an editor to say what it shows, or to take what was written
+_TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
+_REMEMBERED: Final = 32 * 1_048_576  # bytes of files as editor and disk last had them alike
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of the editor's copies of files, by the files' names.
+
+    Attributes:
+        manners: How it shows them.
+        absent: Files of which it has said that it has no text.
+        announced: Files of which it says by itself what happens to them.
+    """
+
+    manners: dict[str, Manner] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)
+    announced: set[str] = field(default_factory=set)
+
+
+class _Files:
+    """Files as they were at some time, for all threads; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._files: Lately[WorkspacePath, Document] = Lately(_REMEMBERED)
+        self._lock = threading.Lock()
+
+    def get(self, path: WorkspacePath) -> Document | None:
+        with self._lock:
+            return self._files.get(path)
+
+    def put(self, document: Document) -> None:
+        with self._lock:
+            self._files.put(document.path, document)
+
+    def drop(self, path: WorkspacePath) -> None:
+        with self._lock:
+            self._files.drop(path)
 
 
 class Texts:
@@ -38,40 +99,59 @@ class Texts:
     Args:
         questions: Asks the editor.
         facts: What it can do.
+        aside: Has something done in a thread of its own.
+        patience: Seconds in which it has to say what it shows.
     """
 
-    def __init__(self, questions: Questions, facts: Facts) -> None:
+    def __init__(
+        self,
+        questions: Questions,
+        facts: Facts,
+        aside: Callable[[Callable[[], None]], None],
+        patience: float = PATIENCE,
+    ) -> None:
         self._questions = questions
         self._facts = facts
+        self._aside = aside
+        self.patience = patience
         self._versions = 0
-        self._told: set[str] = set()
-        self._feeds: set[str] = set()
+        self._known = _Known()
+        # The files as editor and disk last had them alike, and as the editor showed them last
+        # where it had text that was not saved.
+        self._agreed = _Files()
+        self._showing = _Files()
 
     # -- what the editor shows ------------------------------------------------------------
 
-    def fetch(self, bound: Bound, session: Session, path: str) -> None:
+    def fetch(self, bound: Bound, session: Session, path: str, *, to_write: bool = False) -> None:
         """Learn what the editor shows of a file; unsaved text of it counts from now on.
 
-        What it cannot or will not say leaves what the disk has.
+        Args:
+            bound: The session's folders.
+            session: Who asks.
+            path: As the agent sent it.
+            to_write: Whether it is asked so that nothing is lost: what may be written and not
+                read is not shown to the agent.
 
         Raises:
             FilepactError: The rules refuse the file, and the editor was not asked.
-            Refusal: The turn ended meanwhile.
+            Refusal: The editor refused or was late, or the turn ended meanwhile.
         """
         if not self._facts.reads:
             return
-        spot = bound.workspace.guard.find(path, "read", agent=session.agent)
+        action: Action = "write" if to_write else "read"
+        spot = bound.workspace.guard.find(path, action, agent=session.agent)
         asked = self.question(bound, spot, path)
         if asked is not None:
-            reply = self._questions.ask(READ, asked, patience=PATIENCE)
-            self.heard(bound, spot, reply)
+            reply = self._questions.ask(READ, asked, patience=self.patience)
+            self.heard(bound, spot, self.text_in(bound, spot, reply))
 
     def question(self, bound: Bound, spot: Spot, path: str) -> Message | None:
         """What the editor is to be asked of a file; None when there is nothing to ask.
 
         Args:
             bound: The session's folders.
-            spot: The file, for the reading of which the rules were asked.
+            spot: The file, about which the rules were asked.
             path: As the agent sent it.
         """
         if not self._facts.reads:
@@ -80,47 +160,93 @@ class Texts:
             # Too large to be changed here: it is read where it is.
             return None
         name = spot.path.absolute
-        if name in self._told:
-            # The editor says by itself what happens to files that it has announced.
+        if name in self._known.announced:
             return None
         return {"sessionId": bound.id, "path": path if path.startswith("/") else name}
 
-    def heard(self, bound: Bound, spot: Spot, reply: Reply) -> None:
+    def text_in(self, bound: Bound, spot: Spot, reply: Reply) -> str | None:
+        """The text that an editor answered with; None where the disk is to be looked at.
+
+        Raises:
+            Refusal: It refused or was late, or the turn ended meanwhile.
+        """
+        if reply.kind == "cancelled":
+            raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
+        if reply.kind == "silent":
+            late = refuse(
+                REFUSED,
+                "timeout",
+                f"The editor did not say within {self.patience:g} s what it shows of "
+                f"{spot.shown}. Nothing was changed; try again, or ask the person to look at the "
+                "editor.",
+            )
+            late.data["retriable"] = True
+            raise late
+        if reply.kind == "error":
+            error: PeerError = reply.value
+            if is_for_the_disk(error, _stored(bound, spot.path.absolute)):
+                return None
+            raise _refused("The editor refused to show this file", error)
+        text = reply.value.get("content") if isinstance(reply.value, dict) else None
+        if isinstance(text, str):
+            return text
+        if spot.place.kind == "missing":
+            return None
+        raise refuse(REFUSED, "read_error", f"The editor sent no text of {spot.shown}.")
+
+    def heard(self, bound: Bound, spot: Spot, text: str | None) -> None:
         """Take what the editor said when it was asked.
 
         Raises:
-            Refusal: The turn ended meanwhile.
+            Refusal: It is no text that can be written.
         """
-        text, name = text_in(reply), spot.path.absolute
-        editors = bound.workspace.editors
-        if text is None or self._saved(bound, name, text):
+        path, name = spot.path, spot.path.absolute
+        editors, disk = bound.workspace.editors, _stored(bound, name)
+        if text is not None and text and not _is_whole(text):
+            raise refuse(
+                REFUSED, "read_error", f"The editor sent half a character in {spot.shown}."
+            )
+        known = editors.buffer(name)
+        found = standing(
+            text,
+            disk,
+            agreed=self._agreed.get(path),
+            known=None if known is None else known.text,
+        )
+        self._showing.drop(path)
+        if text is None or found.kind == "nothing":
+            self._known.absent.add(name)
             editors.close(name, client=EDITOR)
             return
+        self._known.absent.discard(name)
+        if found.kind == "doubtful":
+            editors.doubt(name, client=EDITOR)
+            return
+        if found.kind != "mangled":
+            self._known.manners[name] = Manner.of(text)
+        if found.kind != "unsaved":
+            editors.close(name, client=EDITOR)
+            if found.kind == "same" and disk is not None:
+                self._agreed.put(disk)
+            elif found.kind == "mangled" and found.base is not None:
+                self._agreed.put(found.base)
+            return
+        if found.base is not None:
+            self._agreed.put(found.base)
         self._versions += 1
-        editors.open(name, text, client=EDITOR, version=self._versions)
+        bare = text.removeprefix("\ufeff")
+        editors.open(name, bare, client=EDITOR, version=self._versions, base=found.base)
+        with suppress(FilepactError):
+            showing = editors.shown(name)
+            if showing is not None:
+                self._showing.put(showing)
 
-    def agreed(self, spot: Spot) -> None:
+    def agreed(self, document: Document) -> None:
         """The editor shows of a file just what the disk has, and has shown nothing else."""
-        self._feeds.discard(spot.path.absolute)
-
-    def _saved(self, bound: Bound, name: str, text: str) -> bool:
-        """Whether the editor shows what the disk has, in its own way of showing it."""
-        try:
-            stored = bound.workspace.editors.stored(name)
-            if stored is None:
-                return not text
-            known = stored.text
-        except FilepactError:
-            return True
-        if known == text:
-            self._feeds.discard(name)
-            return True
-        if "\r\n" in known and "\r\n" not in text:
-            self._feeds.add(name)
-        else:
-            self._feeds.discard(name)
-        # An editor that shows bytes of which nobody knows what they mean has made something up.
-        return not stored.source.encoding.known or _plain(known) == _plain(text)
+        name = document.path.absolute
+        self._known.manners.pop(name, None)
+        self._known.absent.discard(name)
+        self._agreed.put(document)
 
     def said(self, bound: Bound, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
@@ -134,7 +260,7 @@ class Texts:
                 opened = editors.open(
                     path, str(params["text"]), client=EDITOR, version=_whole(version)
                 )
-                self._told.add(opened.path.absolute)
+                self._known.announced.add(opened.path.absolute)
             elif method == "document/didChange":
                 typed = [_typed(one) for one in params["contentChanges"]]
                 editors.change(path, typed, client=EDITOR, version=_whole(version))
@@ -144,85 +270,206 @@ class Texts:
                 buffer = editors.buffer(path)
                 editors.close(path, client=EDITOR)
                 if buffer is not None:
-                    self._told.discard(buffer.path.absolute)
+                    self._known.announced.discard(buffer.path.absolute)
 
     # -- what the editor is told ----------------------------------------------------------
 
-    def deliver(self, bound: Bound, session: Session, receipt: Receipt) -> None:
+    def deliver(self, bound: Bound, session: Session, receipt: Receipt) -> tuple[str, ...]:
         """Give the editor the new texts of a change that was done, or take the change back.
 
+        A person may look at the change in the editor before it answers: it takes what it takes.
+
+        Returns:
+            What there is to say about what the editor made of it.
+
         Raises:
-            Refusal: The editor did not want it, or the turn ended; the files are what they were.
+            Refusal: The editor did not want it, somebody typed in the same lines meanwhile, or
+                the turn ended; the files are what they were.
         """
-        bound.workspace.editors.take(EDITOR)
-        if not self._facts.writes or receipt.status != "applied" or receipt.operation is None:
-            return
+        editors = bound.workspace.editors
+        editors.take(EDITOR)
+        if receipt.status != "applied" or receipt.operation is None:
+            return ()
         operation = bound.workspace.operation(receipt.operation)
-        for change in operation.changes.changes:
-            if change.after is None:
-                continue
-            text = self._text_for(bound, change.path)
-            if text is None:
-                continue
-            told = {"sessionId": bound.id, "path": change.path.absolute, "content": text}
-            reply = self._questions.ask("fs/write_text_file", told, patience=PATIENCE)
-            if reply.kind in {"error", "cancelled"}:
-                self._take_back(bound, session, operation.id, reply.kind, str(reply.value))
-            with suppress(FilepactError):
-                self._settle(bound, change.path)
-
-    def _text_for(self, bound: Bound, path: WorkspacePath) -> str | None:
-        """A file's text with the line ends that the editor has in its copy; None for no text."""
-        buffer = bound.workspace.editors.buffer(path.absolute)
-        if buffer is not None:
-            return buffer.text
+        notes: list[str] = []
+        told: list[WorkspacePath] = []
         try:
-            stored = bound.workspace.editors.stored(path.absolute)
-            text = None if stored is None else stored.text
-        except FilepactError:
-            return None
-        if text is not None and path.absolute in self._feeds:
-            return text.replace("\r\n", "\n")
-        return text
+            for change in operation.changes.changes:
+                if change.after is None:
+                    editors.close(change.path.absolute, client=EDITOR)
+                else:
+                    notes.append(self._tell(bound, operation, change))
+                    told.append(change.path)
+        except Refusal as refusal:
+            self._take_back(bound, session, operation, told, refusal)
+            raise
+        return tuple(filter(None, notes))
 
-    def _settle(self, bound: Bound, path: WorkspacePath) -> None:
+    def _tell(self, bound: Bound, operation: Operation, change: FileChange) -> str:
+        path, name = change.path, change.path.absolute
+        shown = bound.workspace.show(path)
+        typed = self._showing.get(path)
+        if typed is not None:
+            # It has gone to the disk, so from now on it is only older than that.
+            self._agreed.put(typed)
+            self._showing.drop(path)
+        if not self._facts.writes:
+            if name not in self._known.announced:
+                bound.workspace.editors.close(name, client=EDITOR)
+            if typed is None:
+                return ""
+            return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
+        self._read_again(bound, path)
+        meant = _stored(bound, name)
+        text = None if meant is None else _text_of(meant)
+        if meant is None or text is None:
+            return ""
+        reply = self._questions.ask(
+            WRITE,
+            self._news(bound, path, text),
+            late=lambda reply: self._answered_late(bound, meant, reply),
+        )
+        if reply.kind == "error":
+            raise _refused("The editor refused this change", reply.value)
+        if reply.kind == "cancelled":
+            raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
+        return self._settle(bound, meant, operation.id)
+
+    def _news(self, bound: Bound, path: WorkspacePath, text: str) -> Message:
+        """A file's new text in the editor's own way of showing it."""
+        manner = self._known.manners.get(path.absolute, Manner())
+        return {"sessionId": bound.id, "path": path.absolute, "content": manner.shown(text)}
+
+    def _read_again(self, bound: Bound, path: WorkspacePath) -> None:
+        """Keep what was typed while the change was made: the editor is given all of the text.
+
+        Raises:
+            Refusal: It was typed in the same lines, or nobody can know what it is.
+        """
+        workspace, name = bound.workspace, path.absolute
+        if self._facts.reads and name not in self._known.announced | self._known.absent:
+            # What is known of it has gone into the change.
+            workspace.editors.close(name, client=EDITOR)
+            spot = workspace.guard.find(name, "list")
+            asked = self.question(bound, spot, name)
+            if asked is not None:
+                reply = self._questions.ask(READ, asked, patience=self.patience)
+                self.heard(bound, spot, self.text_in(bound, spot, reply))
+        buffer = workspace.editors.buffer(name)
+        try:
+            if workspace.editors.is_doubtful(name) or (buffer is not None and buffer.is_unsaved):
+                workspace.unsaved.join(path, agent=self._facts.agent)
+                workspace.editors.take(EDITOR)
+                _log.warning("%s: what was typed meanwhile was kept", workspace.show(path))
+        except FilepactError as error:
+            raise to_refusal(error, name, bound.roots) from None
+
+    def _settle(self, bound: Bound, meant: Document, operation: str) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
-        self._told.discard(path.absolute)
-        bound.workspace.editors.close(path.absolute, client=EDITOR)
+        path, name, shown = meant.path, meant.path.absolute, bound.workspace.show(meant.path)
+        self._known.announced.discard(name)
+        self._known.absent.discard(name)
+        bound.workspace.editors.close(name, client=EDITOR)
+        try:
+            left = bound.workspace.unsaved.look_after(meant, client=EDITOR, operation=operation)
+        except FilepactError:
+            return f"{shown}: what the editor made of it could not be looked at; read it again."
+        if left.document is None:
+            self._agreed.drop(path)
+            return f"{shown}: is not on the disk, though the editor was given its text."
+        self._agreed.put(left.document)
+        if left.kind == "text":
+            return (
+                f"{shown}: the editor saved another text than it was given, as one that formats "
+                "what it saves does; read the file again."
+            )
+        return ""
 
     def _take_back(
-        self, bound: Bound, session: Session, operation: str, kind: str, said: str
+        self,
+        bound: Bound,
+        session: Session,
+        operation: Operation,
+        told: list[WorkspacePath],
+        refusal: Refusal,
     ) -> None:
+        workspace = bound.workspace
+        for path in operation.changes.paths:
+            # It shows what the disk is to have again.
+            workspace.editors.close(path.absolute, client=EDITOR)
         try:
-            bound.workspace.undo(session, operation, dry_run=False)
+            undone = workspace.undo(session, operation.id, dry_run=False)
         except FilepactError:
             raise refuse(
                 REFUSED,
                 "editor_refused",
-                f"The editor did not take this change ({said}), but it is on the disk as "
-                f"{operation} and could not be taken back; `filepact show {operation}` shows it.",
+                f"{refusal.message} It is on the disk as {operation.id} all the same and could not "
+                f"be taken back; `filepact show {operation.id}` shows it.",
             ) from None
-        if kind == "cancelled":
-            raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
-        raise refuse(REFUSED, "editor_refused", f"The editor refused this change: {said}")
+        workspace.editors.take(EDITOR)
+        for path in told:
+            meant = _stored(bound, path.absolute)
+            text = None if meant is None else _text_of(meant)
+            if meant is not None and text is not None:
+                news = self._news(bound, path, text)
+                reply = self._questions.ask(WRITE, news, patience=_TAKING_BACK)
+                if reply.kind == "result":
+                    self._settle(bound, meant, str(undone.operation))
+
+    def _answered_late(self, bound: Bound, told: Document, reply: Reply) -> None:
+        """An editor that was told to forget a change may have made it all the same."""
+
+        def look() -> None:
+            shown = bound.workspace.show(told.path)
+            try:
+                found = bound.workspace.unsaved.own_up(told, client=EDITOR)
+            except FilepactError as error:
+                _log.warning("%s: could not be looked at: %s", shown, error.message)
+                return
+            if found is not None:
+                _log.warning(
+                    "%s: the editor made a change that was taken back when its turn was cancelled; "
+                    "it is in the log as %s",
+                    shown,
+                    found.id,
+                )
+
+        if reply.kind == "result":
+            self._aside(look)
 
 
-def text_in(reply: Reply) -> str | None:
-    """The text that an editor answered with; None for no text.
+def _refused(what: str, error: PeerError) -> Refusal:
+    """An editor's error for the agent, with the editor's own words and data."""
+    said: dict[str, object] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        said["data"] = error.data
+    data: dict[str, object] = {"errorKind": error.kind or "editor_refused", "editor": said}
+    return Refusal(error.code, f"{what}: {error.reason}", data)
 
-    Raises:
-        Refusal: The turn ended meanwhile.
-    """
-    if reply.kind == "cancelled":
-        raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
-    if reply.kind != "result" or not isinstance(reply.value, dict):
+
+def _stored(bound: Bound, name: str) -> Document | None:
+    """What the disk has of a file; None for no file, or none that can be read whole."""
+    with suppress(FilepactError):
+        return bound.workspace.editors.stored(name)
+    return None
+
+
+def _text_of(document: Document) -> str | None:
+    try:
+        return document.text
+    except BinaryFileError:
         return None
-    text = reply.value.get("content")
-    return text if isinstance(text, str) else None
 
 
-def _plain(text: str) -> str:
-    return text.replace("\r\n", "\n").removesuffix("\n")
+def _is_whole(text: str) -> bool:
+    """Whether a text has no half characters in it."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _path_of(params: Message) -> str | None:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
-from filepact.faces.acp.errors import Refusal
+from filepact.faces.acp.errors import Refusal, error_of_kind
+from filepact.faces.acp.named import named_files
 from filepact.faces.acp.proxy.dialog import settle
-from filepact.text.patch import parse
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.checked import follow, foresee
 from filepact.tools.engine import WorkspaceEngine
-from filepact.tools.registry import Toolbox, Written
+from filepact.tools.registry import Outcome, Toolbox, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
+    from filepact.domain.operation import Approval
     from filepact.faces.acp.proxy.links import Links
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.sessions import Bound
     from filepact.semantic.insight import Insight
-    from filepact.tools.registry import Call, Outcome
+    from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
+    from filepact.workspace.receipt import Receipt
 
 __all__ = ["EditorTools"]
+
+_LOOKING: Final = frozenset(tool.name for tool in TOOLS if tool.kind == "reads")
 
 _PATIENCE: Final = 45.0
 """Seconds that a call waits for a person; hosts give a call up after a minute, and what is
@@ -53,10 +58,15 @@ class EditorTools(Toolbox):
     def call(self, name: str, arguments: Mapping[str, object], call: Call) -> Outcome:
         """Call a tool, once the editor has said what it shows of the files that are named."""
         self._doors.count("calls")
-        for path in _named(arguments):
-            # What cannot be had here is refused by the tool itself, in its own words.
-            with suppress(FilepactError, Refusal):
-                self._texts.fetch(self._bound, call.session, path)
+        for path in named_files(name, arguments):
+            try:
+                self._texts.fetch(self._bound, call.session, path, to_write=name not in _LOOKING)
+            except FilepactError:
+                # It is refused by the tool itself, in its own words.
+                continue
+            except Refusal as refusal:
+                error = _error(refusal)
+                return Outcome(error.report(), failed=True, code=error.code)
         return super().call(name, arguments, call)
 
 
@@ -75,25 +85,30 @@ class _Engine(WorkspaceEngine):
             receipt = self._bound.workspace.submit(draft, summary)
         try:
             if receipt.status == "pending":
-                questions, facts = self._links.questions, self._links.facts
-                receipt = settle(questions, facts, self._bound, receipt, patience=_PATIENCE)
-            self._texts.deliver(self._bound, call.session, receipt)
+                receipt = self._settle(call, receipt)
+            notes = self._texts.deliver(self._bound, call.session, receipt)
         except Refusal as refusal:
-            raise UserDeniedError(refusal.message) from None
+            raise _error(refusal) from None
+        receipt = replace(receipt, notes=(*receipt.notes, *notes))
         said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
         return Written(text, receipt_facts(receipt))
 
+    def _settle(self, call: Call, receipt: Receipt) -> Receipt:
+        workspace = self._bound.workspace
 
-def _named(arguments: Mapping[str, object]) -> Iterator[str]:
-    """The files that a call names, as it names them."""
-    path, patch = arguments.get("path"), arguments.get("patch")
-    paths = arguments.get("paths")
-    if isinstance(path, str):
-        yield path
-    elif isinstance(paths, list):
-        yield from (name for name in paths if isinstance(name, str))
-    elif isinstance(patch, str):
-        with suppress(FilepactError):
-            for file in parse(patch):
-                yield from {name for name in (file.old_path, file.new_path) if name}
+        def approve(change: str, person: Approval) -> Receipt:
+            # They may have typed meanwhile.
+            for path in workspace.proposal(change).changes.paths:
+                with suppress(FilepactError):
+                    self._texts.fetch(self._bound, call.session, path.absolute, to_write=True)
+            return workspace.approve(change, person, to_agent=True)
+
+        questions, facts = self._links.questions, self._links.facts
+        return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
+
+
+def _error(refusal: Refusal) -> FilepactError:
+    """A refusal of the protocol's as an answer of a tool."""
+    kind = refusal.data.get("errorKind")
+    return error_of_kind(str(kind), UserDeniedError)(refusal.message)
