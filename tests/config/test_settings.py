@@ -91,6 +91,8 @@ def test_a_wrong_word_about_the_guard_is_refused_with_its_line(
 def test_what_an_answer_may_take_is_set() -> None:
     assert parse_settings("[mcp]\npage = 12_000\n", name="f.toml").serving.page == 12_000
     assert parse_settings("[mcp]\n", name="f.toml").serving.page is None
+    assert parse_settings("", name="f.toml").proxying.answer_own
+    assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxying.answer_own
 
 
 @pytest.mark.parametrize(
@@ -98,6 +100,9 @@ def test_what_an_answer_may_take_is_set() -> None:
     [
         ("mcp = 1\n", 1, "mcp"),
         ("[mcp]\npages = 1\n", 2, "mcp.pages"),
+        ("acp = 1\n", 1, "acp"),
+        ("[acp]\nanswers = true\n", 2, "acp.answers"),
+        ("[acp]\nanswer_own = 1\n", 2, "acp.answer_own"),
         ("[mcp]\npage = '9000'\n", 2, "mcp.page"),
         ("[mcp]\npage = true\n", 2, "mcp.page"),
         ("[mcp]\npage = 1_999\n", 2, "mcp.page"),

@@ -26,11 +26,19 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Layer
     from filepact.lsp.servers import Server
 
-__all__ = ["OTHER_KEYS", "Guarding", "Serving", "Settings", "parse_settings", "read_others"]
+__all__ = [
+    "OTHER_KEYS",
+    "Guarding",
+    "Proxying",
+    "Serving",
+    "Settings",
+    "parse_settings",
+    "read_others",
+]
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": DIAGNOSING_KEYS,
-    "person": ("encodings", "guard", "mcp", *DIAGNOSING_KEYS),
+    "person": ("encodings", "guard", "mcp", "acp", *DIAGNOSING_KEYS),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
@@ -72,6 +80,17 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
+class Proxying:
+    """What the proxy does between editors and agents.
+
+    Attributes:
+        answer_own: Whether it answers questions whether its own reading tools may be used.
+    """
+
+    answer_own: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What a person has set.
 
@@ -81,6 +100,7 @@ class Settings:
         rules: Rules about files.
         guard: How far the guard goes.
         serving: How agents' programs are served.
+        proxying: What is done between editors and agents.
         wishes: What is said about language servers.
     """
 
@@ -88,6 +108,7 @@ class Settings:
     rules: Rules = field(default_factory=Rules)
     guard: Guarding = Guarding()
     serving: Serving = Serving()
+    proxying: Proxying = Proxying()
     wishes: Wishes = field(default_factory=Wishes)
 
     @property
@@ -150,15 +171,17 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             known = ", ".join(keys)
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving = Guarding(), Serving()
+    guard, serving, proxying = Guarding(), Serving(), Proxying()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
         guard = _guarding(found["guard"], text, name)
     if "mcp" in found:
         serving = _serving(found["mcp"], text, name)
+    if "acp" in found:
+        proxying = _proxying(found["acp"], text, name)
     wishes = read_wishes(found, text, name)
-    return Settings(encodings, guard=guard, serving=serving, wishes=wishes)
+    return Settings(encodings, guard=guard, serving=serving, proxying=proxying, wishes=wishes)
 
 
 def _guarding(table: Any, text: str, name: str) -> Guarding:
@@ -186,6 +209,18 @@ def _serving(table: Any, text: str, name: str) -> Serving:
         problem = f"has to be a whole number from {least} to {most}"
         raise refusal(text, name, ("mcp", "page"), problem)
     return Serving(page)
+
+
+def _proxying(table: Any, text: str, name: str) -> Proxying:
+    if not isinstance(table, dict):
+        raise refusal(text, name, ("acp",), "has to be a table")
+    for key, value in table.items():
+        path = ("acp", key)
+        if key != "answer_own":
+            raise refusal(text, name, path, "there is no such key; known is answer_own")
+        if type(value) is not bool:
+            raise refusal(text, name, path, "has to be one of true, false")
+    return Proxying(**table)
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

@@ -51,6 +51,7 @@ class Sessions:
 
     Attributes:
         buffers: What editors have open, for all sessions.
+        settings: As they were given.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Sessions:
         look: Callable[[Workspace], Insight | None] | None = None,
     ) -> None:
         self.buffers = Buffers()
+        self.settings = settings
         self._open = partial(
             open_workspace,
             state_dir=state_dir,

@@ -2,6 +2,8 @@
 
 import pytest
 
+from filepact.faces.acp.proxy.permission import READING
+from filepact.tools.catalogue import TOOLS
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.acp.schema import check_next
 
@@ -397,3 +399,63 @@ def test_version_2_is_asked_with_changes_and_a_patch(tmp_path):
         rig.editor.answer(question, chosen(option(question, "allow_once")))
         assert tools.end()[0]
         tools.close()
+
+
+# -- whether filepact's own reading tools may be used ----------------------------------------------
+
+CLAUDE = "@zed-industries/claude-code-acp"
+
+
+def named(tool):
+    return {"kind": "other", "title": tool, "_meta": {"claudeCode": {"toolName": tool}}}
+
+
+@pytest.mark.parametrize("tool", READING)
+def test_questions_about_own_reading_tools_are_answered(tmp_path, tool):
+    with Rig(tmp_path, agent=CLAUDE) as rig:
+        rig.start()
+        call = named(f"mcp__filepact__{tool}")
+        assert rig.agent.answer_to(ask(rig, call))["result"] == chosen("2")
+        assert rig.editor.quiet
+        # What reaches outside is refused before that.
+        outside = {**call, "rawInput": {"path": "/etc/passwd"}}
+        assert rig.agent.answer_to(ask(rig, outside))["result"] == chosen("4")
+
+
+def test_own_reading_tools_are_those_that_change_nothing():
+    assert {tool.name for tool in TOOLS if tool.kind == "reads" and tool.level == "safe"} == set(
+        READING
+    )
+
+
+FOREIGN = {
+    "a writing tool": (CLAUDE, named("mcp__filepact__write_file"), []),
+    "another server": (CLAUDE, named("mcp__filepact2__read_file"), []),
+    "a title alone": (CLAUDE, {"kind": "read", "title": "mcp__filepact__read_file"}, []),
+    "another agent": ("kimi-code", named("mcp__filepact__read_file"), []),
+    "a server of the same name": (
+        CLAUDE,
+        named("mcp__filepact__read_file"),
+        [{"name": "Filepact", "command": "/bin/true", "args": [], "env": []}],
+    ),
+}
+
+
+@pytest.mark.parametrize(("agent", "call", "servers"), FOREIGN.values(), ids=FOREIGN)
+def test_questions_about_anything_else_reach_the_person(tmp_path, agent, call, servers):
+    with Rig(tmp_path, agent=agent) as rig:
+        rig.introduce()
+        rig.open(mcpServers=servers)
+        rig.prompt()
+        wanted = ask(rig, call)
+        assert rig.editor.request("session/request_permission")["id"] == wanted
+
+
+def test_answering_for_own_tools_can_be_switched_off(tmp_path):
+    settings = tmp_path / "home" / ".config" / "filepact"
+    settings.mkdir(parents=True)
+    (settings / "filepact.toml").write_text("[acp]\nanswer_own = false\n")
+    with Rig(tmp_path, agent=CLAUDE) as rig:
+        rig.start()
+        wanted = ask(rig, named("mcp__filepact__read_file"))
+        assert rig.editor.request("session/request_permission")["id"] == wanted

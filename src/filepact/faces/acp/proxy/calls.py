@@ -48,9 +48,17 @@ class Calls:
             paths=paths,
             plain=both(asked.plain, known.plain),
             runs=asked.runs or known.runs,
+            tool=_same(asked.tool, known.tool),
         )
 
     def forget(self, session: str) -> None:
         """A session is over."""
         for key in [key for key in self._known if key[0] == session]:
             del self._known[key]
+
+
+def _same(one: str, other: str) -> str:
+    """What two parts of one call say of its tool; nothing where they disagree."""
+    if one and other and one != other:
+        return ""
+    return one or other

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filepact.faces.acp.proxy import relay
+from filepact.faces.acp.proxy.traffic import SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +54,7 @@ class Listener:
         secret = secrets.token_urlsafe(24)
         self._secrets[secret] = token
         return {
-            "name": "filepact",
+            "name": SERVER,
             "command": sys.executable,
             "args": ["-I", "-S", relay.__file__, self._address, secret],
             "env": [],

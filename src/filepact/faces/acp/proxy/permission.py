@@ -12,7 +12,7 @@ from filepact.text.hidden import adds_hidden
 from filepact.text.secrets import holds_private_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from filepact.domain.policy import Action, Decision
     from filepact.faces.wire.lines import Message
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST",
+    "READING",
     "Asked",
     "Ruling",
     "both",
     "call_of",
     "choose",
+    "own_reading",
     "read_call",
     "read_question",
     "rule_on",
@@ -60,6 +62,15 @@ _HARMLESS: Final = frozenset(
 )
 """What else a plain call of an agent's tool holds: numbers and switches."""
 
+READING: Final = ("read_file", "search_files", "grep", "directory_tree")
+"""Our tools that change nothing."""
+
+_OWN_TOOLS: Final[Mapping[str, str]] = {
+    "claude-agent-acp": "mcp__filepact__{}",
+    "claude-code-acp": "mcp__filepact__{}",
+}
+"""What agents make of the names of our server and a tool, where their program says so itself."""
+
 MOST: Final = 200  # paths of one question that are looked at; more than a person reads
 
 
@@ -74,6 +85,7 @@ class Asked:
         plain: Whether it is a reading, an edit or a deletion with nothing in it that is not
             understood; None where it holds nothing that could tell.
         runs: Whether it is a command, which may do anything with the files that it names.
+        tool: The tool, as the agent's program itself names it; empty where it does not.
     """
 
     title: str
@@ -81,6 +93,7 @@ class Asked:
     paths: tuple[str, ...]
     plain: bool | None = None
     runs: bool = False
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,7 @@ def read_call(call: Message, cwd: str) -> Asked:
         paths,
         _is_plain(call),
         call.get("kind") == "execute",
+        _tool(call),
     )
 
 
@@ -165,6 +179,24 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
     if spoken and all(spoken) and not open_question:
         return Ruling("allow", rule=decisions[0].rule.name)
     return Ruling("person")
+
+
+def own_reading(asked: Asked, agent: str) -> bool:
+    """Whether a question is about a reading tool of our own server, which asks the rules itself.
+
+    Only where the agent's program says which tool it is, in a form that it is known to make of the
+    server's name and the tool's: what a model wrote is no such word.
+    """
+    known = _OWN_TOOLS.get(agent.rpartition("/")[2].lower())
+    return known is not None and asked.tool in {known.format(name) for name in READING}
+
+
+def _tool(call: Message) -> str:
+    """The tool that Claude Code's adapters name beside a call; the model has no hand in it."""
+    meta = call.get("_meta")
+    said = meta.get("claudeCode") if isinstance(meta, dict) else None
+    tool = said.get("toolName") if isinstance(said, dict) else None
+    return tool if isinstance(tool, str) else ""
 
 
 def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:

@@ -16,7 +16,14 @@ from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
-from filepact.faces.acp.proxy.permission import call_of, choose, read_question, rule_on
+from filepact.faces.acp.proxy.permission import (
+    Ruling,
+    call_of,
+    choose,
+    own_reading,
+    read_question,
+    rule_on,
+)
 from filepact.faces.acp.proxy.record import Record
 from filepact.faces.acp.proxy.steps import (
     Acted,
@@ -59,12 +66,14 @@ class _Opening:
 
     Attributes:
         session: Its id, where the editor names it.
+        alone: Whether only our server of tools can be called as it is.
         watched: Of its own, to look at the files while the agent prepares the session.
     """
 
     cwd: str
     additional: tuple[str, ...]
     session: str | None
+    alone: bool
     watched: Bound | None
 
 
@@ -98,6 +107,7 @@ class Service:
         self._tokens: dict[str, str] = {}
         self._served: dict[str, Bound] = {}
         self._cancelled: set[str] = set()
+        self._answered_for: set[str] = set()
         self._watch = Watch(links.facts, links.doors, self._let_go) if watch else None
         self._watched: dict[str, Bound] = {}
         self._record = Record(links.facts, self._let_go)
@@ -172,13 +182,13 @@ class Service:
     def _change_sessions(self, step: Open | Bind | Drop | Close) -> None:
         with self._lock:
             match step:
-                case Open(token, cwd, additional, session):
+                case Open(token, cwd, additional, session, alone):
                     self._sessions.start(token, cwd, additional)
                     watched = None
                     if self._watch is not None:
                         watched = self._sessions.start(f"watch {token}", cwd, additional)
                         self._watch.begin(watched)
-                    self._opening[token] = _Opening(cwd, additional, session, watched)
+                    self._opening[token] = _Opening(cwd, additional, session, alone, watched)
                     self._sessions.end(_TRIAL)
                 case Bind(token, session):
                     self._begin(session, self._opening.pop(token))
@@ -207,12 +217,15 @@ class Service:
         # closed.
         recorded = self._start(f"record {session}", opening)
         self._recorded[session] = recorded
+        if opening.alone and self._sessions.settings.proxying.answer_own:
+            self._answered_for.add(session)
         if opening.watched is not None:
             opening.watched.id = session
             self._watched[session] = opening.watched
 
     def _unwatch(self, session: str) -> None:
         self._calls.forget(session)
+        self._answered_for.discard(session)
         self._links.questions.grants.forget(session)
         watched = self._watched.pop(session, None)
         if self._watch is not None and watched is not None:
@@ -334,6 +347,14 @@ class Service:
                 self._record.ruled(bound, request.params, asked, ruling, answer)
                 self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
                 return
+            if bound.id in self._answered_for and own_reading(asked, self._links.facts.agent):
+                # The tool asks the rules itself about what it is to read.
+                answer = choose(request.params.get("options"), "allow")
+                if answer["outcome"]["outcome"] == "selected":
+                    ruling = Ruling("allow", rule="own tools")
+                    self._record.ruled(bound, request.params, asked, ruling, answer)
+                    self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
+                    return
             self._record.passed(request.id, bound, request.params, asked)
         self._links.to_editor(without_overrides(request.line).passed)
 

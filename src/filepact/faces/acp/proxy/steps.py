@@ -67,12 +67,14 @@ class Open:
 
     Attributes:
         session: Its id, where the editor names it.
+        alone: Whether the editor names no server of tools that is called as ours.
     """
 
     token: str
     cwd: str
     additional: tuple[str, ...]
     session: str | None
+    alone: bool = True
 
 
 @dataclass(frozen=True, slots=True)

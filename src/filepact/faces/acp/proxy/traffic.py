@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.wire.lines import Message
 
-__all__ = ["READ", "WRITE", "Facts", "Traffic"]
+__all__ = ["READ", "SERVER", "WRITE", "Facts", "Traffic"]
+
+SERVER: Final = "filepact"
+"""The name of our server of tools."""
 
 OURS: Final = "filepact-"
 """How the ids of our own requests to the editor begin."""
@@ -129,7 +132,7 @@ class Traffic:
                 self._count += 1
                 token = f"t{self._count}"
                 named = params.get("sessionId") if method in _FOUND else None
-                yield Open(token, folders[0], folders[1:], named)
+                yield Open(token, folders[0], folders[1:], named, self._is_alone(params))
                 data = self._with_server(message, params, token)
         elif method == "session/prompt":
             yield from _turn(params, begins=True)
@@ -156,6 +159,14 @@ class Traffic:
             return encode(message)
         announced = {**able, "fs": {**fs, "readTextFile": True, "writeTextFile": True}}
         return encode({**message, "params": {**params, "clientCapabilities": announced}})
+
+    def _is_alone(self, params: Message) -> bool:
+        """Whether a session's tools that are called as ours can only be ours."""
+        others = params.get("mcpServers")
+        return self.server is not None and not any(
+            isinstance(one, dict) and str(one.get("name")).lower() == SERVER
+            for one in (others if isinstance(others, list) else [])
+        )
 
     def _with_server(self, message: Message, params: Message, token: str) -> bytes:
         if self.server is None:
