@@ -62,6 +62,13 @@ def merged_change(host: Host, base: Path) -> None:
     assert "+line 19 by the agent" in second
     merged = _changed(TWENTY, line_3="line 3 by hand", line_15="line 15 by the agent")
     assert files == [merged]
+    # The model goes on from its own text, in which the person's line is the old one.
+    assert (root / "a.txt").read_text() == _changed(
+        TWENTY,
+        line_3="line 3 by hand",
+        line_15="line 15 by the agent",
+        line_19="line 19 by the agent",
+    )
 
 
 def refusals_and_reasons(host: Host, base: Path) -> None:
@@ -77,9 +84,8 @@ def refusals_and_reasons(host: Host, base: Path) -> None:
         )
         found = re.search(r"\bc[0-9a-z]{8,}\b", listed.stdout)
         assert found is not None, listed.stdout
-        subprocess.run(
-            [*words, "reject", found[0], *where, "--reason", "not on a Sunday"], check=True
-        )
+        refusal = [*words, "reject", found[0], *where, "--reason", "not on a Sunday"]
+        subprocess.run(refusal, check=True, capture_output=True)
 
     edit = {"path": "a.txt", "old_string": "line 7\n", "new_string": "seven\n"}
     waits, refused, dry, again = drive(

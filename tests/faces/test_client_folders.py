@@ -83,6 +83,9 @@ def test_names_from_the_configured_folder_and_whole_names_are_understood(root: P
             edit = {"path": path, "old_string": "needle", "new_string": "needle", "dry_run": True}
             assert "NO_CHANGE" in client.text("edit_file", **edit)
         assert "b.txt" in client.text("search_files", pattern="*", directory="pkg/inner")
+        patch = "--- a/pkg/inner/b.txt\n+++ b/pkg/inner/b.txt\n@@ -1 +1 @@\n-needle\n+pin\n"
+        assert not client.call("patch_apply", patch=patch)["isError"]
+        assert (root / "pkg" / "inner" / "b.txt").read_text() == "pin\n"
         # Nothing new is put where only a guess would have it.
         made = client.call("write_file", path="pkg/a.txt", content="x", createDirs=True)
         assert not made["isError"]

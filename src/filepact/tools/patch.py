@@ -64,14 +64,16 @@ def patch_apply(
     steps = [_sides(one, path) for one in patches]
     names = list(dict.fromkeys(name for step in steps for name in step if name is not None))
     together = _by_file(patches, steps)
+    there = {
+        old
+        for parts, (old, new) in together
+        if old is not None and not (old == new and _only_begins(parts[-1]))
+    }
     if len(patches) == 1 and len(names) == 1:
-        targets = {names[0]: draft.open(names[0], expected_revision=expected_revision)}
+        (name,) = names
+        target = draft.open(name, expected_revision=expected_revision, there=name in there)
+        targets = {name: target}
     else:
-        there = {
-            old
-            for parts, (old, new) in together
-            if old is not None and not (old == new and _only_begins(parts[-1]))
-        }
         targets = dict(zip(names, draft.open_all(names, there=there), strict=True))
     for parts, step in together:
         _apply_one(draft, parts, step, targets)

@@ -109,9 +109,11 @@ class Draft:
 
     # -- opening --------------------------------------------------------------------------
 
-    def open(self, path: str, *, expected_revision: str | None = None) -> Target:
-        """Open one file, which need not exist yet."""
-        (target,) = self.open_all([path])
+    def open(
+        self, path: str, *, expected_revision: str | None = None, there: bool = False
+    ) -> Target:
+        """Open one file, which need not exist yet unless it is to be ``there``."""
+        (target,) = self.open_all([path], there=[path] if there else ())
         if expected_revision is not None:
             self._check_expected(target, expected_revision)
             target = replace(target, proved=True)
