@@ -29,7 +29,8 @@ What an agent may call. A tool's *level* says what it can do: `safe` tools only 
 says how much it is needed; `filepact mcp --tier` and `--max-level` show fewer tools.
 
 A path is relative to the first root, or absolute inside any root. Every path passes the guard, and so does each single hit of
-a search. The page [Errors](errors.md) says what a refusal means.
+a search. The page [Errors](errors.md) says what a refusal means; [How files are read](../explanation/reading.md) what comes of long
+lines, large files, bytes and pictures, and [What is searched](../explanation/what-is-searched.md) what searches leave out.
 """
 
 _SOLUTION = """\

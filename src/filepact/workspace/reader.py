@@ -442,7 +442,10 @@ class _Without(Question):
         return path not in self._gone and self._inner(path, is_dir)
 
     def among(self, prefix: str, keys: list[str]) -> list[str]:
-        return [key for key in self._inner.among(prefix, keys) if prefix + key not in self._gone]
+        before = self._inner.refused
+        seen = self._inner.among(prefix, keys)
+        self.refused += self._inner.refused - before
+        return [key for key in seen if prefix + key not in self._gone]
 
 
 def _some(names: list[str]) -> str:

@@ -46,6 +46,24 @@ def test_all_seven_tools_start_from_unsaved_text(tmp_path):
     ]
 
 
+def test_several_files_are_read_as_the_client_shows_them_and_pictures_as_they_are(tmp_path):
+    picture = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\3"
+
+    async def scene(editor, files, work):
+        for name in ("a.txt", "b.txt"):
+            (work / name).write_text("one\n")
+            editor.unsaved[str(work / name)] = f"typed in {name}\n"
+        (work / "p.png").write_bytes(picture)
+        both = await files.call("read_file", {"paths": ["a.txt", "b.txt"]})
+        return both.text, await files.call("read_file", {"path": "p.png"})
+
+    text, seen = run(scene, tmp_path)
+    assert "1\u2502typed in a.txt" in text
+    assert "1\u2502typed in b.txt" in text
+    assert (seen.data, seen.mime, seen.failed) == (picture, "image/png", False)
+    assert "2 x 3" in seen.note
+
+
 def test_undo_leaves_what_the_person_had_not_saved_and_tells_the_client(tmp_path):
     async def scene(editor, files, work):
         path = str(work / "a.txt")

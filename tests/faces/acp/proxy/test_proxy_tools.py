@@ -42,6 +42,20 @@ def test_tools_see_and_change_what_the_editor_shows(rig):
     assert "far" in rig.command("show", rig.command("log").split()[0])
 
 
+def test_several_files_are_read_as_the_editor_shows_them(rig):
+    for name in ("a.txt", "b.txt"):
+        (rig.work / name).write_text("one\n")
+    tools = rig.tools(rig.start())
+    tools.begin("read_file", paths=["a.txt", "b.txt"])
+    for name in ("a.txt", "b.txt"):
+        assert rig.shows(f"typed in {name}\n")["params"]["path"] == str(rig.work / name)
+    done, said = tools.end()
+    assert done
+    assert "1\u2502typed in a.txt" in said
+    assert "1\u2502typed in b.txt" in said
+    tools.close()
+
+
 def test_a_tool_whose_change_the_editor_refuses_fails_and_changes_nothing(rig):
     (rig.work / "a.txt").write_text("one\n")
     tools = rig.tools(rig.start())
