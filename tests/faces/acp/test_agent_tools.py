@@ -153,6 +153,7 @@ def test_what_the_client_refuses_is_undone_and_is_the_tools_error(tmp_path):
         assert len(editor.writes()) == 2
         # What cannot be saved is not changed either.
         editor.unsaved[path] = "typed one\n"
+        await files.call("read_file", {"path": "a.txt"})
         refusals.append(await files.call("edit_file", edit("a.txt", "one", "1")))
         assert editor.unsaved[path] == "typed one\n"
         assert editor.writes()[2:] == [(path, "typed one\n")]
@@ -376,19 +377,19 @@ def test_a_change_that_cannot_be_made_leaves_the_client_its_unsaved_text(tmp_pat
 def test_what_others_wrote_on_other_lines_is_merged_and_on_the_same_is_refused(tmp_path):
     async def scene(editor, files, work):
         path = work / "a.txt"
-        path.write_text("one\ntwo\nthree\n")
+        path.write_text("one\nsame\ntwo\nalso\nthree\n")
         await files.call("read_file", {"path": "a.txt"})
-        editor.unsaved[str(path)] = "typed\ntwo\nthree\n"
-        path.write_text("one\ntwo\nformatted\n")
+        editor.unsaved[str(path)] = "typed\nsame\ntwo\nalso\nthree\n"
+        path.write_text("one\nsame\ntwo\nalso\nformatted\n")
         done = await files.call("edit_file", edit("a.txt", "two", "2"))
         assert "merged" in done.text
-        assert editor.unsaved[str(path)] == "typed\n2\nformatted\n"
-        editor.unsaved[str(path)] = "typed on\n2\nformatted\n"
-        path.write_text("else\n2\nformatted\n")
+        assert editor.unsaved[str(path)] == "typed\nsame\n2\nalso\nformatted\n"
+        editor.unsaved[str(path)] = "typed on\nsame\n2\nalso\nformatted\n"
+        path.write_text("else\nsame\n2\nalso\nformatted\n")
         return (await files.call("edit_file", edit("a.txt", "2", "two"))).code
 
     assert run(scene, tmp_path) == "STALE_FILE"
-    assert (tmp_path / "work" / "a.txt").read_text() == "else\n2\nformatted\n"
+    assert (tmp_path / "work" / "a.txt").read_text() == "else\nsame\n2\nalso\nformatted\n"
 
 
 def test_a_client_that_shows_an_older_text_has_nothing_unsaved(tmp_path):
@@ -412,16 +413,16 @@ def test_a_client_that_shows_an_older_text_has_nothing_unsaved(tmp_path):
 def test_what_the_client_saved_and_then_typed_on_is_no_conflict(tmp_path):
     async def scene(editor, files, work):
         path = work / "a.txt"
-        path.write_text("one\n")
+        path.write_text("one\nsame\n")
         await files.call("read_file", {"path": "a.txt"})
-        editor.unsaved[str(path)] = "one two\n"
+        editor.unsaved[str(path)] = "one\nsame\ntwo\n"
         await files.call("read_file", {"path": "a.txt"})
-        path.write_text("one two\n")
-        editor.unsaved[str(path)] = "one two three\n"
+        path.write_text("one\nsame\ntwo\n")
+        editor.unsaved[str(path)] = "one\nsame\ntwo\nthree\n"
         done = await files.call("edit_file", edit("a.txt", "one", "1"))
         return done.failed, editor.unsaved[str(path)]
 
-    assert run(scene, tmp_path) == (False, "1 two three\n")
+    assert run(scene, tmp_path) == (False, "1\nsame\ntwo\nthree\n")
 
 
 # -- writing ------------------------------------------------------------------------------
