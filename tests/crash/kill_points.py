@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 SESSION = Session("s", Actor("agent", "crash"))
+LINKS = {"link": "nothere.txt"}
 BEFORE = {"a.txt": b"one\ntwo\n", "b.txt": b"b\r\n", "sub/c.txt": b"c\n"}
 
 
@@ -40,6 +41,12 @@ def three_files(workspace: Workspace) -> None:
         workspace.submit(draft, "three files")
 
 
+def remove_link(workspace: Workspace) -> None:
+    with workspace.draft(SESSION, "patch_apply") as draft:
+        draft.delete(draft.open("link", itself=True), emptied_by=None)
+        workspace.submit(draft, "delete a link")
+
+
 def undo(workspace: Workspace) -> None:
     workspace.undo(SESSION, dry_run=False)
 
@@ -50,15 +57,19 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "delete": (None, lambda w: delete(w, SESSION, "a.txt")),
     "three": (None, three_files),
     "undo": (lambda w: edit(w, SESSION, "a.txt", "one", "1"), undo),
+    "delete-link": (None, remove_link),
+    "undo-link": (remove_link, undo),
     "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
 }
 
 
 def tree(folder: Path) -> dict[str, bytes]:
     return {
-        str(path.relative_to(folder)): path.read_bytes()
+        str(path.relative_to(folder)): (
+            os.readlink(os.fsencode(path)) if path.is_symlink() else path.read_bytes()
+        )
         for path in folder.rglob("*")
-        if path.is_file()
+        if path.is_symlink() or path.is_file()
     }
 
 
@@ -68,6 +79,8 @@ def fresh(base: Path) -> Path:
         path = base / "root" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+    for name, target in LINKS.items():
+        (base / "root" / name).symlink_to(target)
     return base / "root"
 
 

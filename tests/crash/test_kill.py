@@ -15,7 +15,17 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
-    "scenario", ["replace", "create", "delete", "three", "undo", "undo-create"]
+    "scenario",
+    [
+        "replace",
+        "create",
+        "delete",
+        "three",
+        "undo",
+        "undo-create",
+        "delete-link",
+        "undo-link",
+    ],
 )
 def test_a_killed_change_is_whole_or_not_there_after_recovery(
     scenario: str, tmp_path: Path

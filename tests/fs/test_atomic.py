@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.document import content_id
+from filepact.domain.document import LINK, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, held
 from filepact.fs.held import Displaced
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from filepact.fs.root import Written
     from tests.fs.conftest import Grounds
 
 MARK = "c0123456789-0"
@@ -764,3 +765,71 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     assert path.read_bytes() == b"new"
     assert "system.posix_acl_access" not in os.listxattr(path)
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+# -- links ------------------------------------------------------------------------------------
+
+LEADS = Expected(content_id(b"nowhere"), LINK)
+
+
+def remove_link(root: Root) -> Written:
+    return root.remove("docs/link", expected=LEADS, token=MARK)
+
+
+def leads(grounds: Grounds) -> str:
+    return os.readlink(grounds.root / "docs/link")
+
+
+def test_a_link_is_made_and_removed_itself(grounds: Grounds, root: Root, either: str) -> None:
+    made = root.replace("docs/link", b"nowhere", mode=LINK, expected=None, token=MARK)
+    assert (made.outcome, leads(grounds)) == ("applied", "nowhere")
+    assert root.place("docs/link", follow=False).kind == "link"
+    assert root.read_link("docs/link") == b"nowhere"
+    assert remove_link(root).outcome == "applied"
+    assert os.listdir(grounds.root / "docs") == ["guide.md"]
+
+
+def test_a_link_takes_no_name_that_something_has(grounds: Grounds, root: Root, either: str) -> None:
+    for name in ("README.md", "docs"):
+        with pytest.raises(StaleFileError):
+            root.replace(name, b"nowhere", mode=LINK, expected=None, token=MARK)
+    with pytest.raises(WriteFailedError):
+        root.replace("README.md", b"nowhere", mode=LINK, expected=OLD, token=MARK)
+    assert grounds.left()["README.md"] == "readme"
+    assert names(grounds) == ["README.md", "docs", "src"]
+
+
+@pytest.mark.parametrize("other", ["link", "file", "nothing"])
+def test_what_is_no_longer_that_link_is_left_alone(
+    grounds: Grounds, root: Root, either: str, other: str
+) -> None:
+    if other == "link":
+        (grounds.root / "docs/link").symlink_to("elsewhere")
+    elif other == "file":
+        (grounds.root / "docs/link").write_text("nowhere")
+    with pytest.raises(StaleFileError):
+        remove_link(root)
+    assert len(os.listdir(grounds.root / "docs")) == (1 if other == "nothing" else 2)
+
+
+def test_a_file_that_takes_a_links_name_at_that_moment_is_brought_back(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grounds.root / "docs/link").symlink_to("nowhere")
+    before_exchange(monkeypatch, {1: lambda: save(grounds, "somebody's", "docs/link")})
+    with pytest.raises(StaleFileError):
+        remove_link(root)
+    assert (grounds.root / "docs/link").read_text() == "somebody's"
+
+
+def test_who_may_move_no_links_removes_one_and_says_how(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grounds.root / "docs/link").symlink_to("nowhere")
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", forbidden)
+    assert remove_link(root).notes
+    assert os.listdir(grounds.root / "docs") == ["guide.md"]

@@ -267,9 +267,9 @@ def test_what_recovery_looks_up_grows_with_the_files_and_no_faster(
     looked: list[str] = []
     place = Root.place
 
-    def counted(self: Root, path: str) -> Place:
+    def counted(self: Root, path: str, **how: bool) -> Place:
         looked.append(path)
-        return place(self, path)
+        return place(self, path, **how)
 
     monkeypatch.setattr(Root, "place", counted)
     figures: list[int] = []

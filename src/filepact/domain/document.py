@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NewType
+from typing import Final, NewType
 
 from filepact.text.codec import Given, SourceText, decode
 
-__all__ = ["Document", "Revision", "RootId", "WorkspacePath", "content_id"]
+__all__ = ["LINK", "Document", "Revision", "RootId", "WorkspacePath", "content_id"]
+
+LINK: Final = 0o120000
+"""The mode of a symbolic link, as Git writes it; it has no permission bits of its own."""
 
 _NAMES_NOTHING = frozenset({"", ".", ".."})
 
@@ -50,6 +53,8 @@ class WorkspacePath:
 class Revision:
     """The exact state of a file: its bytes and its permission bits.
 
+    Of a symbolic link, the bytes are the name that it leads to, and the mode is `LINK`.
+
     Attributes:
         content: SHA-256 of the bytes, 64 hexadecimal digits.
         mode: Permission bits, such as ``0o644``.
@@ -68,6 +73,11 @@ class Revision:
         return cls(
             _UNREAD + content_id(sign.encode("utf-8", "surrogatepass"))[len(_UNREAD) :], mode
         )
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is the state of a symbolic link."""
+        return self.mode == LINK
 
     @property
     def was_read(self) -> bool:

@@ -36,7 +36,9 @@ __all__ = [
     "Expected",
     "Written",
     "create",
+    "create_link",
     "remove",
+    "remove_link",
     "replace",
     "sync",
     "temporary_name",
@@ -50,6 +52,8 @@ _NO_EXCHANGE = (
     "this file system cannot exchange two names: a save at the same instant could have been "
     "overwritten"
 )
+
+_UNMOVED = "this process may not move links: what took its place at the same instant could have been removed"
 
 _BEGINS, _ENDS = ".filepact-", ".tmp"
 _LEFT = "the old text could not be removed and is still there as {}"
@@ -105,11 +109,7 @@ def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown:
     except OSError as error:
         _discard(parent, temp)
         if error.errno == errno.EEXIST:
-            raise StaleFileError(
-                f"{shown}: somebody made a file of this name meanwhile",
-                hint="Read it and decide again.",
-                path=shown,
-            ) from None
+            raise _made_meanwhile(shown) from None
         raise write_failed(error, shown) from None
     notes = () if clean else (f"the file has a second name, {temp}, which can be removed",)
     return Written(sync(parent), notes=notes)
@@ -173,6 +173,70 @@ def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str
             "applied_not_durable", Displaced(old, expected.content), (_LEFT.format(temp),)
         )
     return Written(outcome, Displaced(old, expected.content))
+
+
+def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str) -> Written:
+    """Make a symbolic link, which leads to a name that is not looked at, where nothing is.
+
+    Arguments and errors as for `create`.
+    """
+    temp = temporary_name(token)
+    try:
+        os.symlink(target, os.fsencode(temp), dir_fd=parent)
+    except PermissionError:
+        raise WriteFailedError(
+            f"{shown}: the system lets this process make no links",
+            hint="Nothing was changed. Ask the person to do this step.",
+            path=shown,
+        ) from None
+    except OSError as error:
+        raise write_failed(error, shown) from None
+    try:
+        clean = _rename_new(parent, temp, name)
+    except OSError as error:
+        _discard(parent, temp)
+        if error.errno == errno.EEXIST:
+            raise _made_meanwhile(shown) from None
+        raise write_failed(error, shown) from None
+    notes = () if clean else (f"the link has a second name, {temp}, which can be removed",)
+    return Written(sync(parent), notes=notes)
+
+
+def remove_link(parent: int, name: str, *, expected: Expected, token: str, shown: str) -> Written:
+    """Remove a symbolic link, and not what it leads to; arguments and errors as for `remove`."""
+    temp = temporary_name(token)
+    if not _is_link(parent, name, expected):
+        raise _moved(shown)
+    notes: tuple[str, ...] = ()
+    try:
+        _move_out(parent, name, temp, shown)
+    except WriteFailedError as error:
+        if error.details.get("errno") not in (errno.EACCES, errno.EPERM):
+            raise
+        # Whoever is confined may remove links, but move none, which would be to make one.
+        if not _is_link(parent, name, expected):
+            raise _moved(shown) from None
+        temp, notes = name, (_UNMOVED,)
+    if temp != name and not _is_link(parent, temp, expected):
+        _bring_back(parent, temp, name, shown)
+    if not _discard(parent, temp):
+        if temp != name:
+            _bring_back(parent, temp, name, shown)
+        raise WriteFailedError(
+            f"{shown}: the link cannot be removed",
+            hint="Nothing was changed. Ask the person to look at the rights of its folder.",
+            path=shown,
+        )
+    return Written(sync(parent), notes=notes)
+
+
+def _is_link(parent: int, name: str, expected: Expected) -> bool:
+    """Whether a name is a link that leads where it is expected to."""
+    try:
+        target = os.readlink(os.fsencode(name), dir_fd=parent)
+    except OSError:
+        return False
+    return content_id(target) == expected.content
 
 
 # -- looking ----------------------------------------------------------------------------------
@@ -391,6 +455,14 @@ def _moved(shown: str) -> StaleFileError:
     return StaleFileError(
         f"{shown}: another program changed the file at this moment",
         hint="Nothing was changed. Read the file again.",
+        path=shown,
+    )
+
+
+def _made_meanwhile(shown: str) -> StaleFileError:
+    return StaleFileError(
+        f"{shown}: somebody made a file of this name meanwhile",
+        hint="Read it and decide again.",
         path=shown,
     )
 

@@ -51,7 +51,7 @@ class Place:
     """
 
     path: str
-    kind: Literal["file", "directory", "missing", "other"]
+    kind: Literal["file", "directory", "missing", "other", "link"]
     lock_key: str
     mode: int = 0
     size: int = 0

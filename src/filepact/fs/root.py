@@ -12,6 +12,7 @@ import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from filepact.domain.document import LINK
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
 from filepact.fs.atomic import Displaced, Expected, Written
@@ -58,7 +59,7 @@ class Root(View):
         Args:
             path: Its canonical path.
             data: What it shall hold.
-            mode: Its permission bits.
+            mode: Its permission bits; `LINK` makes a link to the name that ``data`` is.
             expected: The state it must be in; None: it must not exist.
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
 
@@ -67,7 +68,15 @@ class Root(View):
             WriteFailedError: The system refused; nothing was changed.
         """
         _check_token(token)
+        if expected is not None and LINK in (mode, expected.mode):
+            raise WriteFailedError(
+                f"{path}: a link is not exchanged for something else in one step",
+                hint="Nothing was changed. Remove the link first.",
+                path=path,
+            )
         with self._parent(path) as (parent, name):
+            if mode == LINK:
+                return atomic.create_link(parent, name, data, token=token, shown=path)
             if expected is None:
                 return atomic.create(parent, name, data, mode=mode, token=token, shown=path)
             return atomic.replace(
@@ -78,6 +87,8 @@ class Root(View):
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         _check_token(token)
         with self._parent(path) as (parent, name):
+            if expected.mode == LINK:
+                return atomic.remove_link(parent, name, expected=expected, token=token, shown=path)
             return atomic.remove(parent, name, expected=expected, token=token, shown=path)
 
     def make_directories(self, path: str) -> tuple[str, ...]:
@@ -149,7 +160,10 @@ class Root(View):
         """What the temporary file of a change holds, or None when there is none."""
         name = atomic.temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
-        if self.place(path).kind != "file":
+        kind = self.place(path, follow=False).kind
+        if kind == "link":
+            return self.read_link(path)
+        if kind != "file":
             return None
         return self.read(path, limit=1 << 32).data
 

@@ -12,10 +12,10 @@ import os
 import stat
 import sys
 import unicodedata
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, Self
 
-from filepact.domain.document import RootId
+from filepact.domain.document import LINK, RootId
 from filepact.errors import (
     FilepactError,
     NotAFileError,
@@ -157,17 +157,22 @@ class View:
 
     # -- looking --------------------------------------------------------------------------
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str, *, follow: bool = True) -> Place:
         """Follow a relative path, which need not lead to anything yet.
+
+        Args:
+            path: The path.
+            follow: Whether a link at its end is followed; those before its end always are.
 
         Raises:
             PathBlockedError: It leads out of the root, or the root is no longer there.
         """
+        if not follow and (link := self._link(path)) is not None:
+            return link
         with self._found(path) as found:
             parent = os.fstat(found.parent)
             rest = "/".join([*found.rest, found.name]) if found.rest else found.name
-            one = rest.lower() if rest.isascii() else _folded(rest)
-            lock_key = f"{parent.st_dev}:{parent.st_ino}:{one}"
+            lock_key = _lock_key(parent, rest)
             status = found.status
             if status is None:
                 check_new_name(rest)
@@ -182,6 +187,51 @@ class View:
                 status.st_dev,
                 status.st_ino,
             )
+
+    def _link(self, path: str) -> Place | None:
+        """The link at the end of a path; None where something else is, or nothing."""
+        above, _, name = path.rpartition("/")
+        if name in ("", ".", ".."):
+            return None
+        with self._found(above or ".") as found:
+            if found.status is None or not stat.S_ISDIR(found.status.st_mode):
+                return None
+            status = None
+            with suppress(OSError), _opened(found) as folder:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if status is None or not stat.S_ISLNK(status.st_mode):
+                return None
+            return Place(
+                name if found.path == "." else f"{found.path}/{name}",
+                "link",
+                _lock_key(found.status, name),
+                LINK,
+                status.st_size,
+                status.st_nlink,
+                status.st_dev,
+                status.st_ino,
+            )
+
+    def read_link(self, path: str) -> bytes:
+        """The name that a link leads to.
+
+        Args:
+            path: The link's canonical path, from a `Place`.
+
+        Raises:
+            StaleFileError: It is no link any more.
+        """
+        above, _, name = path.rpartition("/")
+        with self._found(above or ".", follow=False) as found:
+            try:
+                with _opened(found) as folder:
+                    return os.fsencode(os.readlink(name, dir_fd=folder))
+            except OSError:
+                raise StaleFileError(
+                    f"{path}: was a link, and is none any more",
+                    hint="Look at the tree again.",
+                    path=path,
+                ) from None
 
     def glance(self, path: str) -> tuple[int, ...] | None:
         """A stamp that is another one once a file has changed; None where nothing is.
@@ -337,6 +387,21 @@ class View:
                 path=path,
                 rule="links to secrets",
             )
+
+
+@contextmanager
+def _opened(found: Found) -> Iterator[int]:
+    """A folder that is held, opened so that its entries can be looked at."""
+    descriptor = os.open(".", FOLDER, dir_fd=found.handle)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock_key(parent: os.stat_result, rest: str) -> str:
+    one = rest.lower() if rest.isascii() else _folded(rest)
+    return f"{parent.st_dev}:{parent.st_ino}:{one}"
 
 
 def _folded(name: str) -> str:

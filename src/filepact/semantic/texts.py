@@ -77,6 +77,8 @@ def steps_of(
         return Step(path, kind, text_of(path, change.before), after)
 
     for change in changes.changes:
+        if any(side is not None and side.is_link for side in (change.before, change.after)):
+            continue  # A link is another name, and no text.
         if change.before and change.after and change.before.content == change.after.content:
             continue
         steps.append(step(change))

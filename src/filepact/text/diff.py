@@ -25,6 +25,7 @@ __all__ = [
     "unified_binary",
 ]
 
+_LINK = 0o120000
 _NO_NEWLINE = "\\ No newline at end of file\n"
 _ESCAPES = {
     7: "\\a",
@@ -139,11 +140,11 @@ def _git_lines(
 ) -> Iterator[str]:
     """What only Git's extended header can say; ``bare``: there are no hunks to say it."""
     if old is None:
-        if new is not None and (bare or (new_mode or 0) & 0o100):
+        if new is not None and (bare or new_mode == _LINK or (new_mode or 0) & 0o100):
             yield f"new file mode {_git_mode(new_mode)}\n"
         return
     if new is None:
-        if bare or (old_mode or 0) & 0o100:
+        if bare or old_mode == _LINK or (old_mode or 0) & 0o100:
             yield f"deleted file mode {_git_mode(old_mode)}\n"
         return
     if old_mode is not None and new_mode is not None and old_mode != new_mode:
@@ -155,6 +156,8 @@ def _git_lines(
 
 
 def _git_mode(mode: int | None) -> str:
+    if mode == _LINK:
+        return "120000"
     return f"100{0o644 if mode is None else mode & 0o777:03o}"
 
 

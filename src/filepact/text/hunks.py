@@ -59,7 +59,8 @@ class FilePatch:
         old_path: Name before; None when there is no header or the file is created.
         new_path: Name after; None when there is no header or the file is deleted.
         hunks: In the order of the patch; may be empty for a change of name or mode.
-        old_mode: Git mode before (``0o100644`` or ``0o100755``) where the patch gives one.
+        old_mode: Git mode before (``0o100644`` or ``0o100755``, ``0o120000`` for a link that is
+            deleted) where the patch gives one.
         new_mode: Git mode after where the patch gives one that differs.
         creates: The header says that there is no file before.
         deletes: The header says that there is no file afterwards.

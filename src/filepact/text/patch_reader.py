@@ -270,7 +270,8 @@ class _Reader:
     def _take_extended(self, header: _GitHeader, line: str) -> bool:
         for prefix, field in _MODES.items():
             if line.startswith(prefix):
-                setattr(header, field, self._mode(line[len(prefix) :]))
+                gone = field == "deleted_mode"
+                setattr(header, field, self._mode(line[len(prefix) :], gone=gone))
                 return True
         for prefix, field in _RENAMES.items():
             if line.startswith(prefix):
@@ -283,9 +284,11 @@ class _Reader:
             return True
         return line.startswith(_IGNORED)
 
-    def _mode(self, digits: str) -> int:
-        """A Git mode; only the two of regular files pass."""
+    def _mode(self, digits: str, *, gone: bool = False) -> int:
+        """A Git mode; only the two of regular files pass, and of a link that is removed."""
         digits = digits.strip()
+        if gone and digits == "120000":
+            return 0o120000
         if re.fullmatch(r"100[0-7]{3}", digits):
             return 0o100755 if int(digits, 8) & 0o100 else 0o100644
         kind = _KINDS.get(digits[:3], "not the mode of a regular file")

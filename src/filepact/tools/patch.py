@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from filepact.domain.document import LINK
 from filepact.errors import (
     InvalidParamsError,
     PatchAlreadyAppliedError,
@@ -69,12 +70,20 @@ def patch_apply(
         for parts, (old, new) in together
         if old is not None and not (old == new and _only_begins(parts[-1]))
     }
+    # As in Git, what is deleted or renamed is a link itself, and not what it leads to.
+    itself = {old for old, new in steps if old is not None and old != new}
     if len(patches) == 1 and len(names) == 1:
         (name,) = names
-        target = draft.open(name, expected_revision=expected_revision, there=name in there)
+        target = draft.open(
+            name,
+            expected_revision=expected_revision,
+            there=name in there,
+            itself=name in itself,
+        )
         targets = {name: target}
     else:
-        targets = dict(zip(names, draft.open_all(names, there=there), strict=True))
+        opened = draft.open_all(names, there=there, itself=itself)
+        targets = dict(zip(names, opened, strict=True))
     for parts, step in together:
         _apply_one(draft, parts, step, targets)
     hunks = sum(len(one.hunks) for one in patches)
@@ -168,7 +177,7 @@ def _apply_one(
         draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
     draft.notes.extend(notes)
     modes = [one.new_mode for one in patches if one.new_mode is not None]
-    if modes and source.document is not None:
+    if modes and source.document is not None and not source.document.revision.is_link:
         mode = _executable(source.document.revision.mode, like=modes[-1])
         draft.set_mode(targets[new], mode)
 
@@ -192,6 +201,12 @@ def _executable(mode: int, *, like: int) -> int:
 
 
 def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
+    if patch.new_mode == LINK:
+        raise PatchMalformedError(
+            f"line {patch.line} of the patch deletes a link, and taken back it would make one",
+            hint="Use undo, which knows where the link led.",
+            line=patch.line,
+        )
     text = created_text(patch)
     if target.document is not None:
         if target.document.text == text:

@@ -13,7 +13,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision, content_id
+from filepact.domain.document import LINK, Revision, content_id
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, TooLargeError, WriteFailedError
 from filepact.fs.root import LARGEST, Expected
@@ -214,7 +214,7 @@ class Committer:
         for operation in self._store.unfinished():
             try:
                 keys = {
-                    self._root_of(path.root).place(path.path).lock_key
+                    self._root_of(path.root).place(path.path, follow=False).lock_key
                     for path in operation.changes.paths
                 }
             except FilepactError:
@@ -298,8 +298,11 @@ class Committer:
 
     def _now(self, path: WorkspacePath) -> Revision | None:
         root = self._root_of(path.root)
-        if root.place(path.path).kind == "missing":
+        kind = root.place(path.path, follow=False).kind
+        if kind == "missing":
             return None
+        if kind == "link":
+            return Revision.of(root.read_link(path.path), LINK)
         try:
             contents = root.read(path.path, limit=LARGEST)
         except TooLargeError:

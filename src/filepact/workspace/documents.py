@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from filepact.domain.document import Document, Revision, WorkspacePath
+from filepact.domain.document import LINK, Document, Revision, WorkspacePath
 from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
 from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect, encode_new, rewrite
@@ -168,6 +168,9 @@ class Documents:
         Raises:
             TooLargeError: It has more than ``limit`` bytes.
         """
+        if spot.place.kind == "link":
+            target = spot.root.read_link(spot.place.path)
+            return Document(spot.path, target, Revision.of(target, LINK))
         # The rules were asked about this very path: a link that appeared in it since is refused.
         contents = spot.root.read(spot.place.path, limit=limit, follow=False)
         revision = Revision.of(contents.data, contents.mode)

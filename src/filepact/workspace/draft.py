@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -110,10 +111,16 @@ class Draft:
     # -- opening --------------------------------------------------------------------------
 
     def open(
-        self, path: str, *, expected_revision: str | None = None, there: bool = False
+        self,
+        path: str,
+        *,
+        expected_revision: str | None = None,
+        there: bool = False,
+        itself: bool = False,
     ) -> Target:
-        """Open one file, which need not exist yet unless it is to be ``there``."""
-        (target,) = self.open_all([path], there=[path] if there else ())
+        """Open one file, which need not exist yet; arguments as for `open_all`."""
+        some = [path]
+        (target,) = self.open_all(some, there=some * there, itself=some * itself)
         if expected_revision is not None:
             self._check_expected(target, expected_revision)
             target = replace(target, proved=True)
@@ -131,26 +138,34 @@ class Draft:
         existing(target)
         return target
 
-    def open_all(self, paths: list[str], *, there: Collection[str] = ()) -> list[Target]:
+    def open_all(
+        self, paths: list[str], *, there: Collection[str] = (), itself: Collection[str] = ()
+    ) -> list[Target]:
         """Open all files of a change at once, their locks taken in one order everywhere.
-
-        Those that are to be ``there`` are looked for before any lock is taken.
 
         May be called once: taking further locks while holding some could block another call
         that waits the other way round.
+
+        Args:
+            paths: The files, as they were sent.
+            there: Those that have to exist; they are looked for before any lock is taken.
+            itself: Those of which a link is meant itself, and not what it leads to.
         """
         if self._opened:
             raise RuntimeError("a draft opens its files once")
         self._opened = True
         meant = {path: self._judge.meant(path) if path in there else path for path in paths}
-        spots = [self._find(meant[path], there=path in there) for path in paths]
+        spots = [
+            self._find(meant[path], there=path in there, follow=path not in itself)
+            for path in paths
+        ]
         self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         targets: dict[str, Target] = {}
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
-            spot = self._find(meant[path])
+            spot = self._find(meant[path], follow=path not in itself)
             merged = self._documents.merged(spot)
             if merged.note:
                 self.notes.append(merged.note)
@@ -185,8 +200,8 @@ class Draft:
             one.change.after is not None for one in layers
         )
 
-    def _find(self, path: str, *, there: bool = False) -> Spot:
-        spot = self._judge.find(path)
+    def _find(self, path: str, *, there: bool = False, follow: bool = True) -> Spot:
+        spot = self._judge.find(path, follow=follow)
         if spot.place.kind != "missing":
             check_is_file(spot, path)
         elif there and not self._documents.held(spot.path):
@@ -377,6 +392,8 @@ class Draft:
                 what the session saw.
         """
         document = self._readable(source)
+        if document.revision.is_link:
+            _check_link_moves(source, target, edited=make is not None)
         if target.document is not None and over:
             self._check_still(target)
         elif target.document is not None:
@@ -392,6 +409,8 @@ class Draft:
         if make is None:
             # Its name says nothing of what it holds.
             self._known[target.spot.path] = None if source.moved else source.seen
+        elif source.spot.path in self._known:
+            self._known[target.spot.path] = self._known.pop(source.spot.path)
         self._remove(source)
 
     def _remove(self, target: Target) -> None:
@@ -592,3 +611,24 @@ class Draft:
     def asks(self) -> str:
         """The rules that want a person's approval, or an empty string."""
         return self._judge.asks
+
+
+def _check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
+    """Refuse to give a link another name where that is not all, or where it would lead outside."""
+    if edited:
+        raise InvalidParamsError(
+            f"{source.spot.shown}: is a link, which has no lines of its own to be changed",
+            hint="Rename it without hunks, and change the file that it leads to by that one's name.",
+            path=source.spot.shown,
+        )
+    root, old, new = source.spot.path.root, source.spot.place.path, target.spot.place.path
+    if root == target.spot.path.root and dirname(old) == dirname(new):
+        return
+    leads = existing(source).data.decode("utf-8", "replace")
+    above = dirname(f"{root}/{new}")
+    if not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(f"{root}/"):
+        raise PathBlockedError(
+            f"{target.spot.shown}: the link would lead out of the root from there, to {leads}",
+            hint="Leave the link in its folder.",
+            path=target.spot.shown,
+        )

@@ -92,7 +92,13 @@ class Guard:
     # -- names ----------------------------------------------------------------------------
 
     def find(
-        self, path: str, action: Action, *, agent: str = "", missing: Action | None = None
+        self,
+        path: str,
+        action: Action,
+        *,
+        agent: str = "",
+        missing: Action | None = None,
+        follow: bool = True,
     ) -> Spot:
         """Resolve a path for one action.
 
@@ -101,6 +107,7 @@ class Guard:
             action: What is to be done.
             agent: The name that rules know the agent by.
             missing: What is to be done instead where nothing is; the rules are asked for both.
+            follow: Whether a link is followed at the end of the path; else the link itself is meant.
 
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
@@ -109,7 +116,7 @@ class Guard:
         root, relative = self._split(sent if missing is not None else self.meant(sent))
         # The name as sent may be a link's: a rule about either name protects the file.
         asked = self._decide(Request(root.path, relative, action, agent), path)
-        place = root.place(relative)
+        place = root.place(relative, follow=follow)
         resolved = asked
         if place.path != relative:
             resolved = self._decide(Request(root.path, place.path, action, agent), path)
@@ -176,8 +183,10 @@ class Guard:
         whole = os.path.normpath(path)
         if not any(id_ == first.path and _starts(whole, inside) for id_, inside in self._narrowed):
             return path
-        there = root.place(_joined(folder, path or ".")).kind != "missing"
-        return path if there or first.place(path).kind == "missing" else _absolute(first.path, path)
+        there = root.place(_joined(folder, path or "."), follow=False).kind != "missing"
+        if there or first.place(path, follow=False).kind == "missing":
+            return path
+        return _absolute(first.path, path)
 
     def show(self, root: RootId, path: str) -> str:
         """A canonical path as people and agents see it, and as it can be sent."""

@@ -34,13 +34,17 @@ class Judge:
         self._agent = agent
         self._asking: dict[str, str] = {}
 
-    def find(self, path: str) -> Spot:
+    def find(self, path: str, *, follow: bool = True) -> Spot:
         """The place that a path leads to, for a change; what is there need not be a file.
+
+        Args:
+            path: The path as it was sent.
+            follow: Whether a link at its end is followed; else the link itself is to be changed.
 
         Raises:
             PathBlockedError: It leads outside, or a rule denies it.
         """
-        return self._guard.find(path, "write", agent=self._agent, missing="create")
+        return self._guard.find(path, "write", agent=self._agent, missing="create", follow=follow)
 
     def find_file(self, path: str, held: Callable[[WorkspacePath], bool]) -> Spot:
         """The same for what has to be an existing regular file, or one that an editor holds."""

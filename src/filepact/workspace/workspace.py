@@ -474,7 +474,10 @@ class Workspace:
         changes = proposal.changes
         for change in changes.changes:
             self._permit(change)
-        keys = {self.guard.root_of(path.root).place(path.path).lock_key for path in changes.paths}
+        keys = {
+            self.guard.root_of(path.root).place(path.path, follow=False).lock_key
+            for path in changes.paths
+        }
         with self._state.locks.hold(keys):
             fitted = fit(changes, self._current, self._store.content, show=self.show, hides=hides)
             shown = show_changes(
@@ -501,7 +504,8 @@ class Workspace:
         return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
 
     def _current(self, path: WorkspacePath) -> Document | None:
-        spot = self.guard.find(path.absolute, "write")
+        # A journal's path is a true name: what stands there is meant, also where it is a link.
+        spot = self.guard.find(path.absolute, "write", follow=False)
         if spot.path != path:
             # What was shown was another file; what this one holds is not told.
             raise StaleFileError(
