@@ -14,24 +14,22 @@ from typing import TYPE_CHECKING, Self
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Document, Revision
 from filepact.errors import (
-    AmbiguousMatchError,
     ApprovalRequiredError,
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
-    PatchAmbiguousError,
     PatchContextMismatchError,
     PathBlockedError,
     StaleFileError,
     TooLargeError,
 )
-from filepact.text.bearings import lost_place
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
-from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
+from filepact.text.lines import adopt_line_ends
 from filepact.text.marks import left_in
 from filepact.text.merge import merge
+from filepact.workspace.carrying import DIFF_IN_ERROR, carried, placed, since
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.judge import Judge
@@ -51,8 +49,6 @@ if TYPE_CHECKING:
     from filepact.workspace.waiting import Layer
 
 __all__ = ["Draft"]
-
-_DIFF_IN_ERROR = 4_000
 
 
 class Draft:
@@ -215,7 +211,7 @@ class Draft:
         known = target.seen
         difference = ""
         if known is not None and known.revision.short == expected.lower():
-            difference = "\n" + self._since(target)
+            difference = "\n" + since(target)
         raise StaleFileError(
             f"{target.spot.shown}: is at revision {now}, not {expected}{difference}",
             hint="Read the file again and make the change for what it holds now.",
@@ -286,10 +282,10 @@ class Draft:
         if seen is not None and not target.proved:
             self._check_known(target, seen, adopt_line_ends(text, seen.text))
         if seen is not None and target.moved:
-            mine = adopt_line_ends(text, seen.text)
-            self._put(target, rewrite(document.source, self._merge(target, mine), name=shown))
-            # It goes on knowing its own text: made from that, its next change is merged again.
-            self._known[target.spot.path] = Known(mine, seen.revision)
+            found = carried(target, seen, adopt_line_ends(text, seen.text))
+            self.notes.extend(found.notes)
+            self._put(target, rewrite(document.source, found.edits, name=shown))
+            self._known[target.spot.path] = found.known
             return
         whole = adopt_line_ends(text, document.text)
         self._put(target, rewrite_whole(document.source, whole, name=shown))
@@ -320,7 +316,7 @@ class Draft:
             diff = unified(earlier, seen.text, old_name=name, new_name=name)
             raise StaleFileError(
                 f"{name}: the new text was made from what the file held before, and would take "
-                f"back what was changed here since:\n{cut_diff(diff, _DIFF_IN_ERROR)}",
+                f"back what was changed here since:\n{cut_diff(diff, DIFF_IN_ERROR)}",
                 hint="Read the file again and make the change for what it holds now. If all of "
                 f"this is to go, send expected_revision {revision}.",
                 path=name,
@@ -423,7 +419,7 @@ class Draft:
         if target.moved and target.document is not None:
             difference = ""
             with suppress(BinaryFileError):
-                difference = ":\n" + self._since(target)
+                difference = ":\n" + since(target)
             raise StaleFileError(
                 f"{target.spot.shown}: somebody changed it since you read it{difference}",
                 hint="Read the file again before you remove what it holds.",
@@ -432,77 +428,12 @@ class Draft:
             )
 
     def _placed(self, target: Target, make: Callable[[str], EditList]) -> EditList:
-        """Edits of what a file holds now.
-
-        They were made for what the session saw.  When the file moved since, they are placed
-        there and carried over; only what does not fit there is looked for in the present text.
-        """
-        document, seen = existing(target), target.seen
-        if not target.moved or seen is None:
-            return make(document.text)
-        try:
-            text = seen.text
-            if text == document.text:
-                return make(text)
-            edits = make(text)
-        except FilepactError as error:
-            edits = make(document.text)
-            if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
-                # One of several places is left, and nobody said that it was this one.
-                raise self._stale(
-                    target, "what you send stood in several places when you read it"
-                ) from None
-            self.notes.append(
-                "The file had changed since you read it; the edit fits what it holds now."
-            )
-            return edits
-        merged = self._merge(target, edits.apply(text))
-        # It goes on knowing its own text: made from that, its next change is merged again.
-        self._known[target.spot.path] = seen.edited(edits)
-        return merged
-
-    def _merge(self, target: Target, mine: str) -> EditList:
-        """Edits that bring the session's text into a file that moved since it was read."""
-        document, seen = existing(target), target.seen
-        if seen is None:
-            raise RuntimeError("nothing to merge from")
-        known, wanted = (with_line_ends_of(document.text, text) for text in (seen.text, mine))
-        merged = merge(known, wanted, document.text)
-        if merged.text is None:
-            raise self._stale(target, "somebody changed the same lines since you read it")
-        lost = lost_place(known, wanted, document.text)
-        if lost is not None:
-            raise self._stale(
-                target,
-                f"somebody changed it since you read it, and whether line {lost.line} of what you "
-                f"read is line {lost.there} now is not certain: {lost.why}",
-            )
-        self.notes.append(
-            "The file had changed since you read it; both changes were merged, line by line:\n"
-            + self._since(target)
-        )
-        return EditList.between(document.text, merged.text)
-
-    def _stale(self, target: Target, why: str) -> StaleFileError:
-        return StaleFileError(
-            f"{target.spot.shown}: {why}:\n{self._since(target)}",
-            hint="Read the file again and make the change for what it holds now.",
-            path=target.spot.shown,
-            revision=existing(target).revision.short,
-        )
-
-    def _since(self, target: Target) -> str:
-        """What happened to a file since the session read it, as a diff."""
-        if target.seen is None or target.document is None:
-            return ""
-        name, now = target.spot.shown, target.document.text
-        known = with_line_ends_of(now, target.seen.text)
-        ends = (
-            f"(its line ends were {line_ends(target.seen.text)} and are {line_ends(now)})\n"
-            if known != target.seen.text
-            else ""
-        )
-        return ends + cut_diff(unified(known, now, old_name=name, new_name=name), _DIFF_IN_ERROR)
+        """Edits of what a file holds now, and what the session knows of it then."""
+        found = placed(target, make)
+        self.notes.extend(found.notes)
+        if found.known is not None:
+            self._known[target.spot.path] = found.known
+        return found.edits
 
     def _put(
         self,
