@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,11 +16,10 @@ from filepact.app import open_workspace
 from filepact.domain.asked import Named, Question
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli import main, record
+from filepact.faces.cli.hosts import editors
 from filepact.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.faces.command_line import CommandLine
 
 
@@ -434,6 +437,39 @@ def test_setup_prints_the_lines_for_the_present_folder(cli: CommandLine) -> None
     assert state == ["--state", str(cli.root / "elsewhere")]
     settings = cli.json("setup", "--config", "mine.toml")["command"][-2:]
     assert settings == ["--config", str(cli.root / "mine.toml")]
+
+
+def test_setup_prints_the_lines_for_editors_that_start_agents(cli: CommandLine) -> None:
+    known = cli.json("setup", "acp", "--agent", f"{sys.executable} -m agent 'two words'")
+    agent = [sys.executable, "-m", "agent", "two words"]
+    assert known["command"][-6:] == ["acp", "--", *agent]
+    settings = {one["host"]: one["settings"] for one in known["hosts"]}
+    assert set(settings) == {"zed", "jetbrains", "emacs", "codecompanion", "avante"}
+    for host in ("zed", "jetbrains"):
+        (entry,) = json.loads(settings[host])["agent_servers"].values()
+        assert [entry["command"], *entry["args"]] == known["command"]
+        assert entry.get("type") == ("custom" if host == "zed" else None)
+    quoted = [f'"{word}"' for word in known["command"]]
+    assert f"({' '.join(quoted)})" in settings["emacs"]
+    assert f"{{ {', '.join(quoted)} }}" in settings["codecompanion"]
+    assert f"{{ {', '.join(quoted[1:])} }}" in settings["avante"]
+    for nothing in ("'", ""):
+        assert "INVALID_PARAMS" in cli("setup", "acp", "--agent", nothing).err
+
+
+def test_the_lines_for_editors_in_the_documents_are_those_that_are_printed() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "acp-proxy.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:json|elisp|lua)\n(.*?)\n```", text, flags=re.DOTALL)
+    rest = ["acp", "--", "gemini", "--acp"]
+    zed, jetbrains, *others = editors(["filepact"], rest, "gemini")
+    assert blocks[2:5] == [one.settings for one in others]
+    for block, host in zip(blocks, (zed, jetbrains), strict=False):
+        (said,) = json.loads(block)["agent_servers"].values()
+        (printed,) = json.loads(host.settings)["agent_servers"].values()
+        assert said.keys() == printed.keys()
+        assert said.get("type") == printed.get("type")
+        assert [Path(word).name for word in said["args"]] == printed["args"]
 
 
 # -- which folder -------------------------------------------------------------------------------

@@ -70,15 +70,22 @@ def _add_serving(group: Group) -> None:
         "hosts:setup",
         "print the configuration lines that connect an agent to this folder",
         "filepact setup claude",
-        "Prints them for all known hosts, or for one. Nothing is written. With csharp instead: fetches "
+        "Prints them for all known hosts, or for one. Nothing is written. With acp: the lines for editors "
+        "that start agents, so that they start them behind filepact. With csharp instead: fetches "
         "a C# compiler and a .NET runtime into the folder of your data, for machines without the .NET SDK.",
     )
     add(
         "host",
         metavar="HOST",
         nargs="?",
-        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed", "csharp"),
-        help="claude, codex, gemini, vscode, cursor or zed; or csharp",
+        choices=("claude", "codex", "gemini", "vscode", "cursor", "zed", "acp", "csharp"),
+        help="claude, codex, gemini, vscode, cursor or zed; or acp; or csharp",
+    )
+    add(
+        "--agent",
+        metavar="COMMAND",
+        default="gemini --acp",
+        help="with acp: the command that starts the agent (default: gemini --acp)",
     )
     add = group.add(
         "tour",

@@ -1,4 +1,4 @@
-"""The lines that tell agent programs how to start filepact for a folder."""
+"""The lines that tell agent programs, and editors, how to start filepact."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filepact.errors import InvalidParamsError
 from filepact.faces.cli.place import find_place
 from filepact.faces.cli.screen import Answer, Span
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.cli.screen import Screen
 
-__all__ = ["Host", "hosts", "own_command", "own_version", "render_hosts", "setup"]
+__all__ = ["Host", "editors", "hosts", "own_command", "own_version", "render_hosts", "setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,91 @@ def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:
     )
 
 
+# How agents are called in the settings of Emacs' agent-shell and of CodeCompanion, by the program's name.
+_IN_EMACS = {
+    "claude-agent-acp": "agent-shell-anthropic-claude-acp-command",
+    "claude-code-acp": "agent-shell-anthropic-claude-acp-command",
+    "codex-acp": "agent-shell-openai-codex-acp-command",
+    "gemini": "agent-shell-google-gemini-acp-command",
+    "opencode": "agent-shell-opencode-acp-command",
+}
+_IN_CODECOMPANION = {
+    "claude-agent-acp": "claude_code",
+    "claude-code-acp": "claude_code",
+    "codex-acp": "codex",
+    "gemini": "gemini_cli",
+}
+
+
+def editors(command: Sequence[str], arguments: Sequence[str], agent: str) -> tuple[Host, ...]:
+    """The lines for every known editor, to start filepact in an agent's place.
+
+    Args:
+        command: How to start filepact.
+        arguments: What to add to that: ``acp``, its options, and the agent's own command.
+        agent: The agent's program.
+    """
+    program, rest = command[0], [*command[1:], *arguments]
+    name, title = Path(agent).name, f"{Path(agent).name}, guarded"
+    entry = {"command": program, "args": rest}
+    # A string of Lua or Emacs Lisp takes what one of JSON takes, where nothing is escaped to ASCII.
+    words = [json.dumps(word, ensure_ascii=False) for word in (program, *rest)]
+    variable = _IN_EMACS.get(name, "agent-shell-google-gemini-acp-command")
+    adapter = _IN_CODECOMPANION.get(name, "gemini_cli")
+    return (
+        Host(
+            "zed",
+            "Zed",
+            "",
+            "~/.config/zed/settings.json",
+            _json({"agent_servers": {title: {"type": "custom", **entry, "env": {}}}}),
+        ),
+        Host(
+            "jetbrains",
+            "JetBrains",
+            "",
+            "~/.jetbrains/acp.json",
+            _json({"agent_servers": {title: {**entry, "env": {}}}}),
+        ),
+        Host(
+            "emacs",
+            "Emacs, agent-shell",
+            "",
+            "~/.emacs.d/init.el",
+            f"(setq {variable}\n      '({' '.join(words)}))",
+        ),
+        Host(
+            "codecompanion",
+            "Neovim, CodeCompanion",
+            "",
+            "~/.config/nvim/init.lua",
+            f"""require("codecompanion").setup({{
+  adapters = {{
+    acp = {{
+      {adapter} = function()
+        return require("codecompanion.adapters").extend("{adapter}", {{
+          commands = {{ default = {{ {", ".join(words)} }} }},
+        }})
+      end,
+    }},
+  }},
+}})""",
+        ),
+        Host(
+            "avante",
+            "Neovim, avante",
+            "",
+            "~/.config/nvim/init.lua",
+            f"""require("avante").setup({{
+  provider = "guarded",
+  acp_providers = {{
+    guarded = {{ command = {words[0]}, args = {{ {", ".join(words[1:])} }} }},
+  }},
+}})""",
+        ),
+    )
+
+
 def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[Span, ...]:
     """The lines for a reader who copies them.
 
@@ -134,20 +220,48 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
         from filepact.faces.cli.csharp_setup import setup_csharp  # noqa: PLC0415 - only there
 
         return setup_csharp(arguments, screen)
+    if arguments.host == "acp":
+        return _setup_editors(arguments)
     place = find_place(arguments)
     roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in place.roots]
-    serving = ["mcp", *roots]
-    if arguments.state:
-        serving += ["--state", place.state]
-    if arguments.config:
-        serving += ["--config", str(Path(arguments.config).expanduser().absolute())]
+    serving = ["mcp", *roots, *_options(arguments)]
     command = own_command()
     known = hosts(command, serving)
-    chosen = [host for host in known if arguments.host in (None, host.name)]
+    return _answer(
+        [*command, *serving], [one for one in known if arguments.host in (None, one.name)]
+    )
+
+
+def _setup_editors(arguments: Namespace) -> Answer:
+    """The lines for editors, with the agent's program by its whole path where it is found."""
+    try:
+        agent = shlex.split(arguments.agent)
+    except ValueError as error:
+        raise InvalidParamsError(f"--agent: {error}") from None
+    if not agent:
+        raise InvalidParamsError("--agent names no program", hint='--agent "gemini --acp"')
+    # An editor that was started from a desktop has another search path than a terminal.
+    found = shutil.which(agent[0])
+    started = [str(Path(found).absolute()) if found else agent[0], *agent[1:]]
+    command, serving = own_command(), ["acp", *_options(arguments), "--", *started]
+    return _answer([*command, *serving], editors(command, serving, agent[0]))
+
+
+def _options(arguments: Namespace) -> list[str]:
+    """What is the same for every way to start filepact."""
+    options: list[str] = []
+    if arguments.state:
+        options += ["--state", find_place(arguments).state]
+    if arguments.config:
+        options += ["--config", str(Path(arguments.config).expanduser().absolute())]
+    return options
+
+
+def _answer(command: Sequence[str], chosen: Sequence[Host]) -> Answer:
     return Answer(
         render_hosts(chosen),
         {
-            "command": [*command, *serving],
+            "command": list(command),
             "hosts": [
                 {
                     "host": host.name,
