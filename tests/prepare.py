@@ -10,6 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 from tests.csharp.toolchain import ToolchainError, toolchain
+from tests.faces.acp.sdk_versions import SdkError, fetch_all
 from tests.node_programs import NodeError, install
 
 PARTS = {
@@ -17,6 +18,7 @@ PARTS = {
     "schemas from npm": lambda: install("acp"),
     "language servers from npm": lambda: install("servers"),
     "the compiler for C#": toolchain,
+    "other versions of the package for editors": fetch_all,
 }
 
 
@@ -27,7 +29,7 @@ def main() -> int:
         for name, part in fetched.items():
             try:
                 part.result()
-            except (NodeError, ToolchainError) as error:
+            except (NodeError, SdkError, ToolchainError) as error:
                 print(f"filepact: {name} cannot be had: {error}", file=sys.stderr, flush=True)
                 wrong = 1
     return wrong

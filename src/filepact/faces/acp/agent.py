@@ -112,9 +112,9 @@ class AgentFiles:
         """Learn from what passes over the connection."""
         # The package hands notices that it has no method for to nobody.
         wire = getattr(self._connection, "_conn", None)
-        if wire is None:
+        handler = getattr(wire, "_handler", None)
+        if wire is None or handler is None:
             return
-        handler = wire._handler  # noqa: SLF001 - see above
 
         async def handle(method: str, params: Any, is_notification: bool) -> Any:
             if is_notification and method.startswith("document/"):

@@ -341,8 +341,13 @@ def _sound(message: Any) -> dict[str, Any] | None:
 
 
 def without_overrides(params: Any) -> Any:
-    """A message's parameters without those that its ``_meta`` would put in their place."""
-    if not isinstance(params, dict) or not isinstance(params.get("_meta"), dict):
+    """A message's parameters without those that its ``_meta`` would put in their place.
+
+    One that is no object counts as absent; older versions of the package refuse it.
+    """
+    if not isinstance(params, dict) or "_meta" not in params:
         return params
+    if not isinstance(params["_meta"], dict):
+        return {name: value for name, value in params.items() if name != "_meta"}
     kept = {name: value for name, value in params["_meta"].items() if name not in _NAMES}
     return {**params, "_meta": kept}
