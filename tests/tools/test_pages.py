@@ -133,6 +133,44 @@ def test_news_and_refusals_and_diffs_have_room_on_the_page(root: Path, tmp_path:
         assert [heard.count(reason) for reason in reasons] == [1] * len(reasons)
 
 
+CALLS: list[tuple[str, dict[str, object]]] = [
+    *(("read_file", {"path": name}) for name in ("line.json", "wide.txt", "mix.txt", "bytes")),
+    ("read_file", {"path": "bytes", "encoding": "base64"}),
+    ("read_file", {"path": "long.txt", "offset": -2_500, "lines": 2_500}),
+    ("read_file", {"path": "line.json", "column": 50_000}),
+    ("read_file", {"paths": ["line.json", "long.txt", "mix.txt", "wide.txt"]}),
+    ("read_file", {"paths": [f"{'n' * 200}{number}" for number in range(20)]}),
+    ("read_file", {"paths": [f"gone-{'q' * 150}{number}" for number in range(60)]}),
+    ("read_file", {"path": "x" * 4_000}),
+    ("read_file", {"u" * 5_000: 1}),
+    ("grep", {"pattern": "x+|y+|z+", "maxResults": 1_000, "context": 3}),
+    ("grep", {"pattern": "short\nshort", "multiline": True, "maxResults": 5_000}),
+    ("grep", {"pattern": "(" * 3_000}),
+    ("edit_file", {"path": "long.txt", "old_string": "nowhere\n" * 200, "new_string": "x"}),
+    ("edit_file", {"path": "mix.txt", "old_string": "short", "new_string": "x"}),
+    ("write_file", {"path": "wide.txt", "content": "я" * 30_000, "dry_run": True}),
+    ("write_file", {"path": "long.txt", "content": "", "dry_run": True}),
+    ("patch_apply", {"patch": "garbage" * 3_000}),
+    ("patch_apply", {"dry_run": True, "patch": "".join(
+        f"--- /dev/null\n+++ b/{number}.new\n@@ -0,0 +1 @@\n+x\n" for number in range(300)
+    )}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [2_000, 9_000, 40_000])
+def test_whatever_is_asked_for_the_answer_fits_the_page(tool: Tool, root: Path, page: int):
+    (root / "line.json").write_text("x" * 100_000)
+    (root / "wide.txt").write_text("言語" * 20_000 + "\n")
+    (root / "mix.txt").write_text(("short\n" * 50 + "y" * 5_000 + "\n") * 20)
+    (root / "bytes").write_bytes(bytes(range(256)) * 400)
+    for number in range(20):
+        (root / f"{'n' * 200}{number}").write_text("z " * 60 + "\n" + "z" * 3_000)
+    for name, sent in CALLS:
+        answer = tool(name, page, **sent)
+        assert size_of(answer.text) <= page, (name, str(sent)[:60])
+        assert not answer.failed or size_of(answer.text) <= 10_000
+
+
 def make_many(root: Path) -> None:
     for folder in range(6):
         (root / f"f{folder}").mkdir()

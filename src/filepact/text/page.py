@@ -23,7 +23,8 @@ def size_of(text: str) -> int:
 
 def beginning(text: str, most: int) -> str:
     """As many of a text's first characters as take no more of a page than that."""
-    shown = text[: max(most, 0)]
+    most = max(most, 0)
+    shown = text[:most]
     while (size := size_of(shown)) > most:
         shown = shown[: min(len(shown) - 1, len(shown) * most // size)]
     return shown

@@ -119,26 +119,35 @@ def _read_bytes(files: Reader, path: str, offset: int, count: int | None) -> Blo
 
 def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
     """Each file under its name, in as much of the page as the others leave it."""
+    asked = len(paths)
+    while len(paths) > 1 and _size_of_list(paths) > files.page // 4:
+        paths = paths[: len(paths) * 3 // 4]
     names = [f"==> {shown_name(path)} <==\n" for path in paths]
     found = [_window_or_why(files, path, part) for path in paths]
     sheets = [_rendered(one, part, files.page) for one in found]
     texts = [name + sheet.text for name, sheet in zip(names, sheets, strict=True)]
-    room = files.page - _FOOTER - size_of(json.dumps(paths, ensure_ascii=False))
+    room = files.page - _FOOTER * (1 if len(paths) == asked else 2) - _size_of_list(paths)
     shares = _shares([size_of(text) + 2 for text in texts], room)
     shown: list[str] = []
     missing: list[str] = []
     for at, share in enumerate(shares):
+        left = share - 2 - size_of(names[at])
         if size_of(texts[at]) + 2 <= share:
             shown.append(names[at] + sheets[at].told(files))
-        elif share < _LEAST and len(paths) > 1:
+        elif (share < _LEAST or left < _FOOTER) and len(paths) > 1:
             missing.append(paths[at])
         else:
-            left = share - 2 - size_of(names[at])
             shown.append(names[at] + _rendered(found[at], part, left).told(files))
     if missing:
         named = json.dumps(missing, ensure_ascii=False)
         shown.append(f"[no room for {len(missing)} more | next: paths={named}]")
+    if later := asked - len(paths):
+        shown.append(f"[the last {later:,} were not looked at: too many for one answer]")
     return "\n\n".join(shown)
+
+
+def _size_of_list(paths: list[str]) -> int:
+    return size_of(json.dumps(paths, ensure_ascii=False))
 
 
 def _window_or_why(files: Reader, path: str, part: _Part) -> Window | str:
