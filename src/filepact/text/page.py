@@ -61,14 +61,17 @@ class Page:
         """What is left of the page, without the footer."""
         return self._most - self._used
 
-    def add(self, row: str, worth: int = 1) -> bool:
+    def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
         """Put a row on the page if there is room; for the first there always is.
 
         Args:
             row: One line, or several that belong together.
             worth: How many of the things that are counted it shows.
+            size: What it takes, its end included, if that is known and it is one line.
         """
-        size, lines = size_of(row) + 1, row.count("\n") + 1
+        lines = 1
+        if not size:
+            size, lines = size_of(row) + 1, row.count("\n") + 1
         if self._rows and (
             self._used + size > self._most or (self._lines + lines) * _LINE > self._most
         ):

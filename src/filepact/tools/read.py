@@ -221,34 +221,37 @@ def _render_window(window: Window, *, numbers: bool, page: int) -> _Sheet:
     begin = window.first + (window.first >= 0)
     last = len(window.lines) - 1
     width = max(len(str(begin)), len(str(begin + last)))
+    labels = size_of(f"{begin:>{width}}\u2502") if numbers else 0
     sheet = Page(page)
     cut_at, reached = -1, 0
     for at, line in enumerate(window.lines):
         label = f"{begin + at:>{width}}\u2502" if numbers else ""
-        size, whole = size_of(label + line) + 1, not (window.goes_on and at == last)
+        size, whole = labels + size_of(line) + 1, not (window.goes_on and at == last)
         if whole and size <= sheet.left - (0 if at else _FOOTER):
-            if not sheet.add(label + line):
+            if not sheet.add(label + line, 1, size):
                 break
             continue
         if at and ((whole and size <= page - _FOOTER) or sheet.left < page // 4):
             break  # the next page has room for all of it, or for more
-        room = sheet.left - _FOOTER - _MARK - size_of(label)
+        room = sheet.left - _FOOTER - _MARK - labels
         shown = beginning(line, room if at else max(room, _MARK))
         mark = cut_mark(len(line) - len(shown)) if whole else GOES_ON
         if sheet.add(label + shown + mark):
             cut_at, reached = at, len(shown) + (0 if at else window.column)
         break
+    nature = _nature(window)
     text = sheet.close(
-        lambda sent: _footer(window, sent=sent, reached=reached if sent == cut_at + 1 else 0)
+        lambda sent: _footer(window, nature, sent, reached if sent == cut_at + 1 else 0)
     )
     return _Sheet(text, window, sheet.worth, reached if sheet.worth == cut_at + 1 else 0)
 
 
-def _footer(window: Window, *, sent: int, reached: int) -> str:
+def _footer(window: Window, nature: str, sent: int, reached: int) -> str:
     """One line: what was sent, of how much, which revision, and how to go on.
 
     Args:
         window: What was read.
+        nature: What a writer of the file should know.
         sent: How many of its lines.
         reached: How far into the last of them, if it goes on.
     """
@@ -269,7 +272,7 @@ def _footer(window: Window, *, sent: int, reached: int) -> str:
     if window.total is None:
         parts.append(f"file of {window.size:,} bytes")
     parts.append(f"revision {window.revision}" if window.revision else "too large to be edited")
-    parts.append(_nature(window))
+    parts.append(nature)
     if reached:
         parts += ["the last line goes on", f"next: offset={last - 1}, column={reached}"]
     elif window.more or sent < len(window.lines):
