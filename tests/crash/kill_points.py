@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
+from filepact.tools.manage import manage_files
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def remove_link(workspace: Workspace) -> None:
         workspace.submit(draft, "delete a link")
 
 
+def manage(workspace: Workspace, **sent: str) -> None:
+    with workspace.draft(SESSION, "manage_files") as draft:
+        summary = manage_files.run(draft, sent)
+        workspace.submit(draft, summary)
+
+
 def undo(workspace: Workspace) -> None:
     workspace.undo(SESSION, dry_run=False)
 
@@ -59,17 +66,24 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "undo": (lambda w: edit(w, SESSION, "a.txt", "one", "1"), undo),
     "delete-link": (None, remove_link),
     "undo-link": (remove_link, undo),
+    "move-folder": (None, lambda w: manage(w, action="move", path="sub", to="x/y")),
+    "delete-folder": (None, lambda w: manage(w, action="delete", path="sub")),
+    "undo-delete-folder": (lambda w: manage(w, action="delete", path="sub"), undo),
     "undo-create": (lambda w: write(w, SESSION, "x/y/new.txt", "new\n"), undo),
 }
 
 
-def tree(folder: Path) -> dict[str, bytes]:
+def tree(folder: Path) -> dict[str, bytes | None]:
+    """All files with their bytes, and all folders."""
     return {
         str(path.relative_to(folder)): (
-            os.readlink(os.fsencode(path)) if path.is_symlink() else path.read_bytes()
+            os.readlink(os.fsencode(path))
+            if path.is_symlink()
+            else path.read_bytes()
+            if path.is_file()
+            else None
         )
         for path in folder.rglob("*")
-        if path.is_symlink() or path.is_file()
     }
 
 
@@ -81,6 +95,7 @@ def fresh(base: Path) -> Path:
         path.write_bytes(data)
     for name, target in LINKS.items():
         (base / "root" / name).symlink_to(target)
+    (base / "root" / "sub" / "empty").mkdir()
     return base / "root"
 
 
@@ -107,7 +122,7 @@ def child(base: Path, act: Callable[[Workspace], object], point: int) -> None:
     os._exit(0)
 
 
-def check(base: Path, before: dict[str, bytes], after: dict[str, bytes]) -> None:
+def check(base: Path, before: dict[str, bytes | None], after: dict[str, bytes | None]) -> None:
     """The promises after a crash: old or new, never between; journal and disk agree."""
     workspace = opened(base)
     try:

@@ -25,6 +25,9 @@ PROJECT = Path(__file__).resolve().parents[2]
         "undo-create",
         "delete-link",
         "undo-link",
+        "move-folder",
+        "delete-folder",
+        "undo-delete-folder",
     ],
 )
 def test_a_killed_change_is_whole_or_not_there_after_recovery(

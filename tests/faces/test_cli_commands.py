@@ -191,6 +191,25 @@ def test_a_patch_is_applied_and_taken_back(cli: CommandLine) -> None:
     assert app(cli).startswith("port = 80\n")
 
 
+def test_folders_are_made_and_files_moved_and_removed_from_where_one_stands(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = app(cli)
+    monkeypatch.chdir(cli.root / "src")
+    assert cli("mkdir", "deep/er").code == 0
+    assert (cli.root / "src" / "deep" / "er").is_dir()
+    assert cli("mv", "app.py", "deep/main.py", "--dry-run").code == 0
+    assert cli("mv", "app.py", "deep/main.py").code == 0
+    assert (cli.root / "src" / "deep" / "main.py").read_text() == before
+    assert cli("rm", "deep").code == 0
+    assert not (cli.root / "src" / "deep").exists()
+    for _ in range(3):
+        assert cli("undo").code == 0
+    assert app(cli) == before
+    assert not (cli.root / "src" / "deep").exists()
+    assert cli("rm", "missing").code == 1
+
+
 @pytest.mark.parametrize(
     ("path", "code"),
     [

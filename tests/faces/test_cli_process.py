@@ -248,7 +248,7 @@ def test_a_server_says_where_it_works_and_shows_its_tools(cli: CommandLine) -> N
     opened, listed = exchange(cli)
     assert str(cli.root) in str(opened["instructions"])
     assert "undo" in str(opened["instructions"])
-    assert len(list(listed["tools"])) == 8
+    assert len(list(listed["tools"])) == 9
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_server_says_where_it_works_and_shows_its_tools(cli: CommandLine) -> N
         (["--read-only"], 4, "Nothing can be changed here."),
         (["--max-level", "safe"], 4, "Nothing can be changed here."),
         (["--tier", "essential"], 6, "Every change is recorded"),
-        (["--mode", "preview"], 8, "wait for the person"),
+        (["--mode", "preview"], 9, "wait for the person"),
     ],
 )
 def test_a_server_can_be_narrowed(

@@ -78,6 +78,7 @@ def test_it_lists_the_tools(programs: Programs, root: Path, era: str) -> None:
         "grep",
         "directory_tree",
         "patch_apply",
+        "manage_files",
         "history",
     ]
 

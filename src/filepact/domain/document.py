@@ -9,10 +9,12 @@ from typing import Final, NewType
 
 from filepact.text.codec import Given, SourceText, decode
 
-__all__ = ["LINK", "Document", "Revision", "RootId", "WorkspacePath", "content_id"]
+__all__ = ["FOLDER", "LINK", "Document", "Revision", "RootId", "WorkspacePath", "content_id"]
 
 LINK: Final = 0o120000
 """The mode of a symbolic link, as Git writes it; it has no permission bits of its own."""
+
+_FOLDER_MODE: Final = 0o40000
 
 _NAMES_NOTHING = frozenset({"", ".", ".."})
 
@@ -80,6 +82,11 @@ class Revision:
         return self.mode == LINK
 
     @property
+    def is_folder(self) -> bool:
+        """Whether it is that of a folder, which holds no bytes; what lies in it has its own."""
+        return self.mode == _FOLDER_MODE
+
+    @property
     def was_read(self) -> bool:
         """Whether the bytes were read, so that ``content`` is their SHA-256."""
         return not self.content.startswith(_UNREAD)
@@ -88,6 +95,10 @@ class Revision:
     def short(self) -> str:
         """Twelve hexadecimal digits that change with the bytes and with the mode."""
         return hashlib.sha256(f"{self.content}:{self.mode:o}".encode()).hexdigest()[:12]
+
+
+FOLDER: Final = Revision.of(b"", _FOLDER_MODE)
+"""The state of a folder that is there; its own permission bits are not looked at."""
 
 
 @dataclass(frozen=True)

@@ -52,14 +52,19 @@ def steps_of(
 ) -> tuple[Step, ...]:
     """The steps of a change set; a file that goes while one of the same bytes comes is renamed.
 
-    What changes only permission bits is left out.
+    What changes only permission bits is left out, and so are folders and links, which are no texts.
 
     Args:
         changes: The change set.
         contents: The bytes that it names, by content id; what is missing counts as no text.
         text: The text that bytes stand for in a file; None where it is none.
     """
-    gone = {one.before.content: one for one in changes.changes if one.before and not one.after}
+    files = [
+        one
+        for one in changes.changes
+        if not any(side and (side.is_folder or side.is_link) for side in (one.before, one.after))
+    ]
+    gone = {one.before.content: one for one in files if one.before and not one.after}
     steps: list[Step] = []
     moved: set[WorkspacePath] = set()
 
@@ -76,9 +81,7 @@ def steps_of(
             return Step(path, "renamed", text_of(source.path, source.before), after, source.path)
         return Step(path, kind, text_of(path, change.before), after)
 
-    for change in changes.changes:
-        if any(side is not None and side.is_link for side in (change.before, change.after)):
-            continue  # A link is another name, and no text.
+    for change in files:
         if change.before and change.after and change.before.content == change.after.content:
             continue
         steps.append(step(change))

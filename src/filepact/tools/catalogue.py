@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from filepact.tools.edit import edit_file, write_file
 from filepact.tools.history import history
+from filepact.tools.manage import manage_files
 from filepact.tools.patch import patch_apply
 from filepact.tools.read import directory_tree, grep, read_file, search_files
 from filepact.tools.solution import get_diagnostics, load, reload, server_status, sync
@@ -22,8 +23,8 @@ TOOLS = (
 )
 """The seven tools over files, which every face offers."""
 
-SERVER_TOOLS = (*TOOLS, history)
-"""The toolset `files` of a server: with what an agent can do about its own changes."""
+SERVER_TOOLS = (*TOOLS, manage_files, history)
+"""The toolset `files` of a server: with folders, and what an agent can do about its own changes."""
 
 SOLUTION_TOOLS = (
     write_solution_file,

@@ -167,7 +167,7 @@ def _to_be_written(missing: NotFoundError) -> NotFoundError:
 def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:
     """Refuse a file in a folder that does not exist, unless folders may be made."""
     parent = dirname(target.spot.place.path) or "."
-    if not create and not draft.has_folder(target.spot, parent):
+    if not create and not draft.folders.has(target.spot, parent):
         raise NotFoundError(
             f"{target.spot.shown}: the folder {parent} does not exist",
             hint="Send createDirs: true to make it, or correct the path.",

@@ -13,10 +13,10 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import LINK, Revision, content_id
+from filepact.domain.document import FOLDER, LINK, Revision, content_id
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, TooLargeError, WriteFailedError
-from filepact.fs.root import LARGEST, Expected
+from filepact.fs.root import LARGEST, Expected, Written
 from filepact.workspace.ids import new_id
 from filepact.workspace.late import LateWrites
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
     from filepact.fs.lock import FileLocks
-    from filepact.fs.root import Root, Written
+    from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import Store
 
@@ -130,6 +130,8 @@ class Committer:
         self, change_id: str, number: int, change: FileChange, contents: Mapping[str, bytes]
     ) -> Written:
         root = self._root_of(change.path.root)
+        if FOLDER in (change.before, change.after):
+            return self._apply_folder(root, change)
         expected = _expected(change.before)
         token = f"{change_id}-{number}"
         if change.after is None:
@@ -143,6 +145,15 @@ class Committer:
             expected=expected,
             token=token,
         )
+
+    def _apply_folder(self, root: Root, change: FileChange) -> Written:
+        """Make a folder, or remove one that is empty; one that holds something by now stays."""
+        path = change.path.path
+        if change.after is not None:
+            root.make_directories(path)
+        elif root.place(path).kind == "directory" and not root.remove_directory(path):
+            return Written("applied", notes=(f"{self._show(change.path)} stays: it is not empty",))
+        return Written("applied")
 
     def _missing(self, change: FileChange) -> list[tuple[RootId, str]]:
         """Folders that have to be made for a new file, outermost first."""
@@ -301,6 +312,8 @@ class Committer:
         kind = root.place(path.path, follow=False).kind
         if kind == "missing":
             return None
+        if kind == "directory":
+            return FOLDER
         if kind == "link":
             return Revision.of(root.read_link(path.path), LINK)
         try:

@@ -137,6 +137,12 @@ class Documents:
             return layer.change.after is not None
         return self._buffers.get(path) is not None
 
+    def holds_file(self, path: WorkspacePath) -> bool:
+        """The same, and it is no folder."""
+        layer = self.layer(path)
+        after = None if layer is None else layer.change.after
+        return self.held(path) and not (after is not None and after.is_folder)
+
     def typed(self, path: WorkspacePath) -> str | None:
         """That text."""
         layer = self.layer(path)
@@ -153,6 +159,7 @@ class Documents:
         return [
             (self._of(one.path, one.before, contents), self._of(one.path, one.after, contents))
             for one in changes.changes
+            if not any(side and side.is_folder for side in (one.before, one.after))
         ]
 
     def _of(

@@ -12,12 +12,13 @@ from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Self
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Document, Revision
+from filepact.domain.document import FOLDER, Document, Revision
 from filepact.errors import (
     ApprovalRequiredError,
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
+    NotAFileError,
     PatchContextMismatchError,
     PathBlockedError,
     StaleFileError,
@@ -31,6 +32,7 @@ from filepact.text.marks import left_in
 from filepact.text.merge import merge
 from filepact.workspace.carrying import DIFF_IN_ERROR, carried, placed, since
 from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.folders import Folders
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.judge import Judge
 from filepact.workspace.seen import Known, shown_by_diff
@@ -58,6 +60,7 @@ class Draft:
         tool: Name of the tool that works on it.
         dry_run: Set by the tool: show, but do nothing.
         notes: Sentences for the answer, such as how a text was placed.
+        folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
     """
 
@@ -90,6 +93,7 @@ class Draft:
         self._known: dict[WorkspacePath, Known | None] = {}
         self._contents: dict[str, bytes] = {}
         self._layers: dict[WorkspacePath, Layer] = {}
+        self.folders = Folders(self._judge, documents, self._layers, self._put_folder)
 
     def __enter__(self) -> Self:
         return self
@@ -118,7 +122,7 @@ class Draft:
         some = [path]
         (target,) = self.open_all(some, there=some * there, itself=some * itself)
         if expected_revision is not None:
-            self._check_expected(target, expected_revision)
+            self.check_revision(target, expected_revision)
             target = replace(target, proved=True)
         return target
 
@@ -183,28 +187,23 @@ class Draft:
             for one in targets.values()
             if one.document is not None and one.waits is None
         )
-        self._layers = {
+        self._layers |= {
             one.spot.path: one.waits for one in targets.values() if one.waits is not None
         }
         return [targets[path] for path in paths]
-
-    def has_folder(self, spot: Spot, folder: str) -> bool:
-        """Whether there is a folder in a file's root, or the session has proposed files in it."""
-        proposed = self._documents.proposed
-        layers = () if proposed is None else proposed.below(spot.root.path, folder)
-        return spot.root.place(folder).kind != "missing" or any(
-            one.change.after is not None for one in layers
-        )
 
     def _find(self, path: str, *, there: bool = False, follow: bool = True) -> Spot:
         spot = self._judge.find(path, follow=follow)
         if spot.place.kind != "missing":
             check_is_file(spot, path)
+        elif self._documents.held(spot.path) and not self._documents.holds_file(spot.path):
+            raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
         elif there and not self._documents.held(spot.path):
             existing(Target(spot, None, None))
         return spot
 
-    def _check_expected(self, target: Target, expected: str) -> None:
+    def check_revision(self, target: Target, expected: str) -> None:
+        """Refuse a file that is at another revision."""
         now = target.document.revision.short if target.document is not None else "none"
         if len(expected) >= 8 and now.startswith(expected.lower()):
             return
@@ -466,6 +465,11 @@ class Draft:
             return
         change = FileChange(target.spot.path, before, after)
         self._record(target, change, source=source or document, written=written)
+
+    def _put_folder(self, spot: Spot, change: FileChange) -> None:
+        self._contents[FOLDER.content] = b""
+        self._judge.hear(spot, change)
+        self._changes[f"{spot.shown}/"] = change
 
     def _record(
         self,

@@ -46,6 +46,10 @@ class Judge:
         """
         return self._guard.find(path, "write", agent=self._agent, missing="create", follow=follow)
 
+    def show(self, path: WorkspacePath) -> str:
+        """A path as it is shown, and as it can be sent."""
+        return self._guard.show(path.root, path.path)
+
     def find_file(self, path: str, held: Callable[[WorkspacePath], bool]) -> Spot:
         """The same for what has to be an existing regular file, or one that an editor holds."""
         return self._guard.find_file(path, "write", agent=self._agent, held=held)

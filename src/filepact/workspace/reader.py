@@ -122,7 +122,8 @@ class Reader:
 
     def _moved(self, layer: Layer) -> bool:
         """Whether a file is no longer what a proposal was made from."""
-        if self._guard.hides(layer.path, self._session.agent):
+        folder = any(side is not None and side.is_folder for side in layer.sides)
+        if folder or self._guard.hides(layer.path, self._session.agent):
             return False
         try:
             spot = self._guard.find(layer.path.absolute, "read", agent=self._session.agent)
@@ -273,6 +274,8 @@ class Reader:
         if layer is not None:
             if layer.change.after is None:
                 raise proposed_gone(spot.shown, layer)
+            if layer.change.after.is_folder:
+                raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
             self._marked[layer.path] = layer
         return spot
 
@@ -380,7 +383,7 @@ class Reader:
             one.path.path
             for one in layers
             if one.change.before is None and one.change.after is not None
-            if allow(one.path.path, False)
+            if not one.change.after.is_folder and allow(one.path.path, False)
         )
         return (_Without(allow, gone) if gone else allow), come
 
@@ -408,7 +411,7 @@ class Reader:
     def _there(self, path: str) -> Spot:
         with self._refusing():
             spot = self._guard.find(path, "read", agent=self._session.agent)
-        layer = self._documents.layer(spot.path) if spot.place.kind == "file" else None
+        layer = self._documents.layer(spot.path) if spot.place.path != "." else None
         if layer is not None and layer.change.after is None:
             raise proposed_gone(spot.shown, layer)
         if spot.place.kind == "missing" and not self._proposes_below(spot):
@@ -420,7 +423,7 @@ class Reader:
 
     def _folder(self, path: str) -> Spot:
         spot = self._there(path)
-        proposed = spot.place.kind == "missing" and not self._documents.held(spot.path)
+        proposed = spot.place.kind == "missing" and not self._documents.holds_file(spot.path)
         if spot.place.kind != "directory" and not proposed:
             raise NotAFileError(
                 f"{path}: is not a folder",
@@ -445,7 +448,7 @@ class _Without(Question):
         before = self._inner.refused
         seen = self._inner.among(prefix, keys)
         self.refused += self._inner.refused - before
-        return [key for key in seen if prefix + key not in self._gone]
+        return [key for key in seen if (prefix + key).rstrip("/") not in self._gone]
 
 
 def _some(names: list[str]) -> str:

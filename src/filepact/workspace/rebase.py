@@ -121,6 +121,8 @@ def _fit_one(
         return (after, content(after.content) if after is not None else None)
     if any(one is not None and one.is_link for one in (before, after, at)):
         raise _stale(shown, "a link stood there, stands there or is to stand there")
+    if now is not None and now.revision.is_folder:
+        raise _stale(shown, "a folder stands there now")
     if before is None:
         raise _stale(shown, "somebody made a file of this name meanwhile")
     if now is None:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from filepact.domain.document import FOLDER
 from filepact.errors import BinaryFileError
 from filepact.text.codec import decode
 from filepact.text.diff import quote_name, unified, unified_binary
@@ -132,9 +133,22 @@ def show_changes(
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
+    moved = {
+        change.path: source
+        for change, source in _moves(changes).items()
+        if not hides(change.path) and not hides(source.path)
+    }
+    sources = {source.path for source in moved.values()}
     for change in changes.changes:
         shown = show(change.path)
-        if hides(change.path):
+        if FOLDER in (change.before, change.after):
+            shown = f"{shown}/"
+            diff = f"{'Folder' if change.after else 'Removed folder'} {shown}\n"
+        elif change.path in moved:
+            diff = _renamed(show(moved[change.path].path), shown)
+        elif change.path in sources:
+            diff = ""
+        elif hides(change.path):
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
@@ -154,6 +168,27 @@ def show_changes(
     return Shown("".join(diffs), tuple(files))
 
 
+def _moves(changes: ChangeSet) -> dict[FileChange, FileChange]:
+    """The files that come with the bytes and the mode of one that goes, with that one."""
+    gone = {
+        one.before: one
+        for one in changes.changes
+        if one.before is not None and one.after is None and one.before.was_read
+    }
+    found: dict[FileChange, FileChange] = {}
+    for one in changes.changes:
+        if one.before is None and one.after in gone and not one.after.is_folder:
+            found[one] = gone.pop(one.after)
+    return found
+
+
+def _renamed(old: str, new: str) -> str:
+    """A file under another name, as Git writes it."""
+    a, b = quote_name(f"a/{old}"), quote_name(f"b/{new}")
+    names = f"rename from {quote_name(old)}\nrename to {quote_name(new)}\n"
+    return f"diff --git {a} {b}\nsimilarity index 100%\n{names}"
+
+
 def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     """The change set as a patch for programs: the files' own bytes, whatever their encoding."""
     several = len(changes.changes) > 1
@@ -161,6 +196,8 @@ def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
 
 
 def _file_patch(change: FileChange, content: Callable[[str], bytes], *, git: bool) -> bytes:
+    if FOLDER in (change.before, change.after):
+        return b""  # patches know files only
     if not change.retraceable:
         return f"What {quote_name(change.path.path)} held or holds was not kept\n".encode()
     # Latin-1 gives every byte one character and takes it back, so lines can be compared as text.

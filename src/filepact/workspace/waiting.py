@@ -43,6 +43,11 @@ class Layer:
     def path(self) -> WorkspacePath:
         return self.change.path
 
+    @property
+    def sides(self) -> tuple[Revision | None, Revision | None]:
+        """The states before and after; None for nothing."""
+        return self.change.before, self.change.after
+
 
 class Proposed:
     """The files as one session wants them, for the time of one call.

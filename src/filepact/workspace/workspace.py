@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
+from filepact.domain.document import FOLDER, Document
 from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
 from filepact.text.page import PAGE
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
-    from filepact.domain.document import Document, RootId, WorkspacePath
+    from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import OperationKind
     from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
@@ -512,6 +513,8 @@ class Workspace:
                 f"{self.show(path)}: leads elsewhere now, through a link",
                 hint="Put the file back in its place, or leave this change undone.",
             )
+        if spot.place.kind == "directory":
+            return Document(path, b"", FOLDER)
         return self._documents.merged(spot).shown
 
     # -- looking back ---------------------------------------------------------------------

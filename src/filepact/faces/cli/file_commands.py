@@ -147,3 +147,26 @@ def _add_changing(group: Group) -> None:
     add("--file", metavar="FILE", help="the patch, instead of standard input")
     add("-R", "--reverse", action="store_true", help="take the patch back")
     add_dry_run(add, revision=True)
+    add = group.add(
+        "mkdir", "files:mkdir", "make a folder, and those above it", "filepact mkdir docs/notes"
+    )
+    add("path", metavar="PATH", help="the folder")
+    add_dry_run(add)
+    add = group.add(
+        "mv",
+        "files:mv",
+        "move or rename a file, or a folder with all it holds",
+        "filepact mv src/old.py src/new.py",
+    )
+    add("path", metavar="PATH", help="the file or folder")
+    add("to", metavar="NEW", help="the whole new path, which has to be free")
+    add_dry_run(add, revision=True)
+    add = group.add(
+        "rm",
+        "files:rm",
+        "remove a file, or a folder with all it holds",
+        "filepact rm docs/old.md",
+        "`filepact undo` brings it back.",
+    )
+    add("path", metavar="PATH", help="the file or folder")
+    add_dry_run(add, revision=True)

@@ -18,7 +18,7 @@ from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.record import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain, remark
 from filepact.text.page import PAGE
-from filepact.tools.catalogue import TOOLS
+from filepact.tools.catalogue import SERVER_TOOLS
 from filepact.tools.registry import Blob
 from filepact.workspace.documents import Window
 from filepact.workspace.search import Found, Grepped, Tree
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from filepact.workspace.reader import Reader
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["edit", "find", "grep", "patch", "read", "tree", "write"]
+__all__ = ["edit", "find", "grep", "mkdir", "mv", "patch", "read", "rm", "tree", "write"]
+
+_PLACES = ("path", "directory", "to")
 
 
 def read(arguments: Namespace, _screen: Screen) -> Answer:
@@ -133,6 +135,25 @@ def patch(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
+def mkdir(arguments: Namespace, screen: Screen) -> Answer:
+    """Make a folder."""
+    return _manage(arguments, screen, "create_dir")
+
+
+def mv(arguments: Namespace, screen: Screen) -> Answer:
+    """Move or rename a file or a folder."""
+    return _manage(arguments, screen, "move", to=arguments.to)
+
+
+def rm(arguments: Namespace, screen: Screen) -> Answer:
+    """Remove a file or a folder."""
+    return _manage(arguments, screen, "delete")
+
+
+def _manage(arguments: Namespace, screen: Screen, action: str, **sent: object) -> Answer:
+    return _change(arguments, screen, "manage_files", action=action, path=arguments.path, **sent)
+
+
 def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> Answer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
@@ -175,7 +196,7 @@ class _Noting:
 
 def _change(arguments: Namespace, screen: Screen, name: str, **sent: object) -> Answer:
     """Call a writing tool and do what it says."""
-    sent |= {"dry_run": arguments.dry_run, "expected_revision": arguments.expect}
+    sent |= {"dry_run": arguments.dry_run, "expected_revision": getattr(arguments, "expect", None)}
     with opened(arguments) as workspace:
         called = _tool(name)
         with workspace.draft(person(), called.name) as draft:
@@ -185,13 +206,13 @@ def _change(arguments: Namespace, screen: Screen, name: str, **sent: object) -> 
 
 def _tool(name: str) -> Tool:
     """A tool by its name."""
-    return next(one for one in TOOLS if one.name == name)
+    return next(one for one in SERVER_TOOLS if one.name == name)
 
 
 def _with_places(workspace: Workspace, sent: dict[str, Any]) -> dict[str, Any]:
     """The arguments with their paths as tools count them, from the root."""
     return {
-        name: here(workspace, value) if name in ("path", "directory") and value else value
+        name: here(workspace, value) if name in _PLACES and value else value
         for name, value in sent.items()
         if value is not None
     }

@@ -1,0 +1,190 @@
+"""The folders of a change: made, or moved or removed with all that they hold, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.change import FileChange
+from filepact.domain.document import FOLDER, WorkspacePath
+from filepact.errors import InvalidParamsError, NotAFileError, PathBlockedError, TooLargeError
+from filepact.fs.stamp import stamp_at
+from filepact.fs.walk import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.workspace.documents import Documents
+    from filepact.workspace.guard import Spot
+    from filepact.workspace.judge import Judge
+    from filepact.workspace.waiting import Layer, Proposed
+
+__all__ = ["MOST", "Folders", "Inside"]
+
+MOST: Final = 500
+"""Most files and folders that are moved or removed at once."""
+
+_LARGEST: Final = 64 << 20
+"""Most bytes of them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A folder's contents, as canonical paths.
+
+    Attributes:
+        files: Every file and every link.
+        folders: The folder itself and every one in it, outermost first.
+    """
+
+    files: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+class Folders:
+    """The folders of a change: what a session has proposed counts as done.
+
+    Args:
+        judge: The rules about the change.
+        documents: What the session has proposed.
+        layers: Takes in what the session has proposed for the folders that are looked at.
+        put: Takes in the change of one folder.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        documents: Documents,
+        layers: dict[WorkspacePath, Layer],
+        put: Callable[[Spot, FileChange], None],
+    ) -> None:
+        self._layers = layers
+        self._judge = judge
+        self._documents = documents
+        self._put = put
+
+    def find(self, path: str) -> tuple[Spot, bool]:
+        """The place of a folder, and whether it is there.
+
+        Raises:
+            NotAFileError: A file has this name.
+        """
+        spot = self._judge.find(path, follow=False)
+        if spot.place.path == ".":
+            return spot, True
+        layer = self._look(spot)
+        if layer is not None and layer.change.after is None:
+            return spot, False
+        if self._is_file(spot):
+            raise NotAFileError(f"{path}: a file has this name", path=path)
+        return spot, self.has(spot, spot.place.path)
+
+    def has(self, spot: Spot, folder: str) -> bool:
+        """Whether there is a folder in the root of a place, or proposed files are in it."""
+        proposed = self._documents.proposed
+        layers = () if proposed is None else proposed.below(spot.root.path, folder)
+        return spot.root.place(folder).kind != "missing" or any(
+            one.change.after is not None for one in layers
+        )
+
+    def inside(self, path: str) -> Inside | None:
+        """All that lies in a folder; None for what is no folder.
+
+        Raises:
+            InvalidParamsError: It is the root.
+            PathBlockedError: It holds something that is neither file, link nor folder.
+            TooLargeError: It holds more than is moved or removed at once.
+        """
+        spot = self._judge.find(path, follow=False)
+        if spot.place.path == ".":
+            raise InvalidParamsError("the root itself stays where it is", path=path)
+        if self._is_file(spot) or not self.has(spot, spot.place.path):
+            return None
+        return _list_inside(spot, self._documents.proposed)
+
+    def named(self, spot: Spot, path: str) -> str:
+        """The name under which a place in the root of another is opened."""
+        return self._judge.show(WorkspacePath(spot.root.path, path))
+
+    def make(self, path: str) -> None:
+        """Make a folder."""
+        spot = self._judge.find(path)
+        self._look(spot)
+        self._put(spot, FileChange(spot.path, None, FOLDER))
+
+    def remove(self, path: str) -> None:
+        """Remove a folder, which is empty once the changes before this one are done."""
+        spot = self._judge.find(path)
+        self._look(spot)
+        self._put(spot, FileChange(spot.path, FOLDER, None))
+
+    def _look(self, spot: Spot) -> Layer | None:
+        layer = self._documents.layer(spot.path)
+        if layer is not None:
+            self._layers[spot.path] = layer
+        return layer
+
+    def _is_file(self, spot: Spot) -> bool:
+        return spot.place.kind in ("file", "link", "other") or self._documents.holds_file(spot.path)
+
+
+def _list_inside(spot: Spot, proposed: Proposed | None) -> Inside:
+    """Everything in a folder, ignored and hidden files too.
+
+    Args:
+        spot: The folder.
+        proposed: What the session has proposed, which counts as done.
+
+    Raises:
+        TooLargeError: It holds more than is moved or removed at once.
+        PathBlockedError: It holds something that is neither file, link nor folder.
+    """
+    base = spot.place.path
+    files: dict[str, None] = {}
+    folders: dict[str, None] = {base: None}
+    if spot.place.kind == "directory":
+        with walk(spot.root, base, allow=_every, ignore=False) as entries:
+            for entry in entries:
+                if entry.kind == "folder":
+                    folders[entry.path] = None
+                elif entry.kind in ("file", "link"):
+                    files[entry.path] = None
+                else:
+                    raise PathBlockedError(
+                        f"{spot.shown}: holds {entry.path}, which is no regular file",
+                        hint="Move or remove the files one by one, or ask the person to do it.",
+                        path=spot.shown,
+                    )
+                if len(files) + len(folders) > MOST:
+                    raise _too_much(spot, f"more than {MOST} files and folders")
+            if not entries.complete or entries.beyond:
+                raise PathBlockedError(
+                    f"{spot.shown}: not everything in it can be seen",
+                    hint="Ask the person to do this step.",
+                    path=spot.shown,
+                )
+    for layer in () if proposed is None else proposed.below(spot.root.path, base):
+        kept = folders if any(side and side.is_folder for side in layer.sides) else files
+        if layer.change.after is None:
+            kept.pop(layer.path.path, None)
+        else:
+            kept[layer.path.path] = None
+    size = 0
+    for path in files:
+        stamp = stamp_at(spot.root, path)
+        size += stamp.size if stamp is not None else 0
+    if size > _LARGEST:
+        raise _too_much(spot, f"{size:,} bytes; {_LARGEST:,} are the most")
+    return Inside(tuple(files), tuple(sorted(folders)))
+
+
+def _every(_path: str, _is_folder: bool) -> bool:
+    return True
+
+
+def _too_much(spot: Spot, why: str) -> TooLargeError:
+    return TooLargeError(
+        f"{spot.shown}: holds {why}",
+        hint="Move or remove parts of it one after the other, or ask the person to do it.",
+        path=spot.shown,
+    )

@@ -1,0 +1,274 @@
+"""manage_files: folders made, files and folders moved and deleted, and all of it taken back."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from filepact.app import open_toolbox, open_workspace
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.tools.registry import Call
+from filepact.workspace.folders import MOST
+
+SESSION = Session("s1", Actor("agent", "tester"))
+PERSON = Approval(Actor("person", "ann"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    (folder / "pkg" / "sub" / "empty").mkdir(parents=True)
+    (folder / "pkg" / "a.py").write_text("a = 1\n")
+    (folder / "pkg" / "sub" / "b.bin").write_bytes(b"\0\1\2")
+    (folder / "pkg" / "run.sh").write_text("#!/bin/sh\n")
+    (folder / "pkg" / "run.sh").chmod(0o755)
+    (folder / "pkg" / ".gitignore").write_text("ignored.log\n")
+    (folder / "pkg" / "ignored.log").write_text("log\n")
+    (folder / "plain.txt").write_text("plain\n")
+    return folder
+
+
+@pytest.fixture
+def opened(root, tmp_path):
+    workspaces = []
+
+    def open_one(mode="auto"):
+        workspace = open_workspace([str(root)], state_dir=str(tmp_path / "state"), mode=mode)
+        workspaces.append(workspace)
+        return workspace
+
+    yield open_one
+    for workspace in workspaces:
+        workspace.close()
+
+
+@pytest.fixture
+def manage(opened):
+    workspace = opened()
+    return caller(workspace)
+
+
+def caller(workspace):
+    toolbox = open_toolbox(workspace, own=True)
+
+    def call(action, path, **more):
+        arguments = {"action": action, "path": path, **more}
+        return toolbox.call("manage_files", arguments, Call(SESSION))
+
+    call.workspace = workspace
+    return call
+
+
+def undo(manage):
+    manage.workspace.undo(Session("p", PERSON.actor))
+
+
+def picture(root):
+    """Everything below a folder: bytes and permissions of files, and all folders."""
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mode)
+        if path.is_file() and not path.is_symlink()
+        else path.is_symlink() and path.readlink()
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def test_a_folder_is_made_with_those_above_it_and_undone(manage, root):
+    before = picture(root)
+    assert manage("create_dir", "new/deep/").receipt["status"] == "applied"
+    assert (root / "new" / "deep").is_dir()
+    assert manage("create_dir", "new/deep").receipt["status"] == "unchanged"
+    undo(manage)
+    assert picture(root) == before
+
+
+def test_an_undo_leaves_a_folder_in_which_there_is_something_by_now(manage, root):
+    manage("create_dir", "new")
+    (root / "new" / "by-hand.txt").write_text("x\n")
+    undo(manage)
+    assert (root / "new" / "by-hand.txt").read_text() == "x\n"
+
+
+def test_a_file_is_moved_to_a_new_folder_and_back(manage, root):
+    before = picture(root)
+    assert not manage("move", "pkg/run.sh", to="other/start.sh").failed
+    assert not (root / "pkg" / "run.sh").exists()
+    assert os.access(root / "other" / "start.sh", os.X_OK)
+    undo(manage)
+    assert picture(root) == before
+
+
+def test_a_name_changes_its_case(manage, root):
+    assert not manage("move", "plain.txt", to="Plain.txt").failed
+    assert "Plain.txt" in os.listdir(root)
+    assert "plain.txt" not in os.listdir(root)
+
+
+def test_a_folder_is_moved_with_all_that_is_in_it_and_back(manage, root):
+    before = picture(root)
+    outcome = manage("move", "pkg", to="lib/pkg")
+    assert not outcome.failed, outcome.text
+    assert not (root / "pkg").exists()
+    moved = {f"lib/{name}": what for name, what in before.items() if name.startswith("pkg")}
+    after = picture(root)
+    assert {name: after.get(name, "missing") for name in moved} == moved
+    undo(manage)
+    assert picture(root) == before
+
+
+def test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back(manage, root):
+    before = picture(root)
+    outcome = manage("delete", "pkg")
+    assert not outcome.failed, outcome.text
+    assert not (root / "pkg").exists()
+    undo(manage)
+    assert picture(root) == before
+    manage.workspace.redo(Session("p", PERSON.actor))
+    assert not (root / "pkg").exists()
+
+
+def test_a_link_is_moved_and_deleted_itself(manage, root):
+    (root / "link").symlink_to("plain.txt")
+    (root / "pkg" / "dangling").symlink_to("nowhere")
+    before = picture(root)
+    for path, to in (("link", "other"), ("pkg", "lib")):
+        outcome = manage("move", path, to=to)
+        assert not outcome.failed, outcome.text
+    assert (root / "other").is_symlink()
+    assert (root / "lib" / "dangling").is_symlink()
+    for path in ("other", "lib"):
+        outcome = manage("delete", path)
+        assert not outcome.failed, outcome.text
+    assert (root / "plain.txt").read_text() == "plain\n"
+    assert not (root / "lib").exists()
+    for _ in range(4):
+        undo(manage)
+    assert picture(root) == before
+
+
+def test_a_file_is_deleted_and_an_empty_folder_too(manage, root):
+    assert not manage("delete", "plain.txt").failed
+    assert not manage("delete", "pkg/sub/empty").failed
+    assert not (root / "plain.txt").exists()
+    assert not (root / "pkg" / "sub" / "empty").exists()
+    undo(manage)
+    undo(manage)
+    assert (root / "plain.txt").read_text() == "plain\n"
+    assert (root / "pkg" / "sub" / "empty").is_dir()
+
+
+def test_the_answer_of_a_move_does_not_repeat_the_files(manage):
+    text = manage("move", "pkg", to="lib").text
+    assert "rename to lib/a.py" in text
+    assert "a = 1" not in text
+
+
+def test_a_dry_run_changes_nothing(manage, root):
+    before = picture(root)
+    for sent in (("create_dir", "n", {}), ("move", "pkg", {"to": "lib"}), ("delete", "pkg", {})):
+        outcome = manage(sent[0], sent[1], dry_run=True, **sent[2])
+        assert outcome.receipt["status"] == "preview"
+    assert picture(root) == before
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        (("create_dir", "plain.txt"), "NOT_A_FILE"),
+        (("create_dir", "../out"), "PATH_BLOCKED"),
+        (("move", "pkg", "plain.txt"), "NOT_A_FILE"),
+        (("move", "plain.txt", "pkg"), "NOT_A_FILE"),
+        (("move", "plain.txt", "pkg/a.py"), "INVALID_PARAMS"),
+        (("move", "pkg", "pkg/sub"), "INVALID_PARAMS"),
+        (("move", "pkg", "pkg/sub/more"), "INVALID_PARAMS"),
+        (("move", "pkg/sub", "pkg"), "INVALID_PARAMS"),
+        (("move", "missing", "x"), "NOT_FOUND"),
+        (("move", "plain.txt", "../out.txt"), "PATH_BLOCKED"),
+        (("move", "plain.txt"), "INVALID_PARAMS"),
+        (("delete", "plain.txt", "x"), "INVALID_PARAMS"),
+        (("delete", "missing"), "NOT_FOUND"),
+        (("delete", "."), "INVALID_PARAMS"),
+        (("move", ".", "x"), "INVALID_PARAMS"),
+        (("move", "plain.txt", "link"), "INVALID_PARAMS"),
+        (("create_dir", "link"), "NOT_A_FILE"),
+        (("delete", "piped"), "PATH_BLOCKED"),
+        (("delete", "secret"), "PATH_BLOCKED"),
+        (("move", "secret", "x"), "PATH_BLOCKED"),
+        (("delete", "vendor"), "PATH_BLOCKED"),
+        (("delete", "large"), "FILE_TOO_LARGE"),
+        (("delete", "many"), "FILE_TOO_LARGE"),
+    ],
+)
+def test_what_is_refused_changes_nothing(manage, root, sent, code):
+    (root / "link").symlink_to("plain.txt")
+    for folder in ("piped", "secret", "vendor/.git", "large", "many"):
+        (root / folder).mkdir(parents=True)
+    os.mkfifo(root / "piped" / "pipe")
+    (root / "secret" / "id_rsa").write_text("key\n")
+    (root / "vendor" / ".git" / "config").write_text("[core]\n")
+    with (root / "large" / "big.bin").open("wb") as stream:
+        stream.truncate(20_000_000)
+    for number in range(MOST + 1):
+        (root / "many" / str(number)).touch()
+    before = picture(root)
+    action, path, *to = sent
+    outcome = manage(action, path, **({"to": to[0]} if to else {}))
+    assert (outcome.failed, outcome.code) == (True, code), outcome.text
+    assert picture(root) == before
+
+
+def test_a_revision_that_is_another_is_refused(manage, root):
+    for action, more in (("move", {"to": "x.txt"}), ("delete", {})):
+        outcome = manage(action, "plain.txt", expected_revision="0" * 12, **more)
+        assert outcome.code == "STALE_FILE"
+    assert (root / "plain.txt").exists()
+
+
+def test_what_somebody_changed_since_it_was_read_is_not_deleted(manage, root):
+    manage.workspace.reader(SESSION).document("pkg/a.py")
+    (root / "pkg" / "a.py").write_text("by hand\n")
+    assert manage("delete", "pkg").code == "STALE_FILE"
+    assert (root / "pkg" / "a.py").read_text() == "by hand\n"
+
+
+def test_a_folder_with_a_file_that_rules_ask_about_waits_as_a_whole(manage, root):
+    (root / "pkg" / "conftest.py").write_text("x = 1\n")
+    before = picture(root)
+    outcome = manage("delete", "pkg")
+    assert outcome.receipt["status"] == "pending"
+    assert picture(root) == before
+    manage.workspace.approve(outcome.receipt["operation"], PERSON)
+    assert not (root / "pkg").exists()
+
+
+def test_what_is_proposed_counts_as_done_for_its_author(opened, root):
+    before = picture(root)
+    workspace = opened("preview")
+    manage = caller(workspace)
+    assert manage("move", "pkg", to="lib").receipt["status"] == "pending"
+    reader = workspace.reader(SESSION)
+    assert "lib/a.py" in reader.find(".", "**/*.py", limit=10).paths
+    assert "pkg/a.py" not in reader.find(".", "**/*.py", limit=10).paths
+    drawn = reader.tree(".", depth=3, include_files=True, pattern=None, budget=50).text
+    assert "lib/" in drawn
+    assert "pkg/" not in drawn
+    manage("create_dir", "docs")
+    assert manage("create_dir", "docs").receipt["status"] == "pending"
+    outcome = manage("move", "lib", to="src")
+    assert not outcome.failed, outcome.text
+    assert picture(root) == before
+    for proposal in workspace.pending():
+        workspace.approve(proposal.id, PERSON)
+    assert (root / "src" / "a.py").read_text() == "a = 1\n"
+    assert (root / "docs").is_dir()
+    assert not (root / "pkg").exists()
+    assert not (root / "lib").exists()
+
+
+def test_a_proposed_folder_is_taken_back_by_deleting_it(opened, root):
+    workspace = opened("preview")
+    manage = caller(workspace)
+    manage("create_dir", "docs")
+    assert manage("delete", "docs").receipt["status"] == "withdrawn"
+    assert workspace.pending() == ()
