@@ -244,6 +244,7 @@ class Committer:
         self._clear_leftovers(operation)
         states = [(change, self._now(change.path)) for change in operation.changes.changes]
         if all(now == change.after for change, now in states):
+            self._remove_empty(operation)
             return self._finish(operation, "applied", "completed after a crash")
         for number, (change, now) in enumerate(states, start=len(states)):
             if now == change.after:
