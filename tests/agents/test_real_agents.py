@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import functools
 import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.agents import BOUNDED, Agent
+import filepact
+from tests.agents.agents import AGENTS, BOUNDED, Agent
 from tests.agents.installed import MissingError
+from tests.agents.model import ScriptedModel
 from tests.agents.scenes import (
     FILES,
     MADE,
@@ -24,6 +29,9 @@ from tests.agents.scenes import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SOURCE = str(Path(filepact.__file__).parents[1])
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -59,6 +67,48 @@ def playing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Agent, str], 
         return played(agent.name, client)
 
     return answer
+
+
+# Both only name in their question the call whose kind they have told before.
+ASKING = [one for one in AGENTS if one.name in {"kimi-code", "claude-code-acp"}]
+
+
+@pytest.mark.parametrize("agent", ASKING, ids=lambda one: one.name)
+def test_the_example_of_a_client_lets_an_agent_edit(agent, tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    path = work / "notes.txt"
+    path.write_bytes(b"one\r\ntwo\r\n")
+    change = agent.change(str(path), "one\r\ntwo\r\n", "two", "zwei")
+    if agent not in BOUNDED and not (EXAMPLES.parent / ".node" / "agents" / "stamp").exists():
+        pytest.skip("of the large form, which `scripts/deep` installs")
+    try:
+        agent.package.command()
+    except MissingError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    with ScriptedModel([agent.read.call(path=str(path)), change]) as model:
+        home = tmp_path / "home"
+        environment = agent.prepare(home, model.url)
+        words = [EXAMPLES / "acp_client.py", "go", *agent.command(home, model.url)]
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=work,
+            env={
+                **environment,
+                "PYTHONPATH": SOURCE,
+                "FILEPACT_STATE_DIR": str(tmp_path / "state"),
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes() == b"one\r\nzwei\r\n", (done.stdout, model.answers)
+    assert f"applied: {path} +1 -1" in done.stdout
 
 
 @each(OWN_FILES)
