@@ -14,10 +14,12 @@ from filepact.errors import InvalidParamsError
 from filepact.fs.home import HomeSecrets
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
+from filepact.store.known import KnownFile
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.encodings import Encodings
 from filepact.workspace.guard import Guard
 from filepact.workspace.project import PROJECT_FILE, read_project_file
+from filepact.workspace.seen import Lasting
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -198,6 +200,7 @@ def open_workspace(
             mode=mode,
             encodings=Encodings(guard, settings.encodings),
             buffers=buffers,
+            lasting=Lasting(KnownFile(state.known), state.conversations),
         )
     except BaseException:
         for root in opened:

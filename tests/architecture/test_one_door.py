@@ -150,6 +150,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the same",
         "shutil.which": "the programs of language servers",
     },
+    "faces.cli.serve": {"os.environ": "which conversation the host names"},
     "faces.cli.tour": {
         "pathlib.": OWN_FOLDER,
         "shutil.rmtree": OWN_FOLDER,
@@ -194,6 +195,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "a process of its own, which starts a language server, and ends whatever that has started",
     ),
     "store.connection": {"apsw.": STATE, "pathlib.": STATE},
+    "store.known": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
     ),

@@ -9,7 +9,16 @@ from typing import Final, NewType
 
 from filepact.text.codec import Given, SourceText, decode
 
-__all__ = ["FOLDER", "LINK", "Document", "Revision", "RootId", "WorkspacePath", "content_id"]
+__all__ = [
+    "FOLDER",
+    "LINK",
+    "Document",
+    "Remembered",
+    "Revision",
+    "RootId",
+    "WorkspacePath",
+    "content_id",
+]
 
 LINK: Final = 0o120000
 """The mode of a symbolic link, as Git writes it; it has no permission bits of its own."""
@@ -135,3 +144,20 @@ class Document:
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is kept of what a session knows of a file.
+
+    Attributes:
+        text: The text that it takes the file to have.
+        revision: The state of the file that it was told last.
+        shown: The characters ``[start, end)`` of the text that it was shown; None for all.
+        read: Whether a reading tool has shown any of them.
+    """
+
+    text: str
+    revision: Revision
+    shown: tuple[tuple[int, int], ...] | None
+    read: bool

@@ -58,10 +58,17 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One agent's connection, or one run of a command."""
+    """One agent's connection, or one run of a command.
+
+    Attributes:
+        conversation: What lasts when a connection ends and another goes on with it: the host's
+            name for it; empty where the host has none, so that the program stands for it; None
+            where nothing lasts.
+    """
 
     id: str
     actor: Actor
+    conversation: str | None = None
 
     @property
     def agent(self) -> str:

@@ -25,15 +25,22 @@ class StateFolder:
     Attributes:
         path: Its true absolute path.
         locks: One lock for each real file.
+        conversations: One lock for each conversation that a process goes on with.
     """
 
     path: str
     locks: FileLocks
+    conversations: FileLocks
 
     @property
     def database(self) -> str:
         """Where the journal is."""
         return os.path.join(self.path, "journal.db")
+
+    @property
+    def known(self) -> str:
+        """Where it is kept what sessions know of files."""
+        return os.path.join(self.path, "known.db")
 
     def guard_against(self, root: RootId) -> None:
         """Refuse to keep state where agents may write, or a root that holds the state.
@@ -119,4 +126,7 @@ def open_state(path: str) -> StateFolder:
             f"other users may write into the state folder {path}",
             hint=f"chmod 700 {path}",
         )
-    return StateFolder(true, FileLocks(os.path.join(true, "locks")))
+    locks, conversations = (
+        FileLocks(os.path.join(true, name)) for name in ("locks", "conversations")
+    )
+    return StateFolder(true, locks, conversations)

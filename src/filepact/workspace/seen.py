@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from filepact.errors import BinaryFileError
+from filepact.domain.document import Remembered
+from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
 from filepact.text.lines import LineIndex, chomp, split_lines
@@ -21,11 +22,12 @@ from filepact.text.lines import LineIndex, chomp, split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.domain.document import Document, Revision, RootId, WorkspacePath
     from filepact.domain.operation import Session
+    from filepact.fs.lock import FileLocks
     from filepact.text.compare import Region
 
-__all__ = ["Known", "Lately", "Seen", "Span", "shown_by_diff"]
+__all__ = ["Known", "Lasting", "Lately", "Memory", "Seen", "Span", "shown_by_diff"]
 
 _LIMIT: Final = 64 * 1024 * 1024
 
@@ -37,6 +39,9 @@ another one's change.
 """
 
 _CONTEXT: Final = 3
+
+_LONGEST: Final = 256 * 1024  # characters of a text that is kept beyond the process's end
+_DELAY: Final = 0.2  # seconds for which what is to be written down is gathered
 
 Span = tuple[int, int]
 """The characters ``[start, end)`` of a text."""
@@ -202,6 +207,11 @@ class Known:
         return None
 
 
+_Who = tuple[str, str]
+_FileOf = tuple[_Who, "WorkspacePath"]
+_NOBODY: Final[_Who] = ("", "")
+
+
 class _Sized(Protocol):
     @property
     def size(self) -> int: ...
@@ -240,30 +250,161 @@ class Lately(Generic[_Key, _Value]):
             self._size -= value.size
 
 
+class Memory(Protocol):
+    """What keeps texts between two processes of one conversation; it raises nothing."""
+
+    def get(self, conversation: str, path: WorkspacePath) -> Remembered | None:
+        """What was kept of a file."""
+
+    def put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+        """Keep what is known of files by conversation; None forgets it."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class Lasting:
+    """What sessions know, beyond the end of the process: taken over once, written behind.
+
+    Of several processes that speak for the same conversation only the first one does both, until
+    it ends: two windows of one program must not take each other's texts for their own.
+
+    Args:
+        memory: Where it is kept.
+        locks: By which processes see that another one is still there.
+    """
+
+    def __init__(self, memory: Memory, locks: FileLocks) -> None:
+        self._memory = memory
+        self._locks = locks
+        self._held = ExitStack()
+        # By conversation and root: the session that speaks for it here, and whether it takes over.
+        self._owners: dict[tuple[str, RootId], tuple[_Who, bool]] = {}
+        self._asked: set[tuple[_Who, WorkspacePath]] = set()
+        self._news: dict[tuple[str, WorkspacePath], Remembered | None] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._writing = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def recall(self, session: Session, path: WorkspacePath) -> Known | None:
+        """What an earlier process knew of a file; asked once for each file."""
+        name = _lasting_name(session)
+        if name is None:
+            return None
+        who = _who(session)
+        with self._lock:
+            if (who, path) in self._asked:
+                return None
+            self._asked.add((who, path))
+            owner, takes_over = self._owner(name, path.root, who)
+        if owner != who or not takes_over:
+            return None
+        kept = self._memory.get(name, path)
+        return None if kept is None else Known(kept.text, kept.revision, kept.shown, kept.read)
+
+    def keep(self, session: Session, path: WorkspacePath, known: Known | None) -> None:
+        """Write down soon what is known of a file; never waits for the disk."""
+        name = _lasting_name(session)
+        if name is None:
+            return
+        kept = None
+        if known is not None and known.content is not None and len(known.content) <= _LONGEST:
+            kept = Remembered(known.content, known.revision, known.shown, known.read)
+        with self._lock:
+            owner, _ = self._owner(name, path.root, _who(session))
+            self._asked.add((_who(session), path))
+            if self._closed or owner != _who(session):
+                return
+            self._news[name, path] = kept
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="known", daemon=True)
+                self._thread.start()
+            self._wake.notify_all()
+
+    def _owner(self, name: str, root: RootId, who: _Who) -> tuple[_Who, bool]:
+        owner = self._owners.get((name, root))
+        if owner is None:
+            held = None
+            with suppress(FilepactError):
+                held = self._locks.try_hold([f"{root}\0{name}"])
+            if held is None:
+                # Somebody else goes on with it.  Who has begun on his own takes nothing over later.
+                owner = (_NOBODY, False)
+            else:
+                self._held.push(held)
+                owner = (who, True)
+            self._owners[name, root] = owner
+        return owner
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._wake.wait_for(lambda: self._news or self._closed)
+                if self._closed:
+                    return
+                # Much is often read at once, and one text many times.
+                self._wake.wait_for(lambda: self._closed, _DELAY)
+            self.flush()
+
+    def flush(self) -> None:
+        """Write down what is known by now."""
+        with self._writing:
+            with self._lock:
+                news, self._news = self._news, {}
+            if news:
+                self._memory.put(news)
+
+    def close(self) -> None:
+        """Write down the rest, and leave the conversations to others."""
+        with self._lock:
+            self._closed = True
+            self._wake.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+        self.flush()
+        self._memory.close()
+        self._held.close()
+
+
 class Seen:
     """What all sessions know, the oldest dropped over a size limit.
 
     Args:
         limit: Characters of texts kept, over all sessions.
+        lasting: What is known beyond the end of the process; None keeps nothing.
     """
 
-    def __init__(self, limit: int = _LIMIT) -> None:
-        self._known: Lately[tuple[str, WorkspacePath], Known] = Lately(limit)
-        self._doubted: set[tuple[str, WorkspacePath]] = set()
+    def __init__(self, limit: int = _LIMIT, lasting: Lasting | None = None) -> None:
+        self._known: Lately[_FileOf, Known] = Lately(limit)
+        self._doubted: set[_FileOf] = set()
+        self._lasting = lasting
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Write down what is to last."""
+        if self._lasting is not None:
+            self._lasting.close()
 
     def last(self, session: Session, path: WorkspacePath) -> Known | None:
         """What the session knows of a file, if anything."""
+        key = _key(session, path)
         with self._lock:
-            return self._known.get(_key(session, path))
+            known = self._known.get(key)
+            if known is None and self._lasting is not None:
+                known = self._lasting.recall(session, path)
+                if known is not None:
+                    self._known.put(key, known)
+        return known
 
     def shown(
         self, session: Session, document: Document, parts: Iterable[Span] | None = None
     ) -> None:
         """A file was shown to the session, all of it or some parts of its text."""
         key = _key(session, document.path)
+        before = self.last(session, document.path)
         with self._lock:
-            before = self._known.get(key)
             if before is None:
                 known = Known.of(document, parts)
             elif key in self._doubted:
@@ -272,7 +413,7 @@ class Seen:
                 known = before.renewed(document, parts)
             else:
                 known = _after(before, before.renewed(document, parts), own=False)
-            self._known.put(key, known)
+            self._put(session, document.path, known)
 
     def shown_change(self, session: Session, before: Document | None, after: Document) -> None:
         """The session was shown the diff of a change that was made."""
@@ -287,7 +428,8 @@ class Seen:
                 key = _key(session, path)
                 before = self._known.get(key)
                 self._doubted.discard(key)
-                self._known.put(key, known if before is None else _after(before, known, own=True))
+                now = known if before is None else _after(before, known, own=True)
+                self._put(session, path, now)
 
     def doubt(self, session: Session, path: WorkspacePath) -> None:
         """A text made from an earlier one was refused; the next reading counts as the answer."""
@@ -297,7 +439,7 @@ class Seen:
     def put_back(self, session: Session, path: WorkspacePath, known: Known) -> None:
         """What the session has written since came to nothing: it knows what it knew before."""
         with self._lock:
-            self._known.put(_key(session, path), known)
+            self._put(session, path, known)
 
     def forget(self, session: Session, path: WorkspacePath) -> None:
         """Drop what a session knew of a file, for example because it deleted it."""
@@ -305,10 +447,28 @@ class Seen:
         with self._lock:
             self._doubted.discard(key)
             self._known.drop(key)
+            if self._lasting is not None:
+                self._lasting.keep(session, path, None)
+
+    def _put(self, session: Session, path: WorkspacePath, known: Known) -> None:
+        self._known.put(_key(session, path), known)
+        if self._lasting is not None:
+            self._lasting.keep(session, path, known)
 
 
-def _key(session: Session, path: WorkspacePath) -> tuple[str, WorkspacePath]:
-    return session.id, path
+def _who(session: Session) -> _Who:
+    return session.id, session.conversation or ""
+
+
+def _key(session: Session, path: WorkspacePath) -> _FileOf:
+    return _who(session), path
+
+
+def _lasting_name(session: Session) -> str | None:
+    """What a later process of the same conversation is known by; None where there is none."""
+    if session.conversation is None or not session.agent:
+        return None
+    return f"{session.agent}\0{session.conversation}"
 
 
 def _after(before: Known, known: Known, *, own: bool) -> Known:

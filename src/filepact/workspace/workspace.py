@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import Statistics, Store
     from filepact.workspace.news import News
     from filepact.workspace.receipt import Shown
+    from filepact.workspace.seen import Lasting
 
 __all__ = ["Mode", "Workspace"]
 
@@ -64,6 +65,7 @@ class Workspace:
         mode: Whether allowed changes are done or wait.
         encodings: What is said about files' encodings; None asks only ``.editorconfig``.
         buffers: Of editors that other workspaces serve too; None makes new ones.
+        lasting: What sessions know beyond the end of the process; None keeps nothing.
     """
 
     def __init__(
@@ -75,16 +77,15 @@ class Workspace:
         mode: Mode = "auto",
         encodings: Encodings | None = None,
         buffers: Buffers | None = None,
+        lasting: Lasting | None = None,
     ) -> None:
         self.guard = guard
         self.mode = mode
         self._store = store
         self._state = state
-        self._seen = Seen()
+        self._seen = Seen(lasting=lasting)
         self._buffers = Buffers() if buffers is None else buffers
-        self._documents = Documents(
-            Encodings(guard) if encodings is None else encodings, self._buffers
-        )
+        self._documents = Documents(encodings or Encodings(guard), self._buffers)
         self.editors = Editors(guard, self._documents, self._buffers)
         self._patience = Patience()
         self._waiting = Waiting(store, self._seen, self._documents.given)
@@ -110,6 +111,7 @@ class Workspace:
         self._committer.close()
         self.outside.close()
         self.asked.close()
+        self._seen.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
         with suppress(FilepactError):
             self._store.prune(keep_bytes=_JOURNAL_LIMIT, keep_seconds=_JOURNAL_KEPT)
@@ -222,9 +224,9 @@ class Workspace:
                 return Receipt(None, "unchanged", summary, notes=notes)
             shown = self._shown(waits.changes, self._store.content, draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
-        if self._buffers and self.mode == "auto" and not draft.dry_run:
-            self.unsaved.agree(draft.opened)
         if not draft.dry_run:
+            if self._buffers and self.mode == "auto":
+                self.unsaved.agree(draft.opened)
             self._seen.wrote(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
 
@@ -232,13 +234,8 @@ class Workspace:
         self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session
     ) -> Shown:
         """A change set as a session may see it."""
-        return show_changes(
-            changes,
-            contents,
-            self.show,
-            self._documents.given,
-            lambda path: self.guard.hides(path, session.agent),
-        )
+        hides = partial(self.guard.hides, agent=session.agent)
+        return show_changes(changes, contents, self.show, self._documents.given, hides)
 
     def _proposal(
         self,
@@ -284,12 +281,13 @@ class Workspace:
         done = self._committer.commit(operation, fitted.contents)
         session = proposal.session
         for before, after in self._documents.sides(done.changes, fitted.contents):
-            if after is not None:
-                self._buffers.deliver(after)
-            elif before is not None:
-                self._seen.forget(session, before.path)
+            if after is None:
+                if before is not None:
+                    self._seen.forget(session, before.path)
+                continue
+            self._buffers.deliver(after)
             # Who goes back is shown what that changes.
-            if after and done.kind != "change" and not self.guard.hides(after.path, session.agent):
+            if done.kind != "change" and not self.guard.hides(after.path, session.agent):
                 self._seen.shown_change(session, before, after)
         return done
 

@@ -156,7 +156,7 @@ class AgentFiles:
             raise InvalidParamsError("a session's folders have to be absolute paths")
         await self.session_closed(session_id)
         buffers = Buffers()
-        caller = Session(session_id, self._agent)
+        caller = Session(session_id, self._agent, session_id)
         workspace, shown = await asyncio.to_thread(self._open, roots, buffers, caller)
         remote = Remote(self._connection, session_id, self.offers, patience=self._patience)
         asking = Approvals(workspace, shown, session=caller, remote=remote, client=self._client)

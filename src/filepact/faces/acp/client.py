@@ -324,7 +324,7 @@ class ClientFileSystem:
         if not self._can_read:
             raise RequestError.method_not_found("fs/read_text_file")
         quirks = quirks_of(self._agent.name)
-        session = Session(session_id, self._agent)
+        session = Session(session_id, self._agent, session_id)
         try:
             bound = await self._find(session_id, early=True)
             async with self._queues.turn(files.key(bound, session, path)):
@@ -347,7 +347,7 @@ class ClientFileSystem:
         if not self._can_write:
             raise RequestError.method_not_found("fs/write_text_file")
         form = meta if quirks_of(self._agent.name).tells_form else None
-        session, dropped = Session(session_id, self._agent), Event()
+        session, dropped = Session(session_id, self._agent, session_id), Event()
         with _answered():
             bound = await self._find(session_id)
             if bound.cancelled:
@@ -410,7 +410,9 @@ class ClientFileSystem:
             bound, Question(change, path, receipt.diff, receipt.rule)
         )
         person = Approval(Actor("person", "client"))
-        async with self._queues.turn(files.key(bound, Session(bound.id, self._agent), path)):
+        async with self._queues.turn(
+            files.key(bound, Session(bound.id, self._agent, bound.id), path)
+        ):
             self._check_open(bound)
             if bound.turn != turn:
                 withdraw(bound, change)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from contextlib import ExitStack
@@ -13,6 +14,7 @@ from filepact.domain.operation import Session
 from filepact.faces.cli.hosts import own_version
 from filepact.faces.cli.screen import remark
 from filepact.faces.cli.solution import solution_instructions, solution_place
+from filepact.faces.mcp.talks import conversation_of_server
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -150,4 +152,5 @@ def _short(path: str) -> str:
 
 
 def _session(actor: Actor) -> Session:
-    return Session(f"mcp-{secrets.token_hex(4)}", actor)
+    conversation = conversation_of_server(actor.name, os.environ)
+    return Session(f"mcp-{secrets.token_hex(4)}", actor, conversation)

@@ -10,7 +10,7 @@ the package answers to that goes nowhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.operation import Actor
@@ -65,6 +65,7 @@ class CarryOut:
     Attributes:
         token: Under which the client wants to hear of the progress, if it does.
         modern: Whether the result needs what the modern era adds to it.
+        meta: The client's notes beside the call.
     """
 
     id: RequestId
@@ -73,6 +74,7 @@ class CarryOut:
     actor: Actor
     token: RequestId | None
     modern: bool
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,5 +274,6 @@ def _carry_out(
 ) -> CarryOut | None:
     if not is_ordinary_call(params):
         return None
-    token = params.get("_meta", {}).get("progressToken")
-    return CarryOut(wanted, params["name"], params.get("arguments", {}), actor, token, modern)
+    meta = params.get("_meta", {})
+    token = meta.get("progressToken")
+    return CarryOut(wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta)

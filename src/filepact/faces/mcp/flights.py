@@ -141,6 +141,7 @@ class Flights:
             asked.name,
             asked.arguments,
             actor=asked.actor,
+            meta=asked.meta,
             cancelled=lambda: flight.cancelled,
             progress=self._reporter(flight),
         )

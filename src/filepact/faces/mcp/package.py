@@ -116,6 +116,7 @@ class _Handlers:
                 params.name,
                 params.arguments or {},
                 actor=_actor(ctx),
+                meta=dict(ctx.meta) if ctx.meta is not None else None,
                 cancelled=lambda: cancelled,
                 progress=_progress_reporter(ctx),
             )

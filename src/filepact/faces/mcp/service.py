@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filepact.faces.mcp.pages import page_for
+from filepact.faces.mcp.talks import conversation_in
 from filepact.faces.wire.lines import INTERNAL_ERROR, INVALID_PARAMS, Refusal
 from filepact.tools.registry import Call, UnknownToolError
 
@@ -52,14 +54,24 @@ class Service:
         arguments: Mapping[str, object],
         *,
         actor: Actor,
+        meta: Mapping[str, object] | None,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
     ) -> Outcome | Refusal:
-        """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool."""
+        """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool.
+
+        Args:
+            name: The tool.
+            arguments: As they were sent.
+            actor: Who calls.
+            meta: What the client's notes beside the call are.
+            cancelled: Whether nobody waits any more.
+            progress: Told how far it is.
+        """
         self._folders.wait()
         try:
             page = page_for(actor.name, self._page)
-            call = Call(self._session(actor), cancelled, progress, page)
+            call = Call(self._session(actor, meta), cancelled, progress, page)
             return self._toolbox.call(name, arguments, call)
         except UnknownToolError as error:
             return Refusal(INVALID_PARAMS, str(error))
@@ -68,8 +80,10 @@ class Service:
             _log.exception("%s could not be called", name)
             return Refusal(INTERNAL_ERROR, "internal error; the server's log has the details")
 
-    def _session(self, actor: Actor) -> Session:
+    def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> Session:
         with self._lock:
             if actor not in self._sessions:
                 self._sessions[actor] = self._session_factory(actor)
-            return self._sessions[actor]
+            session = self._sessions[actor]
+        named = "" if session.conversation is None else conversation_in(actor.name, meta)
+        return replace(session, conversation=named) if named else session

@@ -271,7 +271,7 @@ class FileRequests:
         return receipt
 
     def _session(self, bound: Bound) -> Session:
-        return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version))
+        return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version), bound.id)
 
 
 def _is_wanted(job: _Job) -> bool:

@@ -177,7 +177,7 @@ class Record:
         )
 
     def _session(self, session: str) -> Session:
-        return Session(session, Actor("agent", self._facts.agent, self._facts.version))
+        return Session(session, Actor("agent", self._facts.agent, self._facts.version), session)
 
     def _shown(self, bound: Bound, params: Message) -> None:
         """The call that a question is about may not be shown again when it is over."""
