@@ -7,8 +7,10 @@ import os
 import pytest
 
 from filepact.errors import PathBlockedError, SearchFailedError
+from filepact.fs import walk as walking
 from filepact.fs.root import Root
 from filepact.text.match import Query
+from filepact.workspace import find as finding
 from filepact.workspace import grep as grepping
 from filepact.workspace.search import find_files, grep, render_found, render_grepped, tree
 
@@ -229,6 +231,81 @@ def test_an_ignored_file_named_outright_is_searched(root):
     assert [(one.path, one.files) for one in result.unsearched.folders] == [("node_modules", 1)]
     assert printed(root, "x", "a.log")[0] == "a.log:1: x"
     assert printed(root, "x", "node_modules")[0] == "node_modules/b:1: x"
+
+
+def test_what_was_not_searched_is_told_as_far_as_the_search_was_about_it(root):
+    make(
+        root,
+        {
+            ".gitignore": "out/\n*.log\n",
+            "out/a.py": "x",
+            "out/b.js": "x",
+            "node_modules/m/c.js": "x",
+            "sub/.venv/d.py": "x",
+            "e.log": "x",
+            "__pycache__/f.pyc": "x",
+            "g.txt": "",
+        },
+    )
+    found = search(root, "x").unsearched
+    assert [(one.path, one.why, one.files, one.floor) for one in found.folders] == [
+        ("out", "ignored", 2, False),
+        ("node_modules", "", 1, False),
+        ("sub/.venv", "", 1, False),
+    ]
+    assert found.files == 1
+    found = search(root, "x", glob="*.py").unsearched
+    assert [(one.path, one.files) for one in found.folders] == [("out", 1), ("sub/.venv", 1)]
+    assert found.files == 0
+    found = find(root, "sub/**/*.py").unsearched
+    assert [(one.path, one.files) for one in found.folders] == [("sub/.venv", 1)]
+    assert search(root, "x", "out").unsearched.folders == ()
+    assert "out/ (2 files, ignored)" in printed(root, "nothing")[-1]
+
+
+def test_counting_what_was_left_out_ends_early(root, monkeypatch):
+    monkeypatch.setattr(finding, "_MOST_LOOKED_AT", 10)
+    make(root, {f"node_modules/{name}/{number}": "x" for name in "abc" for number in range(9)})
+    make(root, {f"{name}/node_modules/x": "x" for name in "defghi"})
+    (first, *others) = search(root, "x").unsearched.folders
+    assert first.path == "node_modules"
+    assert first.floor
+    assert 0 < first.files <= 10
+    assert [(one.path, one.files) for one in others] == [
+        (f"{name}/node_modules", None) for name in "defghi"
+    ]
+
+
+def test_the_number_of_protected_names_says_nothing_of_what_was_looked_for(root):
+    make(root, {".env": "SECRET=x", "sub/.env": "SECRET=x", "keys/id_rsa": "x", "a": "x"})
+
+    def allow(path, is_dir):
+        return not path.endswith((".env", "keys"))
+
+    counts = {
+        found.unsearched.protected
+        for found in (
+            search(root, "x", allow=allow),
+            search(root, "SECRET", allow=allow, glob=".env"),
+            search(root, "x", allow=allow, glob="*.nothing"),
+            find(root, ".env", allow=allow),
+            find(root, "**/id_rsa", allow=allow),
+            find(root, "nothing", allow=allow),
+        )
+    }
+    assert counts == {3}
+    for text in (*printed(root, "x", allow=allow), render_found(find(root, ".e*", allow=allow))):
+        assert ".env" not in text
+        assert "keys" not in text
+
+
+def test_where_not_everything_was_looked_at_no_matches_is_not_said_alone(root, monkeypatch):
+    monkeypatch.setattr(walking, "MAX_ENTRIES", 5)
+    make(root, {f"{folder}/{name}": "x" for folder in "abc" for name in "123"})
+    whole, cut = search(root, "x", "a"), search(root, "nothing")
+    assert (whole.total, whole.total_is_floor) == (3, False)
+    assert (cut.total, cut.total_is_floor) == (0, True)
+    assert "not everything was looked at" in render_grepped(cut)
 
 
 def test_a_refused_file_is_never_searched(root):

@@ -54,7 +54,7 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
     else:
         words = [total]
     words += _left_out(found.unreadable, "not readable", show)
-    words += _unsearched(found.unsearched, "directory", show)
+    words += _unsearched(found.unsearched, "" if found.total else "directory", show)
     if found.cancelled:
         words.append("cancelled")
     return f"[{' | '.join(words)}]"
@@ -128,7 +128,7 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
     words += _left_out(result.large, "over 64 MB, not searched", show)
     words += _left_out(result.slow, "the pattern took too long in", show)
     words += _left_out(result.unreadable, "not readable", show)
-    words += _unsearched(result.unsearched, "path", show)
+    words += _unsearched(result.unsearched, "" if result.total else "path", show)
     return words
 
 
@@ -141,15 +141,22 @@ def _count(count: int, unit: str, *, floor: bool = False) -> str:
 
 
 def _unsearched(left_out: Unsearched, parameter: str, show: Callable[[str], str]) -> list[str]:
-    """Ignored folders and files, and how many are protected, which are not named."""
+    """Ignored folders and files, and how many are protected, which are not named.
+
+    Args:
+        left_out: What was not searched.
+        parameter: Where a folder can be named to be searched; empty for who need not be told.
+        show: How a root-relative path is called.
+    """
     folders = [_skipped(one, show) for one in left_out.folders[:_NAMED]]
     words: list[str] = []
     if len(left_out.folders) > _NAMED:
-        folders.append(f"{len(left_out.folders) - _NAMED:,} more folders")
+        folders.append(_count(len(left_out.folders) - _NAMED, "more folder"))
     if left_out.files:
         folders.append(_count(left_out.files, "ignored file"))
     if folders:
-        words = [f"not searched: {', '.join(folders)}; name one as {parameter} to search it"]
+        advice = f"; name one as {parameter} to search it" if parameter else ""
+        words = [f"not searched: {', '.join(folders)}{advice}"]
     if left_out.protected:
         words.append(f"{_count(left_out.protected, 'protected name')} left out")
     return words
