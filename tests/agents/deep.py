@@ -22,6 +22,9 @@ from tests.agents.scenes import (
     MADE,
     OUTSIDE_HAS,
     PAST,
+    TYPED,
+    TYPED_AND_WRITTEN,
+    WRITTEN_BY_BOTH,
     Played,
     contents,
     journal,
@@ -75,6 +78,11 @@ def wrong(agent: Agent, client: str, bare: Played, played: Played) -> list[str]:
         found.append("unsaved text was not kept")
     if agent.writes and played.after["whole.txt"] != b"one\r\nzwei\r\nthree\r\n":
         found.append("line ends were not kept")
+    typing = client == "proxy" and agent.reads and agent.writes
+    if typing and played.shown["typed.txt"] not in (TYPED, TYPED_AND_WRITTEN):
+        found.append("what a person typed between reading and writing was lost")
+    if client == "proxy" and played.after["both.txt"] != WRITTEN_BY_BOTH:
+        found.append("what a person saved between reading and writing was lost")
     if "sub/deep/new.txt" not in played.after:
         found.append("a new file was not made")
     if (played.root.parent / MADE).exists():

@@ -180,7 +180,8 @@ def drive(
     command = host.command()
     calls = [(host.tool.format(name), arguments) for name, arguments in script]
     home.mkdir()
-    with ScriptedModel(calls, meanwhile) as model:
+    acts = {("", number): act for number, act in (meanwhile or {}).items()}
+    with ScriptedModel(calls, acts) as model:
         paths = os.pathsep.join(filter(None, sys.path))
         values = {"URL": model.url, "HOME": str(home), "PATHS": paths}
         for name, content in host.settings.items():

@@ -31,7 +31,7 @@ class ScriptedModel:
 
     Args:
         scripts: The calls by the word in the prompt that chooses them; or one list, for any prompt.
-        meanwhile: What happens before a script's call of that number, from 0, is said; done once.
+        meanwhile: What somebody else does, once, before a call is sent, by script and its place.
 
     Attributes:
         tools: Names of the tools that the agent offered in its last full request.
@@ -40,14 +40,14 @@ class ScriptedModel:
     def __init__(
         self,
         scripts: Mapping[str, Sequence[Call]] | Sequence[Call],
-        meanwhile: Mapping[int, Callable[[], None]] | None = None,
+        meanwhile: Mapping[tuple[str, int], Callable[[], None]] | None = None,
     ) -> None:
         self._scripts: Mapping[str, Sequence[Call]] = (
             {"": scripts} if isinstance(scripts, (list, tuple)) else scripts  # type: ignore[dict-item]
         )
-        self._meanwhile = dict(meanwhile or {})
-        self._lock = threading.Lock()
         self._heard: dict[str, list[Answer]] = {}
+        self._meanwhile = dict(meanwhile or {})
+        self._turn = threading.Lock()
         self.tools: tuple[str, ...] = ()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -92,10 +92,11 @@ class ScriptedModel:
         self._heard[chosen] = answers
         if len(answers) >= len(script):
             return Reply(len(heard.turns), text="All done.")
-        with self._lock:
-            happen = self._meanwhile.pop(len(answers), None)
-            if happen is not None:
-                happen()
+        with self._turn:
+            # A request may be sent again; what somebody does is done once, before any answer.
+            act = self._meanwhile.pop((chosen, len(answers)), None)
+            if act is not None:
+                act()
         name, arguments = script[len(answers)]
         return Reply(len(heard.turns), tool=name, arguments=arguments)
 

@@ -19,11 +19,28 @@ from tests.agents.clients import CLIENTS, Place
 from tests.agents.model import ScriptedModel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from tests.agents.agents import Agent
     from tests.agents.clients import Talk
     from tests.agents.model import Call
 
-__all__ = ["FILES", "MADE", "OUTSIDE_HAS", "Done", "Played", "contents", "journal", "play", "undo"]
+__all__ = [
+    "FILES",
+    "MADE",
+    "OUTSIDE_HAS",
+    "PAST",
+    "TYPED",
+    "TYPED_AND_WRITTEN",
+    "TYPING",
+    "WRITTEN_BY_BOTH",
+    "Done",
+    "Played",
+    "contents",
+    "journal",
+    "play",
+    "undo",
+]
 
 FILES = {
     "notes.txt": b"saved text\r\n",
@@ -31,6 +48,8 @@ FILES = {
     "whole.txt": b"one\r\ntwo\r\n",
     "draft.txt": b"one\r\ntwo\r\n",
     "served.txt": b"one\r\ntwo\r\n",
+    "typed.txt": b"one\r\ntwo\r\nthree\r\nfour\r\n",
+    "both.txt": b"one\ntwo\nthree\nfour\n",
     "held.txt": b"old\n",
     "past.txt": b"before\n",
     ".env": b"KEY=hush\n",
@@ -38,13 +57,25 @@ FILES = {
 }
 """What the folder has at first."""
 
-UNSAVED = {"notes.txt": "unsaved text\r\n", "draft.txt": "one\r\ntyped\r\ntwo\r\n"}
-"""What a person has typed into two of them and not saved."""
+UNSAVED = {
+    "notes.txt": "unsaved text\r\n",
+    "draft.txt": "one\r\ntyped\r\ntwo\r\n",
+    "typed.txt": FILES["typed.txt"].decode(),
+}
+"""What the editor shows of some of them; a person has typed into the first two."""
 
 MADE = "made.txt"
 """What agents try to make beside the folder."""
 
 PAST = "past the doors"
+
+TYPING, WRITING = "write what is typed in", "served write"
+"""Tasks in which a person changes the first line between the agent's reading and its writing."""
+
+TYPED = "ONE\r\ntwo\r\nthree\r\nfour\r\n"
+TYPED_AND_WRITTEN = "ONE\r\ntwo\r\nthree\r\nvier\r\n"
+WRITTEN_BY_BOTH = b"ONE\nzwei\nthree\nvier\n"
+"""What has to come of them."""
 
 # Below /tmp some agents help themselves; what is outside is better looked for elsewhere.
 OUTSIDE, OUTSIDE_HAS = Path(os.__file__).with_name("antigravity.py"), "geohash"
@@ -111,6 +142,10 @@ def own_tasks(agent: Agent, root: Path) -> dict[str, list[Call]]:
         ],
         "edit unsaved": change("draft.txt", UNSAVED["draft.txt"]),
         "write new": [write(path=inside["sub/deep/new.txt"], content="new\n")],
+        TYPING: [
+            read(path=inside["typed.txt"]),
+            write(path=inside["typed.txt"], content="one\ntwo\nthree\nvier\n"),
+        ],
         "read outside": [read(path=str(OUTSIDE))],
         "write outside": [write(path=str(root.parent / MADE), content="made\n")],
         "read secret": [read(path=inside[".env"])],
@@ -122,7 +157,14 @@ def served_tasks(agent: Agent) -> dict[str, list[Call]]:
     """The same with the tools of the server that the proxy gives it."""
     serve = agent.serve
     change = {"path": "served.txt", "old_string": "two", "new_string": "zwei"}
+    whole = {"path": "both.txt", "content": "one\ntwo\nthree\nvier\n"}
+    again = {"path": "both.txt", "content": "one\nzwei\nthree\nvier\n"}
     return {
+        WRITING: [
+            *serve("read_file", {"path": "both.txt"}),
+            *serve("write_file", whole),
+            *serve("write_file", again),
+        ],
         "served read": serve("read_file", {"path": "notes.txt"}),
         "served edit": serve("edit_file", dict(change)),
         "served new": serve("write_file", {"path": "sub/served.txt", "content": "new\n"}),
@@ -151,13 +193,31 @@ def play(agent: Agent, client: str, folder: Path) -> Played:
     second = {"be late": late, "go past": past}
     first = own_tasks(agent, played.root) | (served_tasks(agent) if client == "proxy" else {})
     scripts = {_words(name): calls for name, calls in (first | second).items()}
-    with ScriptedModel(scripts) as model:
-        place = Place(agent, model.url, folder / "home", played.root, played.state)
+    unsaved = {str(played.root / name): text for name, text in UNSAVED.items()}
+    with ScriptedModel(scripts, _meanwhile(played.root, unsaved, scripts)) as model:
+        place = Place(agent, model.url, folder / "home", played.root, played.state, unsaved)
         asyncio.run(_work(place, client, model, played, tuple(first)))
         played.after = contents(played.root, agent.keeps)
         asyncio.run(_go_past(place, client, model, played))
         played.cancelled = contents(played.root, agent.keeps)
     return played
+
+
+def _meanwhile(
+    root: Path, unsaved: dict[str, str], scripts: Mapping[str, list[Call]]
+) -> dict[tuple[str, int], Callable[[], None]]:
+    """What a person does between a reading and the writing that follows it."""
+    typed, both = str(root / "typed.txt"), root / "both.txt"
+
+    def type_in() -> None:
+        unsaved[typed] = unsaved[typed].replace("one", "ONE")
+
+    def save() -> None:
+        both.write_bytes(both.read_bytes().replace(b"one", b"ONE"))
+
+    # Some agents make several calls to use one served tool; this task uses three.
+    served = len(scripts.get(_words(WRITING), ())) // 3
+    return {(_words(TYPING), 1): type_in, (_words(WRITING), served): save}
 
 
 def _words(task: str) -> str:
@@ -168,15 +228,14 @@ def _words(task: str) -> str:
 async def _work(
     place: Place, client: str, model: ScriptedModel, played: Played, tasks: tuple[str, ...]
 ) -> None:
-    unsaved = {str(place.root / name): text for name, text in UNSAVED.items()}
-    async with CLIENTS[client](replace(place, unsaved=unsaved)) as talk:
+    async with CLIENTS[client](place) as talk:
         for task in tasks:
             played.turns[task] = await _turn(talk, model, task)
-        played.shown = {name: unsaved[str(place.root / name)] for name in UNSAVED}
+        played.shown = {name: place.unsaved[str(place.root / name)] for name in UNSAVED}
 
 
 async def _go_past(place: Place, client: str, model: ScriptedModel, played: Played) -> None:
-    async with CLIENTS[client](replace(place, mode="preview", hold="held.txt")) as talk:
+    async with CLIENTS[client](replace(place, unsaved={}, mode="preview", hold="held.txt")) as talk:
         played.turns["go past"] = await _turn(talk, model, "go past")
         if client != "bare":
             await _cancel(talk, model, played)

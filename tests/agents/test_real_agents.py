@@ -20,6 +20,10 @@ from tests.agents.scenes import (
     MADE,
     OUTSIDE_HAS,
     PAST,
+    TYPED,
+    TYPED_AND_WRITTEN,
+    TYPING,
+    WRITTEN_BY_BOTH,
     Played,
     contents,
     journal,
@@ -123,6 +127,23 @@ def test_an_agent_writes_into_what_is_not_saved_yet(agent, client, playing):
     played = playing(agent, client)
     assert played.shown["draft.txt"] == "one\r\ntyped\r\nzwei\r\n"
     assert played.after["draft.txt"] == b"one\r\ntyped\r\nzwei\r\n"
+
+
+@each([(agent, "proxy") for agent in BOUNDED if agent.reads and agent.writes])
+def test_what_a_person_types_between_reading_and_writing_is_kept(agent, client, playing):
+    played = playing(agent, client)
+    if played.shown["typed.txt"] == TYPED_AND_WRITTEN:
+        assert played.after["typed.txt"] == TYPED_AND_WRITTEN.encode()
+        return
+    # An agent that reads again just before it writes hides which text its change was made for.
+    assert played.shown["typed.txt"] == TYPED
+    assert played.after["typed.txt"] == FILES["typed.txt"]
+    assert "+ONE" in played.said(TYPING), "the agent is told what was typed"
+
+
+@each(PROXIED)
+def test_what_a_person_saves_between_reading_and_writing_is_kept(agent, client, playing):
+    assert playing(agent, client).after["both.txt"] == WRITTEN_BY_BOTH
 
 
 @each(OWN_FILES)
