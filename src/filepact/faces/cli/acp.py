@@ -44,6 +44,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         roots=tuple(map(_absolute, arguments.root)),
         serve=None if arguments.no_tools else _serve,
         watch=not arguments.no_watch,
+        patience=arguments.patience,
         begun=_listen_to_remarks,
     )
     return Answer(plain(""), {}, code=status) if status else None

@@ -46,6 +46,14 @@ def _add_proxy(group: Group) -> None:
         action="store_true",
         help="do not look for what the agent writes by itself, past the protocol",
     )
+    add(
+        "--patience",
+        metavar="SECONDS",
+        type=_seconds,
+        default=30.0,
+        help="how long the editor may take to say what it shows of a file; then the request fails "
+        "and nothing is written (default: 30)",
+    )
 
 
 def _add_check(group: Group) -> None:

@@ -42,11 +42,23 @@ def test_a_request_is_answered_or_passed_on_however_deep_it_is(tmp_path):
         assert b"Traceback" not in rig.said
 
 
-@pytest.mark.parametrize("cwd", ["/\0", "/\ud800"])
-def test_a_session_in_a_folder_of_no_possible_name_is_refused(tmp_path, cwd):
+@pytest.mark.parametrize(
+    "folders",
+    [
+        {"cwd": "/\0"},
+        {"cwd": "/\ud800"},
+        {"cwd": "../work"},
+        {"cwd": ""},
+        {"cwd": None},
+        {},
+        {"cwd": "/", "additionalDirectories": ["work"]},
+    ],
+)
+@pytest.mark.parametrize("method", ["session/new", "session/load"])
+def test_a_session_in_a_folder_of_no_possible_name_is_refused(tmp_path, folders, method):
     with Rig(tmp_path, fs=BOTH, checked=False) as rig:
         rig.introduce()
-        wanted = rig.editor.ask("session/new", {"cwd": cwd, "mcpServers": []})
+        wanted = rig.editor.ask(method, {**folders, "sessionId": "s9", "mcpServers": []})
         assert rig.editor.answer_to(wanted)["error"]["code"] == -32602
         rig.open()
 

@@ -52,6 +52,8 @@ _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
 )
 
+_NO_FOLDERS: Final = "A session's folders, cwd and additionalDirectories, have to be absolute paths."
+
 _CALLS: Final = ("tool_call", "tool_call_update")
 
 
@@ -124,16 +126,16 @@ class Traffic:
             data = self._introduce(message, params)
         elif method in _MADE | _FOUND:
             folders = _folders(params)
-            refused = "" if folders is None else self.check(folders)
-            if refused:
+            # One whose folders nobody knows could not be guarded.
+            refused = _NO_FOLDERS if folders is None else self.check(folders)
+            if folders is None or refused:
                 yield ToEditor(_error(message["id"], -32602, refused))
                 return
-            if folders is not None:
-                self._count += 1
-                token = f"t{self._count}"
-                named = params.get("sessionId") if method in _FOUND else None
-                yield Open(token, folders[0], folders[1:], named, self._is_alone(params))
-                data = self._with_server(message, params, token)
+            self._count += 1
+            token = f"t{self._count}"
+            named = params.get("sessionId") if method in _FOUND else None
+            yield Open(token, folders[0], folders[1:], named, self._is_alone(params))
+            data = self._with_server(message, params, token)
         elif method == "session/prompt":
             yield from _turn(params, begins=True)
         self._asked[_key(message["id"])] = (method, params, token)
@@ -257,9 +259,8 @@ def _folders(params: Message) -> tuple[str, ...] | None:
     """A session's folders; None when they are not given as they have to be."""
     cwd, more = params.get("cwd"), params.get("additionalDirectories")
     more = more if isinstance(more, list) else []
-    if not isinstance(cwd, str) or not cwd.startswith("/"):
-        return None
-    return (cwd, *(one for one in more if isinstance(one, str) and one.startswith("/")))
+    folders = tuple(one for one in (cwd, *more) if isinstance(one, str) and one.startswith("/"))
+    return folders if len(folders) == 1 + len(more) else None
 
 
 def _turn(params: Message, *, begins: bool) -> Iterator[Turn]:
