@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.operation import BY_EDITOR, Actor, Operation, Session
+from filepact.domain.operation import (
+    BY_EDITOR,
+    PAST_THE_DOORS,
+    Actor,
+    Operation,
+    Session,
+)
 from filepact.errors import StaleFileError
 from filepact.text.diff import cut_diff, unified
 from filepact.workspace.ids import new_id
@@ -159,44 +165,47 @@ class Unsaved:
                 self._committer.put_back(meant, stored.revision, operation)
                 return Left("form", meant)
             if operation:
-                self._adopt(client, f"{spot.shown} as the editor saved it", meant.revision, stored)
+                summary = f"{spot.shown} as the editor saved it"
+                self._adopt(_own(client), BY_EDITOR, summary, meant.revision, stored)
             return Left("text", stored)
 
-    def own_up(self, told: Document, *, client: str) -> Operation | None:
+    def own_up(self, told: Document) -> Operation | None:
         """See whether an editor made a change all the same that it was told to forget.
 
         Args:
             told: The file as the editor was given it, before the change was taken back.
-            client: The editor.
 
         Returns:
             What was put into the journal for it; None for nothing.
         """
         spot = self._guard.find(told.path.absolute, "list")
         with self._locks.hold({spot.lock_key}):
-            newest = self._store.operations(root=told.path.root, path=told.path.path, limit=1)
-            known = [
-                change.after
-                for operation in newest
-                for change in operation.changes.changes
-                if change.path == told.path
-            ]
-            if spot.place.kind == "missing" or not known:
+            if spot.place.kind == "missing":
                 return None
             stored = self._documents.stored(spot)
-            same = stored.data == told.data or differs_in_form(stored, told)
-            if not same or stored.revision == known[0]:
+            if stored.data != told.data and not differs_in_form(stored, told):
                 return None
-            summary = f"{spot.shown} as the editor saved it after it was cancelled"
-            return self._adopt(client, summary, known[0], stored)
+            for last in self._store.operations(root=told.path.root, path=told.path.path, limit=1):
+                for change in last.changes.changes:
+                    if change.path == told.path and change.after != stored.revision:
+                        summary = f"{spot.shown} as the editor saved it after it was cancelled"
+                        return self._adopt(
+                            last.session, PAST_THE_DOORS, summary, change.after, stored
+                        )
+            return None
 
     def _adopt(
-        self, client: str, summary: str, before: Revision | None, stored: Document
+        self,
+        session: Session,
+        tool: str,
+        summary: str,
+        before: Revision | None,
+        stored: Document,
     ) -> Operation:
         """Put into the journal what an editor has done to a file."""
         change = FileChange(stored.path, before, stored.revision)
         contents = {stored.revision.content: stored.data}
-        return self._store.adopt(_operation(client, summary, change), contents)
+        return self._store.adopt(_operation(session, tool, summary, change), contents)
 
     def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
         buffer = self._buffers.get(path)
@@ -218,22 +227,23 @@ class Unsaved:
         if stored is not None:
             known[stored.revision.content] = stored.data
         before = None if stored is None else stored.revision
-        self._committer.commit(
-            _operation(
-                buffer.client, f"unsaved text of {spot.shown}", FileChange(path, before, state)
-            ),
-            known,
-        )
+        change = FileChange(path, before, state)
+        summary = f"unsaved text of {spot.shown}"
+        self._committer.commit(_operation(_own(buffer.client), BY_EDITOR, summary, change), known)
 
 
-def _operation(client: str, summary: str, change: FileChange) -> Operation:
-    """An editor's own change of one file."""
+def _own(client: str) -> Session:
+    """An editor's own doing."""
+    return Session(f"editor {client}", Actor("program", client))
+
+
+def _operation(session: Session, tool: str, summary: str, change: FileChange) -> Operation:
     return Operation(
         id=new_id(),
         seq=0,
         kind="change",
-        session=Session(f"editor {client}", Actor("program", client)),
-        tool=BY_EDITOR,
+        session=session,
+        tool=tool,
         summary=summary,
         changes=ChangeSet((change,)),
         created=time.time(),

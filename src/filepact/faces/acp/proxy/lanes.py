@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -54,9 +54,7 @@ class Lanes:
 
     def free(self, key: Hashable) -> None:
         """Go on with what was put in a lane that was kept."""
-        with self._lock:
-            self._kept -= 1
-            self._freed.notify_all()
+        self._end()
         self._hand_on(key)
 
     @contextmanager
@@ -99,8 +97,24 @@ class Lanes:
 
     def aside(self, work: Callable[[], None]) -> None:
         """Have something done in a thread of these, in no lane."""
-        with suppress(RuntimeError):  # closed: nothing more is begun
-            self._pool.submit(work)
+
+        def do() -> None:
+            try:
+                work()
+            finally:
+                self._end()
+
+        with self._lock:
+            self._kept += 1
+        try:
+            self._pool.submit(do)
+        except RuntimeError:  # closed: nothing more is begun
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            self._kept -= 1
+            self._freed.notify_all()
 
     def close(self) -> None:
         """Begin nothing more, and wait for what has begun."""

@@ -422,7 +422,7 @@ class Texts:
         def look() -> None:
             shown = bound.workspace.show(told.path)
             try:
-                found = bound.workspace.unsaved.own_up(told, client=EDITOR)
+                found = bound.workspace.unsaved.own_up(told)
             except FilepactError as error:
                 _log.warning("%s: could not be looked at: %s", shown, error.message)
                 return

@@ -52,7 +52,9 @@ _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
 )
 
-_NO_FOLDERS: Final = "A session's folders, cwd and additionalDirectories, have to be absolute paths."
+_NO_FOLDERS: Final = (
+    "A session's folders, cwd and additionalDirectories, have to be absolute paths."
+)
 
 _CALLS: Final = ("tool_call", "tool_call_update")
 

@@ -1,0 +1,331 @@
+"""What an editor behind, before or over us can do, and what must not be lost by it."""
+
+import threading
+
+import pytest
+
+from tests.faces.acp.sides import SILENT, AgentSide, ClientSide, ProxySide, Refused
+
+BASE = "".join(f"line {number}\n" for number in range(1, 11))
+UNSAVED = BASE.replace("line 2", "line 2 UNSAVED")
+
+every = pytest.mark.parametrize("side", [ProxySide, AgentSide, ClientSide])
+asked = pytest.mark.parametrize("side", [ProxySide, AgentSide])
+"""Those that ask the editor what it shows."""
+
+
+def refuse(_path):
+    raise Refused("Blocked: excluded from AI in this project's settings")
+
+
+@every
+def test_what_is_typed_while_the_person_is_asked_is_kept(tmp_path, side):
+    with side(tmp_path, mode="preview") as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        it.screen.on_ask = lambda: it.type("b.txt", "line 5", "line 5 TYPED")
+        it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 AGENT"))
+        both = BASE.replace("line 5", "line 5 TYPED").replace("line 9", "line 9 AGENT")
+        assert it.shown("b.txt") == both
+        assert it.disk("b.txt") == both.encode()
+
+
+@every
+def test_what_is_typed_in_the_same_lines_while_the_person_is_asked_is_not_lost(tmp_path, side):
+    with side(tmp_path, mode="preview") as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        it.screen.on_ask = lambda: it.type("b.txt", "line 9", "line 9 TYPED")
+        with pytest.raises(Refused) as refused:
+            it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 AGENT"))
+        assert refused.value.kind == "stale"
+        assert "+line 9 TYPED" in refused.value.message
+        assert "line 9 TYPED" in it.shown("b.txt")
+        assert b"AGENT" not in it.disk("b.txt")
+
+
+@every
+def test_what_is_typed_between_a_read_and_a_write_is_kept(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        text = it.read("b.txt")
+        it.type("b.txt", "line 5", "line 5 TYPED")
+        it.write("b.txt", text.replace("line 9", "line 9 AGENT"))
+        assert "line 5 TYPED" in it.shown("b.txt")
+        assert "line 9 AGENT" in it.shown("b.txt")
+
+
+@pytest.mark.parametrize("typed", ["line 5", "line 9"])
+def test_what_is_typed_while_the_disk_is_written_is_kept(tmp_path, typed):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        text = it.read("b.txt")
+
+        def type_once_it_is_written(_path):
+            # It is asked before the change is made, and before it is told of it.
+            if b"AGENT" in it.disk("b.txt"):
+                it.type("b.txt", f"{typed}\n", f"{typed} TYPED\n")
+
+        it.screen.on_read = type_once_it_is_written
+        mine = text.replace("line 9", "line 9 AGENT")
+        if typed == "line 5":
+            it.write("b.txt", mine)
+            assert "line 9 AGENT" in it.shown("b.txt")
+        else:
+            with pytest.raises(Refused) as refused:
+                it.write("b.txt", mine)
+            assert refused.value.kind == "stale"
+            assert "+line 9 TYPED" in refused.value.message
+            assert b"AGENT" not in it.disk("b.txt")
+        assert f"{typed} TYPED" in it.shown("b.txt")
+
+
+@asked
+def test_an_editor_that_is_busy_stops_a_write(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        it.screen.on_read = refuse
+        with pytest.raises(Refused) as refused:
+            it.write("b.txt", BASE.replace("line 9", "line 9 AGENT"))
+        assert refused.value.kind == "editor_refused"
+        assert "excluded from AI" in refused.value.message
+        assert it.shown("b.txt") == UNSAVED
+        assert it.disk("b.txt") == BASE.encode()
+
+
+@asked
+@pytest.mark.parametrize("data", [b"Ann,4111\n", "Anné,4111\n".encode("latin-1")])
+def test_what_an_editor_refuses_to_show_is_not_served_from_the_disk(tmp_path, side, data):
+    with side(tmp_path) as it:
+        (it.work / "customers.csv").write_bytes(data)
+        it.screen.on_read = refuse
+        with pytest.raises(Refused) as refused:
+            it.read("customers.csv")
+        assert refused.value.kind == "editor_refused"
+        assert "excluded from AI" in refused.value.message
+
+
+def test_an_editors_own_words_reach_the_agent(tmp_path):
+    data = {"details": "Permission denied for fs/write_text_file"}
+
+    def deny(_path):
+        raise Refused("Internal error", data=data)
+
+    with ProxySide(tmp_path) as it:
+        it.screen.on_write = deny
+        with pytest.raises(Refused) as refused:
+            it.write("b.txt", BASE)
+        assert data["details"] in refused.value.message
+        assert refused.value.data["editor"]["data"] == data
+        assert not (it.work / "b.txt").exists()
+
+
+@asked
+def test_an_editor_that_is_late_is_not_taken_for_one_that_shows_the_disk(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        it.screen.on_read = lambda _path: SILENT
+        for attempt in (lambda: it.read("b.txt"), lambda: it.write("b.txt", "x\n")):
+            with pytest.raises(Refused) as refused:
+                attempt()
+            assert refused.value.kind == "timeout"
+        assert it.disk("b.txt") == BASE.encode()
+        it.screen.on_read = lambda _path: None
+        assert it.read("b.txt") == UNSAVED
+
+
+def test_a_person_may_take_longer_over_a_change_than_an_editor_to_answer(tmp_path):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        (it.work / "c.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        text = it.read("b.txt")
+        held, decided = threading.Event(), threading.Event()
+
+        def review(_path):
+            held.set()
+            decided.wait(20)
+            raise Refused("rejected in review")
+
+        it.screen.on_write = review
+        writing = it.rig.begin_write("b.txt", text.replace("line 9", "line 9 AGENT"))
+        assert held.wait(20)
+        # An editor that is asked from now on has been given up by the time this is refused.
+        it.screen.on_read = lambda _path: SILENT
+        assert it.rig.read("c.txt")["error"]["data"]["retriable"] is True
+        assert it.rig.agent.quiet
+        decided.set()
+        error = it.rig.agent.answer_to(writing)["error"]
+        assert error["data"]["errorKind"] == "editor_refused"
+        assert "rejected in review" in error["message"]
+        assert it.disk("b.txt") == BASE.encode()
+
+
+@every
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_what_was_undone_does_not_come_back_from_an_editor_that_does_not_reload(
+    tmp_path, side, ends
+):
+    before = BASE.replace("\n", ends)
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_bytes(before.encode())
+        it.show("b.txt", BASE)
+        # Through the journal on every side.
+        with_bad = it.read("b.txt").replace("line 2", "line 2 BAD")
+        it.write("b.txt", with_bad)
+        (it.work / "b.txt").write_bytes(before.encode())
+        assert "BAD" not in it.read("b.txt")
+        it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 GOOD"))
+        assert it.disk("b.txt") == before.replace("line 9", "line 9 GOOD").encode()
+        assert "BAD" not in it.shown("b.txt")
+        assert "editor" not in [tool for _who, tool in it.log()]
+
+
+def test_a_change_that_is_taken_back_in_a_terminal_stays_so(tmp_path):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        it.write("b.txt", it.read("b.txt").replace("line 2", "line 2 BAD"))
+        it.undo()
+        it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 GOOD"))
+        assert it.disk("b.txt") == BASE.replace("line 9", "line 9 GOOD").encode()
+
+
+@every
+def test_what_another_program_wrote_under_a_buffer_that_nobody_typed_in_counts(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        assert it.read("b.txt") == BASE
+        newer = BASE.replace("line 2", "line 2 GIT")
+        (it.work / "b.txt").write_text(newer)
+        assert it.read("b.txt") == newer
+        it.write("b.txt", newer.replace("line 9", "line 9 AGENT"))
+        assert it.disk("b.txt") == newer.replace("line 9", "line 9 AGENT").encode()
+        assert it.shown("b.txt") == newer.replace("line 9", "line 9 AGENT")
+
+
+@asked
+def test_an_editor_that_reads_and_does_not_write_takes_no_change_back(tmp_path, side):
+    with side(tmp_path, write=False) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 ONE"))
+        it.write("b.txt", it.read("b.txt").replace("line 7", "line 7 TWO"))
+        both = UNSAVED.replace("line 9", "line 9 ONE").replace("line 7", "line 7 TWO")
+        assert it.disk("b.txt") == both.encode()
+
+
+FORMS = {
+    "bom.txt": ("utf-8-sig", "\n"),
+    "lat.txt": ("latin-1", "\n"),
+    "u16.txt": ("utf-16", "\r\n"),
+    "crlf.txt": ("utf-8", "\r\n"),
+}
+
+
+@asked
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("shows", ["bytes", "lines", "marks"])
+def test_the_form_of_a_file_outlives_an_editor_that_knows_utf_8_alone(tmp_path, side, name, shows):
+    codec, ends = FORMS[name]
+    text = "café\ntwo\n"
+    with side(tmp_path) as it:
+        data = text.replace("\n", ends).encode(codec)
+        (it.work / name).write_bytes(data)
+        if shows == "lines":
+            it.show(name, text)
+        elif shows == "marks":
+            it.screen.on_read = lambda path: (it.work / path).read_bytes().decode(errors="replace")
+        it.write(name, text.replace("two", "TWO"))
+        assert it.disk(name) == text.replace("two", "TWO").replace("\n", ends).encode(codec)
+        it.write(name, text.replace("two", "2"))
+        assert it.disk(name) == text.replace("two", "2").replace("\n", ends).encode(codec)
+        assert "editor" not in [tool for _who, tool in it.log()]
+
+
+@asked
+def test_text_typed_into_bytes_that_an_editor_cannot_read_stops_a_write(tmp_path, side):
+    data = "café\ntwo\n".encode("latin-1")
+    with side(tmp_path) as it:
+        (it.work / "lat.txt").write_bytes(data)
+        typed = data.decode(errors="replace") + "typed\n"
+        it.show("lat.txt", typed)
+        assert it.read("lat.txt") == "café\ntwo\n"
+        with pytest.raises(Refused) as refused:
+            it.write("lat.txt", "café\nTWO\n")
+        assert refused.value.kind in ("encoding", "encoding_unsafe")
+        assert it.disk("lat.txt") == data
+        assert it.shown("lat.txt") == typed
+
+
+def test_what_an_editor_formats_is_its_own_change(tmp_path):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text("one\n")
+        shown = str(it.work / "b.txt")
+        write = it.screen.write
+        it.screen.write = lambda path, text: write(path, text.upper())
+        it.write("b.txt", "two\n")
+        assert it.read("b.txt") == "TWO\n"
+        assert [tool for _who, tool in it.log()] == ["editor", "fs/write_text_file"]
+        assert shown not in it.screen.texts
+
+
+@pytest.mark.parametrize("side", [ProxySide, ClientSide])
+def test_a_file_about_which_the_person_is_asked_can_be_read(tmp_path, side):
+    with side(tmp_path, mode="preview") as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        opened, answered = threading.Event(), threading.Event()
+
+        def think():
+            opened.set()
+            answered.wait(20)
+
+        it.screen.on_ask = think
+        if side is ProxySide:
+            writing = it.rig.begin_write("b.txt", "x\n")
+            assert opened.wait(20)
+            assert "content" in it.rig.read("b.txt")["result"]
+            answered.set()
+            assert it.rig.agent.answer_to(writing)["result"] == {}
+        else:
+            other = threading.Thread(target=lambda: it.write("b.txt", "x\n"))
+            other.start()
+            assert opened.wait(20)
+            assert it.read("b.txt")
+            answered.set()
+            other.join(20)
+        assert it.disk("b.txt") == b"x\n"
+
+
+def test_a_change_that_an_editor_makes_after_it_was_cancelled_is_in_the_log(tmp_path):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        held, go, written = threading.Event(), threading.Event(), threading.Event()
+        write = it.screen.write
+
+        def hold(path, text):
+            held.set()
+            go.wait(20)
+            write(path, text)
+            written.set()
+
+        it.screen.write = hold
+        writing = it.rig.begin_write("b.txt", "x\n")
+        assert held.wait(20)
+        it.rig.editor.send({"method": "session/cancel", "params": {"sessionId": "s1"}})
+        assert it.rig.agent.answer_to(writing)["error"]["code"] == -32800
+        assert it.disk("b.txt") == BASE.encode()
+        go.set()
+        assert written.wait(20)
+    # What has begun is ended in order before the proxy ends.
+    assert it.disk("b.txt") == b"x\n"
+    assert it.log()[0] == ("far", "outside")
+    it.undo()
+    assert it.disk("b.txt") == BASE.encode()
