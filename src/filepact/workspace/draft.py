@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Document, Revision
@@ -59,6 +59,7 @@ class Draft:
     Attributes:
         tool: Name of the tool that works on it.
         dry_run: Set by the tool: show, but do nothing.
+        mode: Set by whoever has one of its own: what counts instead of the workspace's.
         notes: Sentences for the answer, such as how a text was placed.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
@@ -78,6 +79,7 @@ class Draft:
         self.session = session
         self.tool = tool
         self.dry_run = False
+        self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
         self._judge = Judge(guard, session.agent)
         self._locks = locks

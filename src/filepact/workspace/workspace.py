@@ -197,7 +197,7 @@ class Workspace:
             names = ", ".join(one.id for one in grows)
             return Receipt(None, "withdrawn", f"{summary}, and so take back {names}", notes=notes)
         rules = [one.rule for one in grows]
-        rules += [draft.asks or ("preview mode" if self.mode == "preview" else "")]
+        rules += [draft.asks or ("preview mode" if (draft.mode or self.mode) == "preview" else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
         said = summary_of(shown.files) if grows else summary
         proposal = self._proposal(draft.session, draft.tool, said, changes, rule=rule)
@@ -225,7 +225,7 @@ class Workspace:
             shown = self._shown(waits.changes, self._store.content, draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if not draft.dry_run:
-            if self._buffers and self.mode == "auto":
+            if self._buffers and (draft.mode or self.mode) == "auto":
                 self.unsaved.agree(draft.opened)
             self._seen.wrote(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)

@@ -193,6 +193,7 @@ def write(
         raise refuse(INVALID, "bad_text", "The content holds half a character.") from None
     try:
         with bound.workspace.draft(session, "fs/write_text_file") as draft:
+            draft.mode = bound.mode
             target = draft.open(path)
             if form is not None and target.document is None:
                 content = _in_form(content, form)

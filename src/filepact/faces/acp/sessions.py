@@ -29,6 +29,7 @@ class Bound:
         turn: Counts what ends a turn; a write that began in an earlier one is dropped.
         cancelled: Its turn was cancelled, and no other has begun: nothing is written for it.
         ending: Nothing more is begun for it.
+        mode: Whether its allowed changes are done or wait; None for what holds for all.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Bound:
     turn: int = 0
     cancelled: bool = False
     ending: bool = False
+    mode: Mode | None = None
 
 
 class Sessions:

@@ -65,7 +65,9 @@ def test_a_conductor_hosts_it(tmp_path, hello, request_, notification, more):
         heard = conductor.hear()
         assert heard["params"]["params"]["mcpServers"][0]["name"] == "filepact"
         conductor.send(id=heard["id"], result={"sessionId": "s1"})
-        assert conductor.hear() == {"id": 2, "result": {"sessionId": "s1"}}
+        opened = conductor.hear()
+        assert (opened["id"], opened["result"]["sessionId"]) == (2, "s1")
+        assert [one["id"] for one in opened["result"]["configOptions"]] == ["filepact.mode"]
 
         # The agent's requests come in envelopes, under ids that the conductor made.
         path = f"{work}/a.txt"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.wire.lines import Message
+    from filepact.workspace.workspace import Mode
 
 __all__ = ["Neighbour", "Proxy"]
 
@@ -70,7 +71,11 @@ class Proxy:
         self._roots = roots
         self._over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use too
         self._questions = Questions(editor.send)
-        self._traffic = Traffic(server=self._entry if tools else None, check=self._check)
+        self._traffic = Traffic(
+            server=self._entry if tools else None,
+            check=self._check,
+            mode=self._mode,
+        )
         self._making: Future[Service] = Future()
         self._made: Service | None = None
 
@@ -129,6 +134,9 @@ class Proxy:
 
     def _entry(self, token: str) -> Message:
         return self._service.entry(token)
+
+    def _mode(self, session: str) -> Mode | None:
+        return self._service.mode(session)
 
     # -- lines ----------------------------------------------------------------------------
 

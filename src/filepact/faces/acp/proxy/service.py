@@ -30,6 +30,7 @@ from filepact.faces.acp.proxy.steps import (
     Bind,
     Cancel,
     Close,
+    Configure,
     Document,
     Drop,
     Open,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Toolbox
+    from filepact.workspace.workspace import Mode
 
 __all__ = ["Service"]
 
@@ -142,6 +144,8 @@ class Service:
         match step:
             case Request():
                 self._answer(step)
+            case Configure(session, mode):
+                self._configure(session, mode)
             case Cancel(session, request):
                 self._cancel(session, request)
             case Turn(session, begins):
@@ -273,6 +277,19 @@ class Service:
             if bound is not None:
                 self._texts.said(bound, method, params)
 
+    def mode(self, session: str) -> Mode | None:
+        """Whether a session's allowed changes are done or wait; None where there is no such."""
+        with self._lock:
+            bound = self._sessions.get(session)
+        return None if bound is None else bound.mode or bound.workspace.mode
+
+    def _configure(self, session: str, mode: Mode) -> None:
+        with self._lock:
+            served = [one for one in self._served.values() if one.id == session]
+            bound = self._sessions.get(session)
+            for one in (*served, *([] if bound is None else [bound])):
+                one.mode = mode
+
     # -- turns ----------------------------------------------------------------------------
 
     def _turn(self, session: str, *, begins: bool) -> None:
@@ -373,6 +390,7 @@ class Service:
                 return
             bound = self._sessions.start(name, known.roots[0], known.roots[1:])
             bound.id = session or token
+            bound.mode = known.mode
             self._served[token] = bound
         try:
             insight = self._sessions.insight(bound)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from filepact.faces.acp.proxy.line import Line
     from filepact.faces.wire.lines import Message
+    from filepact.workspace.workspace import Mode
 
 __all__ = [
     "ENDED",
@@ -16,6 +17,7 @@ __all__ = [
     "Bind",
     "Cancel",
     "Close",
+    "Configure",
     "Document",
     "Drop",
     "Open",
@@ -100,6 +102,14 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
+class Configure:
+    """The person wants a session's changes to be done, or to wait, from now on."""
+
+    session: str
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """A turn of the agent begins or ends."""
 
@@ -162,6 +172,7 @@ Step = (
     | Bind
     | Drop
     | Close
+    | Configure
     | Turn
     | Acted
     | Reported

@@ -80,6 +80,7 @@ class _Engine(WorkspaceEngine):
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         insight = self._insight
         with self._bound.workspace.draft(call.session, tool) as draft:
+            draft.mode = self._bound.mode
             summary = action(draft)
             foreseen = None if insight is None else foresee(insight, draft, call)
             receipt = self._bound.workspace.submit(draft, summary)

@@ -16,6 +16,7 @@ from filepact.faces.acp.proxy.steps import (
     Bind,
     Cancel,
     Close,
+    Configure,
     Document,
     Drop,
     Open,
@@ -33,11 +34,18 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.line import Line
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.wire.lines import Message
+    from filepact.workspace.workspace import Mode
 
 __all__ = ["READ", "SERVER", "WRITE", "Facts", "Traffic"]
 
 SERVER: Final = "filepact"
 """The name of our server of tools."""
+
+OPTION: Final = "filepact.mode"
+"""The id of our option among a session's."""
+
+_SET_OPTION: Final = "session/set_config_option"
+_MODES: Final[dict[str, Mode]] = {"auto": "auto", "preview": "preview"}
 
 OURS: Final = "filepact-"
 """How the ids of our own requests to the editor begin."""
@@ -85,13 +93,16 @@ class Traffic:
     Args:
         server: Makes the entry of the server of file tools for a session's token; None for none.
         check: Why a session in these folders is refused; empty when it is not.
+        mode: Whether a session's allowed changes are done or wait; None for no such session.
     """
 
     server: Callable[[str], Message] | None = None
     check: Callable[[tuple[str, ...]], str] = lambda _folders: ""
+    mode: Callable[[str], Mode | None] = lambda _session: None
     facts: Facts = field(default_factory=Facts)
     _asked: dict[Any, tuple[str, Message, str]] = field(default_factory=dict)
     _count: int = 0
+    _options: dict[str, list[Any]] = field(default_factory=dict)
 
     # -- from the editor ------------------------------------------------------------------
 
@@ -140,6 +151,9 @@ class Traffic:
             data = self._with_server(message, params, token)
         elif method == "session/prompt":
             yield from _turn(params, begins=True)
+        elif self._is_our_option(method, params):
+            yield from self._choose(message["id"], params)
+            return
         self._asked[_key(message["id"])] = (method, params, token)
         yield ToAgent(data)
 
@@ -212,8 +226,16 @@ class Traffic:
     def _told_by_agent(self, line: Line, method: str, params: Message) -> Iterator[Step]:
         if method == "$/cancel_request":
             yield Cancel(request=params.get("requestId"))
-        yield ToEditor(without_overrides(line).passed)
         update, session = params.get("update"), params.get("sessionId")
+        if isinstance(update, dict) and update.get("sessionUpdate") == "config_option_update":
+            # Whoever hears of options takes them for all that there are.
+            merged = self._with_option(session, update)
+            clean = without_overrides(line).message
+            if merged is not update and clean is not None:
+                told = {**_params(clean), "update": merged}
+                yield ToEditor(encode({**clean, "params": told}))
+                return
+        yield ToEditor(without_overrides(line).passed)
         if method != "session/update" or not isinstance(update, dict):
             return
         what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
@@ -231,17 +253,73 @@ class Traffic:
         if method == "initialize" and isinstance(result, dict):
             self._learn(result)
         elif token:
-            opened = result if method in _MADE else params
-            session = opened.get("sessionId") if isinstance(opened, dict) else None
-            if failed or not isinstance(session, str):
+            session = _opened(method, params, result)
+            if failed or session is None:
                 yield Drop(token)
             else:
                 yield Bind(token, session)
-        yield ToEditor(line.passed)
+        data = line.passed
+        if not failed and isinstance(result, dict):
+            changed = result
+            if token:
+                changed = self._offer(_opened(method, params, result), result)
+            elif method == _SET_OPTION:
+                changed = self._with_option(params.get("sessionId"), result)
+            if changed is not result:
+                data = encode({**message, "result": changed})
+        yield ToEditor(data)
         if method == "session/prompt" and (self.facts.protocol == 1 or failed):
             yield from _turn(params, begins=False)
         elif method in _ENDED and not failed and isinstance(params.get("sessionId"), str):
+            self._options.pop(params["sessionId"], None)
             yield Close(params["sessionId"])
+
+    # -- an option of ours --------------------------------------------------------------------
+
+    def _is_our_option(self, method: str, params: Message) -> bool:
+        session = params.get("sessionId")
+        return (
+            method == _SET_OPTION
+            and params.get("configId") == OPTION
+            and isinstance(session, str)
+            and session in self._options
+        )
+
+    def _offer(self, session: str | None, result: Message) -> Message:
+        """A session's answer with an option of ours beside the agent's.
+
+        An editor that is given options shows no modes any more, nor models: so an agent that has
+        these and no options is left alone.
+        """
+        options = result.get("configOptions")
+        plain = options is None and not result.get("modes") and not result.get("models")
+        if session is None or self.facts.protocol != 1 or not (plain or isinstance(options, list)):
+            return result
+        if any(isinstance(one, dict) and one.get("id") == OPTION for one in options or ()):
+            return result
+        self._options[session] = []
+        return self._with_option(session, result)
+
+    def _with_option(self, session: Any, holder: Message) -> Message:
+        """What holds all options of an agent, with ours, where the session has it."""
+        known = isinstance(session, str) and session in self._options
+        mode = self.mode(session) if known else None
+        if mode is None:
+            return holder
+        theirs = holder.get("configOptions")
+        self._options[session] = theirs = theirs if isinstance(theirs, list) else []
+        return {**holder, "configOptions": [*theirs, _option(mode)]}
+
+    def _choose(self, wanted: Any, params: Message) -> Iterator[Step]:
+        """The editor sets our option: no agent hears of it."""
+        session = params["sessionId"]
+        mode = _MODES.get(str(params.get("value")))
+        if mode is None:
+            yield ToEditor(_error(wanted, -32602, "The value is auto or preview."))
+            return
+        yield Configure(session, mode)
+        options = self._with_option(session, {"configOptions": self._options[session]})
+        yield ToEditor(encode({"jsonrpc": "2.0", "id": wanted, "result": options}))
 
     def _learn(self, result: Message) -> None:
         version = result.get("protocolVersion")
@@ -250,6 +328,27 @@ class Traffic:
         if isinstance(info, dict):
             self.facts.agent = str(info.get("name") or self.facts.agent)
             self.facts.version = str(info.get("version") or "")
+
+
+def _option(mode: Mode) -> Message:
+    return {
+        "id": OPTION,
+        "name": "filepact",
+        "description": "Whether changes that the rules allow are done, or wait until you say yes",
+        "type": "select",
+        "currentValue": mode,
+        "options": [
+            {"value": "auto", "name": "Do what the rules allow"},
+            {"value": "preview", "name": "Ask about every change"},
+        ],
+    }
+
+
+def _opened(method: str, params: Message, result: Any) -> str | None:
+    """The id of a session that was made or found."""
+    opened = result if method in _MADE else params
+    session = opened.get("sessionId") if isinstance(opened, dict) else None
+    return session if isinstance(session, str) else None
 
 
 def _params(message: Message) -> Message:
