@@ -213,6 +213,48 @@ def test_a_file_that_was_deleted_since_it_was_read_is_said_to_be_made_again(tool
     assert "deleted since" in answer.text
 
 
+# -- lines that grep printed ----------------------------------------------------------------------
+
+
+def test_a_line_that_grep_printed_is_not_overwritten_when_somebody_changed_it(
+    tool: Tool, root: Path
+):
+    tool("grep", "a.txt", pattern="line 15$")
+    (root / "a.txt").write_text(text(line_15="a person's"))
+    stale = tool("write_file", "a.txt", content=text(line_15="mine"))
+    assert stale.code == "STALE_FILE"
+    assert (root / "a.txt").read_text() == text(line_15="a person's")
+
+
+def test_a_text_that_was_learned_by_grep_is_merged(tool: Tool, root: Path):
+    tool("grep", ".", pattern="^line", max_results=100)
+    (root / "a.txt").write_text(text(line_3="a person's"))
+    answer = tool("write_file", "a.txt", content=text(line_15="mine"))
+    assert not answer.failed
+    assert (root / "a.txt").read_text() == text(line_3="a person's", line_15="mine")
+
+
+def test_lines_around_a_match_count_and_names_alone_do_not(tool: Tool, root: Path):
+    tool("grep", ".", pattern="line 15$", output_mode="files")
+    tool("grep", ".", pattern="line 15$", output_mode="count")
+    assert "had not read" in tool("write_file", "a.txt", content=text(), dry_run=True).text + (
+        tool("write_file", "a.txt", content="new\n", dry_run=True).text
+    )
+    tool("grep", "a.txt", pattern="line 5$", context=4)
+    assert tool("write_file", "a.txt", content=text(LINES[:9])).code == "STALE_FILE"
+
+
+# -- names of folders -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sub/", "deep/sub/"])
+def test_a_file_is_not_made_under_a_folders_name(tool: Tool, root: Path, name: str):
+    answer = tool("write_file", name, content="", createDirs=True)
+    assert answer.code == "NOT_A_FILE"
+    assert not (root / "sub").exists()
+    assert not (root / "deep").exists()
+
+
 # -- our own marks --------------------------------------------------------------------------------
 
 

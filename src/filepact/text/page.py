@@ -61,6 +61,11 @@ class Page:
         """What is left of the page, without the footer."""
         return self._most - self._used
 
+    @property
+    def rows(self) -> int:
+        """How many rows are on it."""
+        return len(self._rows)
+
     def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
         """Put a row on the page if there is room; for the first there always is.
 

@@ -20,6 +20,7 @@ from filepact.workspace.search import render_found, render_grepped
 if TYPE_CHECKING:
     from filepact.text.picture import Picture
     from filepact.workspace.documents import Window
+    from filepact.workspace.search import Line
 
 __all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
@@ -341,7 +342,15 @@ def grep(
         context=context,
         mode=output_mode,
     )
-    return files.marked(render_grepped(result, show=files.naming(path), page=files.page))
+    lines: dict[str, list[Line]] = {}
+    text = render_grepped(
+        result,
+        show=files.naming(path),
+        page=files.page,
+        shown=lambda name, line: lines.setdefault(name, []).append(line),
+    )
+    files.showed_lines(path, lines)
+    return files.marked(text)
 
 
 @tool(title="Show folder tree", level="safe", tier="essential")

@@ -202,6 +202,9 @@ class Draft:
             raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
         elif there and not self._documents.held(spot.path):
             existing(Target(spot, None, None))
+        elif follow and path.endswith("/"):
+            hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
+            raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
         return spot
 
     def check_revision(self, target: Target, expected: str) -> None:

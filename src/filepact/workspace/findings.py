@@ -5,6 +5,7 @@ The last line stands in brackets: totals, what was left out and why, and how to 
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from filepact.text.page import PAGE, Page
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.workspace.find import Found, Skipped, Unsearched
-    from filepact.workspace.grep import Grepped
+    from filepact.workspace.grep import Grepped, Line
 
 __all__ = ["render_found", "render_grepped"]
 
@@ -60,7 +61,13 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
     return f"[{' | '.join(words)}]"
 
 
-def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same, page: int = PAGE) -> str:
+def render_grepped(
+    result: Grepped,
+    *,
+    show: Callable[[str], str] = _same,
+    page: int = PAGE,
+    shown: Callable[[str, Line], None] = lambda _path, _line: None,
+) -> str:
     """Results by mode, then the totals.
 
     Mode ``content``: ``file:line: text`` for matches, ``file-line- text`` for context, ``--``
@@ -70,12 +77,17 @@ def render_grepped(result: Grepped, *, show: Callable[[str], str] = _same, page:
         result: The answer.
         show: How a root-relative path is called; control characters are escaped after it.
         page: What it may take in all; for what does not fit there is the next page.
+        shown: Told each line of mode ``content`` that is there, with its root-relative path.
     """
     sheet = Page(page)
     for row, hits in _rows(result, show):
         if not sheet.add(row, hits):
             break
-    return sheet.close(lambda sent: f"[{' | '.join(_totals(result, sent, show))}]")
+    text = sheet.close(lambda sent: f"[{' | '.join(_totals(result, sent, show))}]")
+    lines = ((file.path, line) for file in result.files for run in file.groups for line in run)
+    for path, line in islice(lines, sheet.rows):
+        shown(path, line)
+    return text
 
 
 def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:

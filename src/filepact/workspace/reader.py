@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from posixpath import join
@@ -18,6 +18,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.entry import Question
+from filepact.text.lines import LineIndex, chomp
 from filepact.text.picture import picture_of
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
@@ -27,7 +28,7 @@ from filepact.workspace.search import find_files, grep, tree
 from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
     from filepact.domain.document import Document
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.workspace.documents import Documents, Window
     from filepact.workspace.excerpt import Excerpt, Wanted
     from filepact.workspace.guard import Guard, Spot
-    from filepact.workspace.search import Found, Grepped, Tree
+    from filepact.workspace.search import Found, Grepped, Line, Tree
     from filepact.workspace.seen import Seen, Span
     from filepact.workspace.waiting import Layer
 
@@ -48,6 +49,7 @@ MAX_PICTURE: Final = 3_750_000
 """Largest picture that is shown, in bytes: models take 5 MB of base64."""
 
 _HEAD = 65_536
+_SMALL = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +348,29 @@ class Reader:
         )
         self._mark(spot, (file.path for file in found.files))
         return found
+
+    def showed_lines(self, path: str, found: Mapping[str, Sequence[Line]]) -> None:
+        """The session is shown some lines of files, as far as they still stand there like that.
+
+        Args:
+            path: What was searched.
+            found: The lines by the files' root-relative paths.
+        """
+        root = self._there(path).root if found else None
+        for name, lines in found.items():
+            with suppress(FilepactError):
+                spot = self._file(WorkspacePath(root.path, name).absolute) if root else None
+                if spot is None or spot.place.size > _SMALL:
+                    continue  # nobody writes larger ones as a whole
+                document = self._look(spot)
+                index = LineIndex(document.text)
+                spans = [
+                    (index.start(at), index.start(at + 1))
+                    for at, text in ((line.number - 1, line.text) for line in lines)
+                    if at < len(index.lines) and chomp(index.lines[at]) == text
+                ]
+                if spans:
+                    self._seen.shown(self._session, document, spans)
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
