@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-from filepact.acp import ClientFileSystem
+from filepact.acp import ClientFileSystem, check_client
 from filepact.app import open_workspace
 from tests.faces.acp.talking import READ, WRITE, run, talk
 
@@ -170,6 +170,22 @@ def test_what_an_agent_changed_by_itself_is_written_down_once(tmp_path):
     done = update(**told, status="completed")
     talk(tmp_path, client, prompt=[done, done, (READ, {"path": str(tmp_path / "work" / "b")})])
     assert journal(tmp_path) == [("Edit", "write", ("a.txt",), "told", "")]
+
+
+class Waits(ClientFileSystem):
+    """Asks a person who does not answer."""
+
+    async def request_permission(self, session_id, tool_call, options, **_):
+        await asyncio.Event().wait()
+
+
+def test_a_question_that_is_open_when_its_turn_is_cancelled_is_answered_for_the_client(tmp_path):
+    client = Waits(state_dir=str(tmp_path / "state"))
+    try:
+        found = asyncio.run(check_client(client, only=["permissions.at-cancel"], patience=3))
+    finally:
+        client.close()
+    assert [(one.outcome, one.why) for one in found.verdicts] == [("passed", "")]
 
 
 class Own(ClientFileSystem):

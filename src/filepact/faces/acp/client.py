@@ -112,6 +112,7 @@ class ClientFileSystem:
         self._on_change = on_change
         self._facts = Facts()
         self._permissions = Permissions(self._sessions, self._facts)
+        self._questions: dict[Bound, set[asyncio.Future[Any]]] = {}
         self._connection: Any = None
         self._began = False
         self._agent = Actor("agent", self._facts.agent)
@@ -220,6 +221,8 @@ class ClientFileSystem:
     def _drop(self, bound: Bound) -> None:
         bound.turn += 1
         self._asking.drop(bound)
+        for question in self._questions.get(bound, ()):
+            question.cancel()
 
     def close(self) -> None:
         """Forget all sessions; call it when the connection is closed."""
@@ -253,7 +256,20 @@ class ClientFileSystem:
         async def note(said: str) -> None:
             await self.buffers.tell((said,))
 
-        return await self._permissions.ask(bound, params, ask, note)
+        asking = asyncio.ensure_future(self._permissions.ask(bound, params, ask, note))
+        self._questions.setdefault(bound, set()).add(asking)
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Its turn was cancelled: the protocol wants every open question answered then.
+            return {"outcome": {"outcome": "cancelled"}}
+        finally:
+            self._questions[bound].discard(asking)
+            if not self._questions[bound]:
+                del self._questions[bound]
 
     # -- what was changed -----------------------------------------------------------------
 
@@ -365,7 +381,7 @@ class ClientFileSystem:
                 await self.buffers.tell(receipt.notes)
             if receipt.status == "unchanged":
                 return WriteTextFileResponse()
-            place = files.named(bound, session, path)
+            place = path if self._on_change is None else files.named(bound, session, path)
             change = files.Change(bound.id, receipt.status, receipt, (place,), time.time())
             self._tell(change)
             if receipt.status == "pending":
