@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -183,3 +185,89 @@ def test_parts_that_edit_one_file_follow_each_other(tool: Tool, root: Path):
     assert (root / "a.txt").read_bytes() == b"one\n3\n"
     assert not tool(patch=patch, reverse=True).failed
     assert (root / "a.txt").read_bytes() == b"one\ntwo\n"
+
+
+RENAME = "diff --git a/{0} b/{1}\nsimilarity index 100%\nrename from {0}\nrename to {1}\n"
+
+
+@pytest.mark.parametrize(
+    ("patch", "summary"),
+    [
+        (envelope("*** Delete File: image.png\n"), "delete image.png"),
+        (RENAME.format("a.txt", "z.txt"), "rename a.txt to z.txt"),
+        (envelope("*** Add File: n.txt\n+new\n"), "create n.txt"),
+        (envelope(UPDATE), "apply a patch of 1 hunk to a.txt"),
+        (
+            envelope(UPDATE, "*** Delete File: b.txt\n"),
+            "patch a.txt (1 hunk), delete b.txt",
+        ),
+    ],
+)
+def test_an_answer_says_what_becomes_of_each_file(patch: str, summary: str, tool: Tool):
+    assert tool(patch=patch).text.startswith(f"Done: {summary}.")
+
+
+def test_a_rename_is_shown_by_its_names_and_what_else_changed(tool: Tool, root: Path):
+    text = "".join(f"line {n}\n" for n in range(2_000))
+    (root / "long.txt").write_text(text)
+    (root / "copy.txt").write_text(text + "one more\n")
+    (root / "image2.png").write_bytes(IMAGE * 2)
+    done = tool(
+        patch=RENAME.format("long.txt", "new.txt")
+        + RENAME.format("copy.txt", "other.txt")
+        + "--- a/copy.txt\n+++ b/other.txt\n@@ -2001 +2001 @@\n-one more\n+and more\n"
+        + RENAME.format("image2.png", "image3.png")
+    )
+    assert not done.failed, done.text
+    for old, new in (("long", "new"), ("copy", "other")):
+        assert f"rename from {old}.txt\nrename to {new}.txt\n" in done.text
+    assert "rename from image2.png\nrename to image3.png\n" in done.text
+    assert "-one more\n+and more\n" in done.text
+    assert len(done.text) < 1_500
+    assert (root / "new.txt").read_text() == text
+
+
+def test_what_is_no_text_is_told_as_made_or_gone(tool: Tool):
+    done = tool(patch=envelope("*** Delete File: image.png\n"))
+    assert f"Binary file image.png deleted ({len(IMAGE)} bytes)" in done.text
+
+
+def test_files_that_are_too_large_to_be_edited_can_be_renamed_and_deleted(
+    tool: Tool, root: Path, tmp_path: Path
+):
+    (root / "big.log").write_bytes(b"line\n" * 2_100_000)
+    edit = "*** Update File: big.log\n{}@@\n-none\n+x\n"
+    assert tool(patch=envelope(edit.format(""))).code == "FILE_TOO_LARGE"
+    assert tool(patch=envelope(edit.format("*** Move to: x\n"))).failed
+    assert not tool(patch=RENAME.format("big.log", "old.log")).failed
+    assert (root / "old.log").stat().st_size == 10_500_000
+    done = tool(patch=envelope("*** Delete File: old.log\n"))
+    assert not done.failed, done.text
+    assert len(done.text) < 1_000
+    assert not (root / "old.log").exists()
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        workspace.undo(CALL.session)
+        workspace.undo(CALL.session)
+    assert (root / "big.log").stat().st_size == 10_500_000
+
+
+def test_a_rename_as_a_patch_is_what_git_takes(
+    tool: Tool, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    (root / "long.txt").write_text("".join(f"line {n}\n" for n in range(20)))
+    shutil.copytree(root, tmp_path / "other")
+    patch = envelope(
+        "*** Update File: long.txt\n*** Move to: sub/new.txt\n@@\n-line 9\n+nine\n",
+        "*** Delete File: b.txt\n",
+    )
+    assert not tool(patch=patch).failed
+    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
+        (operation,) = workspace.log()
+        sent = workspace.patch(operation)
+    assert b"rename from long.txt\nrename to sub/new.txt\n" in sent
+    command = ["git", "apply", "-p1"]
+    subprocess.run(command, cwd=tmp_path / "other", input=sent, check=True, capture_output=True)
+    assert files(tmp_path / "other") == files(root)

@@ -84,9 +84,21 @@ def unified(
     return "".join(parts)
 
 
-def unified_binary(old_size: int, new_size: int, name: str) -> str:
-    """The line that stands for a change of contents that are not text; sizes in bytes."""
-    return f"Binary file {quote_name(name)} changed ({old_size} -> {new_size} bytes)\n"
+def unified_binary(old_size: int | None, new_size: int | None, name: str) -> str:
+    """The line that stands for a change of contents that are not shown as text.
+
+    Args:
+        old_size: Bytes before; None when the file does not exist.
+        new_size: Bytes after; None when the file does not exist.
+        name: The file's name.
+    """
+    if old_size is None:
+        what = f"created ({new_size} bytes)"
+    elif new_size is None:
+        what = f"deleted ({old_size} bytes)"
+    else:
+        what = f"changed ({old_size} -> {new_size} bytes)"
+    return f"Binary file {quote_name(name)} {what}\n"
 
 
 def cut_diff(diff: str, limit: int) -> str:

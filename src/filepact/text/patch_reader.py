@@ -37,7 +37,9 @@ _RENAMES = {
 }
 _REFUSED = (
     (
-        re.compile(r"GIT binary patch|Binary files? .* (differ|changed)|Files .* differ"),
+        re.compile(
+            r"GIT binary patch|Binary files? .* (differ|changed|created|deleted)|Files .* differ"
+        ),
         "contents that are not text",
         "Leave this file out of the patch; replace it with write_file if you have its bytes.",
     ),

@@ -22,7 +22,7 @@ from filepact.tools.registry import tool
 from filepact.workspace.draft import Draft
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from filepact.text.patch import FilePatch
     from filepact.workspace.target import Target
@@ -86,11 +86,31 @@ def patch_apply(
         targets = dict(zip(names, opened, strict=True))
     for parts, step in together:
         _apply_one(draft, parts, step, targets)
-    hunks = sum(len(one.hunks) for one in patches)
-    shown = ", ".join(targets[name].spot.shown for name in names[:5])
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    verb = "take back" if reverse else "apply"
-    return f"{verb} a patch of {hunks} {'hunk' if hunks == 1 else 'hunks'} to {shown}{more}"
+    shown = {name: target.spot.shown for name, target in targets.items()}
+    words = [_words(parts, step, shown) for parts, step in together]
+    more = f" and {len(words) - 5} more" if len(words) > 5 else ""
+    if all(old == new for _, (old, new) in together):
+        hunks = _hunks(patches)
+        return f"{'take back' if reverse else 'apply'} a patch of {hunks} to " + (
+            ", ".join(shown[name] for name in names[:5]) + more
+        )
+    return ("take back: " if reverse else "") + ", ".join(words[:5]) + more
+
+
+def _hunks(patches: Sequence[FilePatch]) -> str:
+    count = sum(len(one.hunks) for one in patches)
+    return f"{count} {'hunk' if count == 1 else 'hunks'}"
+
+
+def _words(parts: Sequence[FilePatch], step: _Step, shown: Mapping[str, str]) -> str:
+    """What is done to one file."""
+    old, new = step
+    if old is None or new is None:
+        return f"create {shown[new]}" if new is not None else f"delete {shown[old or '']}"
+    if old == new:
+        return f"patch {shown[new]} ({_hunks(parts)})"
+    edited = f" ({_hunks(parts)})" if any(one.hunks for one in parts) else ""
+    return f"rename {shown[old]} to {shown[new]}{edited}"
 
 
 def _check_names(patch: FilePatch, path: str) -> None:

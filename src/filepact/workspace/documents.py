@@ -209,7 +209,7 @@ class Documents:
             return Document(spot.path, data, revision, self.given(spot.path))
         return _with_text(stored, buffer.text)
 
-    def merged(self, spot: Spot) -> Merged:
+    def merged(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Merged:
         """The same for a change: with what others wrote to the disk behind the editor's back.
 
         Raises:
@@ -227,7 +227,7 @@ class Documents:
                 hint="Ask the person to save it, or to open it again in its own encoding.",
                 path=spot.shown,
             )
-        stored = None if spot.place.kind == "missing" else self.stored(spot)
+        stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
         buffer = self._buffers.get(spot.path) if self._buffers else None
         if buffer is None or stored is None:
             return Merged(stored, stored if buffer is None else self.present(spot))

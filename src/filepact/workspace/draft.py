@@ -24,6 +24,7 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
+from filepact.fs.root import LARGEST
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
@@ -151,7 +152,8 @@ class Draft:
         Args:
             paths: The files, as they were sent.
             there: Those that have to exist; they are looked for before any lock is taken.
-            itself: Those of which a link is meant itself, and not what it leads to.
+            itself: Those that are to be deleted or renamed: a link is meant itself, and not what
+                it leads to, and they may be larger than what can be edited.
         """
         if self._opened:
             raise RuntimeError("a draft opens its files once")
@@ -168,7 +170,9 @@ class Draft:
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
             spot = self._find(meant[path], follow=path not in itself)
-            merged = self._documents.merged(spot)
+            # What only goes away or gets another name is never looked into line by line.
+            limit = LARGEST if path in itself else EDIT_LIMIT
+            merged = self._documents.merged(spot, limit=limit)
             if merged.note:
                 self.notes.append(merged.note)
             if merged.shown is not None:
@@ -447,7 +451,7 @@ class Draft:
         mode: int | None = None,
         source: Document | None = None,
     ) -> None:
-        if len(data) > EDIT_LIMIT:
+        if len(data) > EDIT_LIMIT and (source is None or source.data != data):
             raise TooLargeError(
                 f"{target.spot.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",
                 hint="Write it in several smaller files.",

@@ -143,7 +143,8 @@ def _signs(
     could_run = source.revision.mode if source is not None else 0
     if written.revision.mode & ~could_run & _RUNS:
         signs.add("executable")
-    if adds_hidden("" if source is None else _text_of(source), _text_of(written)):
+    same = source is not None and source.data == written.data
+    if not same and adds_hidden("" if source is None else _text_of(source), _text_of(written)):
         signs.add("hidden characters")
     if change.before is None:
         folder, _, name = change.path.path.rpartition("/")

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.document import FOLDER
 from filepact.errors import BinaryFileError
 from filepact.text.codec import decode
+from filepact.text.compare import compare_lines
 from filepact.text.diff import quote_name, unified, unified_binary
+from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
     from filepact.text.codec import Given
+
+    _Sides = tuple[Revision | None, Revision | None]
 
 __all__ = [
     "FileReport",
@@ -34,6 +38,8 @@ Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
 """``withdrawn``: nothing waits any more of what the session itself had proposed."""
 
 _NAMED = 5
+_FEW_PAIRS = 16
+_COMPARED = 1_000_000
 _UNREAD = "--- {name}\n+++ {name}\n(what the file held or holds was not kept)\n"
 _HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
 
@@ -133,27 +139,28 @@ def show_changes(
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
-    moved = {
-        change.path: source
-        for change, source in _moves(changes).items()
-        if not hides(change.path) and not hides(source.path)
-    }
-    sources = {source.path for source in moved.values()}
+    origins = _origins([one for one in changes.changes if not hides(one.path)], content)
+    moved = {one.path for one in origins.values()}
     for change in changes.changes:
         shown = show(change.path)
+        origin = origins.get(change.path)
         if FOLDER in (change.before, change.after):
             shown = f"{shown}/"
             diff = f"{'Folder' if change.after else 'Removed folder'} {shown}\n"
-        elif change.path in moved:
-            diff = _renamed(show(moved[change.path].path), shown)
-        elif change.path in sources:
-            diff = ""
         elif hides(change.path):
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
+        elif change.path in moved:
+            diff = ""  # It is told of the new name.
+        elif origin is not None:
+            sides = (origin.before, change.after)
+            diff = _file_diff(
+                sides, content, (show(origin.path), shown), given(change.path), git=True
+            )
         else:
-            diff = _file_diff(change, content, shown, given(change.path), git=several)
+            sides = (change.before, change.after)
+            diff = _file_diff(sides, content, (shown, shown), given(change.path), git=several)
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
@@ -168,57 +175,98 @@ def show_changes(
     return Shown("".join(diffs), tuple(files))
 
 
-def _moves(changes: ChangeSet) -> dict[FileChange, FileChange]:
-    """The files that come with the bytes and the mode of one that goes, with that one."""
-    gone = {
-        one.before: one
-        for one in changes.changes
-        if one.before is not None and one.after is None and one.before.was_read
-    }
-    found: dict[FileChange, FileChange] = {}
-    for one in changes.changes:
-        if one.before is None and one.after in gone and not one.after.is_folder:
-            found[one] = gone.pop(one.after)
-    return found
-
-
-def _renamed(old: str, new: str) -> str:
-    """A file under another name, as Git writes it."""
-    a, b = quote_name(f"a/{old}"), quote_name(f"b/{new}")
-    names = f"rename from {quote_name(old)}\nrename to {quote_name(new)}\n"
-    return f"diff --git {a} {b}\nsimilarity index 100%\n{names}"
-
-
 def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
     """The change set as a patch for programs: the files' own bytes, whatever their encoding."""
     several = len(changes.changes) > 1
-    return b"".join(_file_patch(change, content, git=several) for change in changes.changes)
+    origins = _origins(changes.changes, content)
+    moved = {one.path for one in origins.values()}
+    parts: list[bytes] = []
+    for change in changes.changes:
+        origin = origins.get(change.path)
+        if change.path in moved:
+            continue
+        new = change.path.path
+        if FOLDER in (change.before, change.after):
+            continue  # patches know files only
+        if not change.retraceable:
+            parts.append(f"What {quote_name(new)} held or holds was not kept\n".encode())
+        elif origin is None:
+            sides = (change.before, change.after)
+            parts.append(_file_patch(sides, content, (new, new), git=several))
+        else:
+            sides = (origin.before, change.after)
+            parts.append(_file_patch(sides, content, (origin.path.path, new), git=True))
+    return b"".join(parts)
 
 
-def _file_patch(change: FileChange, content: Callable[[str], bytes], *, git: bool) -> bytes:
-    if FOLDER in (change.before, change.after):
-        return b""  # patches know files only
-    if not change.retraceable:
-        return f"What {quote_name(change.path.path)} held or holds was not kept\n".encode()
+def _origins(
+    changes: Sequence[FileChange], content: Callable[[str], bytes]
+) -> dict[WorkspacePath, FileChange]:
+    """For files that are new under their names, the removal of what they were before.
+
+    A journal has no renames; as for Git, it is one where the bytes are the same, or most lines are.
+    """
+    some = [one for one in changes if one.retraceable and FOLDER not in (one.before, one.after)]
+    gone = {one.path: one for one in some if one.before and not one.after}
+    made = [one for one in some if one.after and not one.before]
+    by_bytes = {
+        (one.before.content, one.before.is_link): one for one in gone.values() if one.before
+    }
+    found: dict[WorkspacePath, FileChange] = {}
+    for new in made:
+        if new.after is None:
+            continue
+        same = by_bytes.pop((new.after.content, new.after.is_link), None)
+        if same is not None:
+            found[new.path] = gone.pop(same.path)
+    left = [one for one in made if one.path not in found]
+    if len(gone) * len(left) > _FEW_PAIRS:
+        return found
+    for new in left:
+        alike = (old for old in gone.values() if _same_lines(old.before, new.after, content))
+        if (one := next(alike, None)) is not None:
+            found[new.path] = gone.pop(one.path)
+    return found
+
+
+def _same_lines(
+    old: Revision | None, new: Revision | None, content: Callable[[str], bytes]
+) -> bool:
+    """Whether at least half of the lines of both are the same, in order."""
+    if old is None or new is None or old.is_link or new.is_link:
+        return False
+    sides = [content(side.content) for side in (old, new)]
+    if any(len(side) > _COMPARED or b"\0" in side for side in sides):
+        return False
+    before, after = (side.decode("latin-1").splitlines() for side in sides)
+    changed = sum(one.old_end - one.old_start for one in compare_lines(before, after))
+    return 2 * 2 * (len(before) - changed) >= len(before) + len(after) > 0
+
+
+def _file_patch(
+    sides: _Sides, content: Callable[[str], bytes], paths: tuple[str, str], *, git: bool
+) -> bytes:
     # Latin-1 gives every byte one character and takes it back, so lines can be compared as text.
     old, new = (
-        content(side.content).decode("latin-1") if side is not None else None
-        for side in (change.before, change.after)
+        content(side.content).decode("latin-1") if side is not None else None for side in sides
     )
-    if "\0" in (old or "") or "\0" in (new or ""):
-        return unified_binary(len(old or ""), len(new or ""), change.path.path).encode()
-    name = os.fsencode(change.path.path).decode("latin-1")
-    return _unified(change, old, new, name, git=git).encode("latin-1")
+    names = [os.fsencode(name).decode("latin-1") for name in paths]
+    if old != new and ("\0" in (old or "") or "\0" in (new or "")):
+        lengths = [None if side is None else len(side) for side in (old, new)]
+        return unified_binary(lengths[0], lengths[1], paths[1]).encode()
+    return _unified(sides, old, new, (names[0], names[1]), git=git).encode("latin-1")
 
 
-def _unified(change: FileChange, old: str | None, new: str | None, name: str, *, git: bool) -> str:
+def _unified(
+    sides: _Sides, old: str | None, new: str | None, names: tuple[str, str], *, git: bool
+) -> str:
     return unified(
         old,
         new,
-        old_name=name,
-        new_name=name,
-        old_mode=change.before.mode if change.before is not None else None,
-        new_mode=change.after.mode if change.after is not None else None,
+        old_name=names[0],
+        new_name=names[1],
+        old_mode=sides[0].mode if sides[0] is not None else None,
+        new_mode=sides[1].mode if sides[1] is not None else None,
         git=git,
     )
 
@@ -232,30 +280,32 @@ def _counts(diff: str) -> tuple[int, int]:
 
 
 def _file_diff(
-    change: FileChange,
+    sides: _Sides,
     content: Callable[[str], bytes],
-    shown: str,
+    names: tuple[str, str],
     given: Given | None,
     *,
     git: bool,
 ) -> str:
-    old, new = (_side(side, content, shown, given) for side in (change.before, change.after))
+    before, after = sides
+    if before is not None and after is not None and before.content == after.content:
+        return _unified(sides, "", "", names, git=git)
+    old, new = (_side(side, content, names[1], given) for side in sides)
     if isinstance(old, int) or isinstance(new, int):
-        sizes = [
-            len(content(side.content)) if side is not None else 0
-            for side in (change.before, change.after)
-        ]
-        return unified_binary(sizes[0], sizes[1], shown)
-    return _unified(change, old, new, shown, git=git)
+        sizes = [None if side is None else len(content(side.content)) for side in sides]
+        return unified_binary(sizes[0], sizes[1], names[1])
+    return _unified(sides, old, new, names, git=git)
 
 
 def _side(
     revision: Revision | None, content: Callable[[str], bytes], shown: str, given: Given | None
 ) -> str | int | None:
-    """The text of one side, None for no file, or a number of bytes when it is not text."""
+    """The text of one side, None for no file, or a number of bytes when it is not shown as text."""
     if revision is None:
         return None
     data = content(revision.content)
+    if len(data) > EDIT_LIMIT:
+        return len(data)
     try:
         return decode(data, name=shown, given=given).text
     except BinaryFileError:

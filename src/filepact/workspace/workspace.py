@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from filepact.domain.document import FOLDER, Document
 from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
+from filepact.fs.root import LARGEST
 from filepact.text.page import PAGE
 from filepact.workspace.asked import Asked
 from filepact.workspace.buffers import Buffers
@@ -513,7 +514,7 @@ class Workspace:
             )
         if spot.place.kind == "directory":
             return Document(path, b"", FOLDER)
-        return self._documents.merged(spot).shown
+        return self._documents.merged(spot, limit=LARGEST).shown
 
     # -- looking back ---------------------------------------------------------------------
 
