@@ -89,10 +89,22 @@ def size(files) -> str:
     return str(files.call.page)
 
 
+@tool(title="Slow", level="moderate", tier="standard")
+def slow(draft) -> str:
+    """Write a file, and go on until cancelled."""
+    draft["slow"] = "done"
+    return "wait for it"
+
+
 @tool(title="Who", level="safe", tier="standard")
 def who(files) -> str:
     """Tell who calls."""
     return f"{files.call.session.id} {files.call.session.actor}"
+
+
+def wait_for(question) -> bool:
+    """Ask until the answer is yes, for a while."""
+    return any(question() or threading.Event().wait(0.01) for _ in range(3_000))
 
 
 class Files:
@@ -119,10 +131,14 @@ class SmallEngine:
     def port(self, call, _name):
         yield Files(self, call)
 
-    def write(self, _call, _tool, action) -> Written:
+    def write(self, call, tool, action) -> Written:
         draft = {}
         summary = action(draft)
         self.files |= draft
+        if tool == "slow":
+            call.progress(1, "done")
+            assert wait_for(call.cancelled)
+            self.cancelled.set()
         files = [
             {"path": path, "before": None, "after": "0" * 12, "added": 1, "removed": 0}
             for path in draft
@@ -137,7 +153,7 @@ class SmallEngine:
         self.unheard.heard("", news)
 
 
-TOOLS = (read, write, fail, wait, meet, chatter, who, size)
+TOOLS = (read, write, fail, wait, meet, chatter, who, size, slow)
 
 
 def counted_sessions():

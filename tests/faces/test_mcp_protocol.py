@@ -108,7 +108,17 @@ def test_every_question_is_answered_once(program):
 def test_tools_are_listed_with_title_hints_and_schemas(client):
     client.shake_hands()
     listed = {one["name"]: one for one in client.ask("tools/list")["result"]["tools"]}
-    assert list(listed) == ["read", "write", "fail", "wait", "meet", "chatter", "who", "size"]
+    assert list(listed) == [
+        "read",
+        "write",
+        "fail",
+        "wait",
+        "meet",
+        "chatter",
+        "who",
+        "size",
+        "slow",
+    ]
     assert listed["read"]["title"] == "Read"
     assert listed["read"]["description"] == "Read a file."
     # Each hint has a default: a tool writes, may destroy, is not idempotent, has an open world.
@@ -278,6 +288,18 @@ def test_news_are_told_again_after_an_answer_that_nobody_is_shown(client, engine
     assert engine.cancelled.wait(30)
     assert client.ask("tools/call", {"name": "explode"})["error"]["code"] == INVALID_PARAMS
     assert client.text("who").endswith("\n\nAnn said no: not here")
+    assert client.text("who") == "s0 tester 7"
+
+
+def test_who_gave_a_call_up_hears_later_what_it_had_done(client, engine):
+    client.shake_hands()
+    call = client.begin("tools/call", {"name": "slow", "_meta": {"progressToken": "t"}})
+    client.notes.get(timeout=30)
+    client.notify("notifications/cancelled", requestId=call)
+    assert engine.cancelled.wait(30)
+    told = next(text for _ in range(10_000) if (text := client.text("who")) != "s0 tester 7")
+    assert "Done: wait for it." in told
+    assert engine.files["slow"] == "done"
     assert client.text("who") == "s0 tester 7"
 
 

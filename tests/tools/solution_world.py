@@ -56,7 +56,9 @@ class World:
     ) -> dict[str, Any]:
         """The whole envelope; its text is the same, and it is as its schema says."""
         outcome = self.toolbox.call(tool, arguments, Call(session, cancelled))
-        if not cancelled():
+        if cancelled():
+            outcome.lost()
+        else:
             outcome.sent()
         assert outcome.receipt is not None
         assert json.loads(outcome.text) == outcome.receipt

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError, TimedOutError
 from filepact.tools.form import Outcome, as_json, printable
-from filepact.workspace.news import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from filepact.tools.form import Attempt
-    from filepact.workspace.news import News
 
 __all__ = ["CALL_SECONDS", "Envelope", "Meta", "in_envelope"]
 
@@ -87,7 +85,6 @@ class Envelope:
     ) -> None:
         self._limit = limit
         self._clock = clock
-        self._unheard = Unheard()
 
     def __call__(self, attempt: Attempt) -> Outcome:
         """Make an attempt and put what comes of it into an envelope."""
@@ -113,7 +110,7 @@ class Envelope:
                 hint="The server's log has the details; look at the file before you go on.",
             )
         cancelled = attempt.call.cancelled()
-        news = self._news(attempt, data, cancelled=cancelled)
+        news = () if cancelled else attempt.known_news()
         meta = Meta(
             self._clock() - began,
             cancelled=cancelled,
@@ -128,27 +125,5 @@ class Envelope:
             code="" if error is None else error.code,
             receipt=answer,
             whole=True,
-            sent=lambda: self._heard(attempt, news),
+            sent=lambda: attempt.heard(news),
         )
-
-    def _heard(self, attempt: Attempt, news: Sequence[News]) -> None:
-        self._unheard.heard(attempt.call.session.id, news)
-        attempt.heard(news)
-
-    def _news(
-        self, attempt: Attempt, data: dict[str, Any] | None, *, cancelled: bool
-    ) -> tuple[News, ...]:
-        """What the caller should hear besides; a caller that gave up hears it with its next call.
-
-        So it also hears what the call had done by then.
-        """
-        session = attempt.call.session.id
-        if not cancelled:
-            return (*self._unheard.news(session), *attempt.known_news())
-        if data is not None and data.get("applied"):
-            self._unheard.add(
-                session,
-                f"A call of {attempt.name} that you gave up had written {data['filePath']} by "
-                f"then: operation {data['operation']}.",
-            )
-        return ()

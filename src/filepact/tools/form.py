@@ -40,7 +40,7 @@ class Call:
 
 
 def _nothing() -> None:
-    """Nothing was told besides."""
+    """Nothing was told besides, and nothing done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,8 @@ class Outcome:
         whole: Whether the receipt is the whole answer, and ``text`` the same as JSON.
         sent: To be called when the answer is on its way to the caller: what it tells besides is
             not told again then.
+        lost: To be called instead when the caller gave up and is not answered: it hears with a
+            later answer what was done by then.
         data: The bytes, where the answer is not text.
         mime: What they are, where a reader can look at them; ``image/png`` and the like.
         note: What is said about them beside them.
@@ -68,6 +70,7 @@ class Outcome:
     whole: bool = False
     data: bytes | None = None
     sent: Callable[[], None] = field(default=_nothing, compare=False)
+    lost: Callable[[], None] = field(default=_nothing, compare=False)
     mime: str = ""
     note: str = ""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import inspect
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from filepact.tools.form import Attempt, Call, Form, Outcome, as_json, plain, printable
 from filepact.tools.parameters import Alias, Parameters
+from filepact.workspace.news import Unheard
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -227,6 +228,7 @@ class Toolbox:
     ) -> None:
         self._engine = engine
         self._form = form
+        self._unheard = Unheard()
         self._tools = tuple(
             one
             for one in tools
@@ -252,14 +254,31 @@ class Toolbox:
         called = self._by_name.get(name)
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
+        session = call.session.id
+        done = ""
+
+        def work(call: Call) -> Outcome:
+            nonlocal done
+            outcome = self._carry_out(called, arguments, call)
+            done = _done(outcome)
+            return outcome
+
+        def heard(news: Sequence[News]) -> None:
+            self._unheard.heard(session, news)
+            self._engine.heard(call, news)
+
         attempt = Attempt(
             called.name,
             call,
-            work=lambda call: self._carry_out(called, arguments, call),
-            news=lambda: self._engine.news(call),
-            heard=lambda news: self._engine.heard(call, news),
+            work=work,
+            news=lambda: (*self._unheard.news(session), *self._engine.news(call)),
+            heard=heard,
         )
-        return self._form(attempt)
+        outcome = self._form(attempt)
+        if not done:
+            return outcome
+        said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
+        return replace(outcome, lost=lambda: self._unheard.add(session, said))
 
     def _carry_out(self, called: Tool, arguments: Mapping[str, object], call: Call) -> Outcome:
         values = called.parameters.check(arguments)
@@ -279,3 +298,11 @@ class Toolbox:
             facts = printable(answer)
             return Outcome(as_json(facts), receipt=facts)
         return Outcome(printable(str(answer)))
+
+
+def _done(outcome: Outcome) -> str:
+    """What a call has changed, in a line; empty for nothing."""
+    receipt = outcome.receipt or {}
+    if receipt.get("applied") is True:
+        return f"{receipt.get('filePath')}: operation {receipt.get('operation')}"
+    return outcome.text.partition("\n")[0] if receipt.get("status") == "applied" else ""

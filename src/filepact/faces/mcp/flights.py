@@ -120,9 +120,11 @@ class Flights:
     def _work(self) -> None:
         while (flight := self._waiting.get()) is not None:
             self._room.release()
-            answer, sent = self._answer(flight)
+            answer, sent, lost = self._answer(flight)
             with self._lock:
-                if flight.wanted:
+                if not flight.wanted:
+                    lost()
+                else:
                     sent()
                     self._send(answer)
                     flight.wanted = False
@@ -132,11 +134,15 @@ class Flights:
                     del self._by_id[key]
                 self._landed.notify_all()
 
-    def _answer(self, flight: _Flight) -> tuple[Message, Callable[[], None]]:
-        """The answer, and what to call when it is sent."""
+    def _answer(self, flight: _Flight) -> tuple[Message, Callable[[], None], Callable[[], None]]:
+        """The answer, and what to call when it is sent and when it is not."""
         asked = flight.asked
         if flight.cancelled:
-            return Refusal(_CONNECTION_CLOSED, "Connection closed", asked.id).reply, _nothing
+            return (
+                Refusal(_CONNECTION_CLOSED, "Connection closed", asked.id).reply,
+                _nothing,
+                _nothing,
+            )
         outcome = self._service.call(
             asked.name,
             asked.arguments,
@@ -146,11 +152,11 @@ class Flights:
             progress=self._reporter(flight),
         )
         if isinstance(outcome, Refusal):
-            return replace(outcome, id=asked.id).reply, _nothing
+            return replace(outcome, id=asked.id).reply, _nothing, _nothing
         result = call_result(outcome)
         if asked.modern:
             result = self._facts.modern(result)
-        return {"jsonrpc": "2.0", "id": asked.id, "result": result}, outcome.sent
+        return {"jsonrpc": "2.0", "id": asked.id, "result": result}, outcome.sent, outcome.lost
 
     def _reporter(self, flight: _Flight) -> Callable[[int, str], None]:
         token = flight.asked.token

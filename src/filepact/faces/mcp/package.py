@@ -130,7 +130,9 @@ class _Handlers:
                 group.cancel_scope.cancel()
         if isinstance(outcome, Refusal):
             raise MCPError(outcome.code, outcome.reason)
-        if ctx.request_id is not None:
+        if anyio.current_effective_deadline() == -math.inf:
+            outcome.lost()  # it was cancelled, so the package drops what is returned
+        elif ctx.request_id is not None:
             self._unsent[ctx.request_id] = outcome.sent
         return types.CallToolResult.model_validate(call_result(outcome), by_name=False)
 
