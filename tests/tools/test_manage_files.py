@@ -208,7 +208,7 @@ def test_what_is_refused_changes_nothing(manage, root, sent, code):
     (root / "secret" / "id_rsa").write_text("key\n")
     (root / "vendor" / ".git" / "config").write_text("[core]\n")
     with (root / "large" / "big.bin").open("wb") as stream:
-        stream.truncate(20_000_000)
+        stream.truncate(70_000_000)
     for number in range(MOST + 1):
         (root / "many" / str(number)).touch()
     before = picture(root)
