@@ -108,7 +108,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         ("os.kill", "socket.", "subprocess."), "the agent's program"
     ),
     "faces.acp.proxy.listener": dict.fromkeys(
-        ("pathlib.", "shutil.rmtree", "socket.", "tempfile.mkdtemp"), "the folder of its own socket"
+        ("pathlib.", "shutil.rmtree", "socket.", "tempfile."), "the folder of its own socket"
     ),
     "faces.acp.proxy.relay": dict.fromkeys(
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"

@@ -55,6 +55,16 @@ _KINDS: Mapping[str, str] = {
     "USER_DENIED": "denied",
 }
 
+_OF_TOOLS: Final = re.compile(
+    r"\b(read_file|write_file|edit_file|search_files|grep|directory_tree|patch_apply|file_history"
+    r"|encoding base64|lines and offset)\b"
+)
+_HINTS: Mapping[str, str] = {
+    "FILE_TOO_LARGE": "Read some of its lines, with line and limit.",
+    "BINARY_FILE": "Only text can be read and written here.",
+}
+"""Where all that the engine advises is about tools."""
+
 _CLASSES: Mapping[str, type[FilepactError]] = {
     "not_found": NotFoundError,
     "not_a_file": NotAFileError,
@@ -195,8 +205,8 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
         roots: The session's folders.
     """
     # A message that ends with a diff is followed by a line of its own.
-    joint = "\n" if "\n" in error.message else ". "
-    message = error.message.rstrip("\n") + (f"{joint}{error.hint}" if error.hint else "")
+    joint, hint = "\n" if "\n" in error.message else ". ", _hint(error)
+    message = error.message.rstrip("\n") + (f"{joint}{hint}" if hint else "")
     data: dict[str, object] = {"errorKind": _kind(error, path, roots)}
     if isinstance(error, TimedOutError):
         data["retriable"] = True
@@ -207,6 +217,16 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
     if isinstance(error, CallCancelledError):
         return Refusal(CANCELLED, message, data)
     return Refusal(REFUSED, message, data)
+
+
+def _hint(error: FilepactError) -> str:
+    """What to do next, for a caller of the protocol's methods, who has none of the tools."""
+    sentences = re.split(r"(?<=[.;])\s+", error.hint)
+    kept = " ".join(one for one in sentences if not _OF_TOOLS.search(one))
+    if kept == error.hint:
+        return kept
+    kept = kept.removesuffix(";") + ("." if kept.endswith(";") else "")
+    return kept or _HINTS.get(error.code, "")
 
 
 def _kind(error: FilepactError, path: str, roots: tuple[str, ...]) -> str:

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from filepact.tools.catalogue import TOOLS
 from tests.faces.acp.proxy.rig import BOTH, Rig
 
 
@@ -298,3 +299,21 @@ def test_what_single_agents_need_is_done_for_them(tmp_path):
         form = {"lineEnding": "crlf", "bom": True, "path": "/etc/x"}
         assert rig.write("new.txt", "a\n", _meta=form)["result"] == {}
         assert (rig.work / "new.txt").read_bytes() == b"\xef\xbb\xbfa\r\n"
+
+
+def test_what_is_advised_names_no_tool_that_the_caller_does_not_have(tmp_path):
+    with Rig(tmp_path) as rig:
+        (rig.work / "a.bin").write_bytes(b"\0\1\2\0")
+        with (rig.work / "large.txt").open("wb") as large:
+            large.truncate(40_000_000)
+        rig.start()
+        tools = {tool.name for tool in TOOLS} | {"base64", "offset"}
+        for name, kind in (
+            ("a.bin", "not_text"),
+            ("no/such.txt", "not_found"),
+            ("large.txt", None),
+            (".", "not_a_file"),
+        ):
+            error = rig.read(name)["error"]
+            assert kind in (None, error["data"]["errorKind"])
+            assert not {tool for tool in tools if tool in error["message"]}, error

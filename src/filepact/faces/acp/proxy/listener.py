@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,8 @@ __all__ = ["Listener"]
 
 _log = logging.getLogger(__name__)
 
+_PREFIX: Final = "filepact-tools-"
+_LEFT: Final = 60.0  # seconds after which a folder belongs to nobody who is still starting
 _TOKEN_LIMIT: Final = 256
 _PATIENCE: Final = 10.0  # seconds for a connection to say for which session it is
 
@@ -39,7 +42,8 @@ class Listener:
 
     def __init__(self, serve: Callable[[str, int], None]) -> None:
         self._serve = serve
-        self._folder = tempfile.mkdtemp(prefix="filepact-")
+        _clear_up()
+        self._folder = tempfile.mkdtemp(prefix=_PREFIX)
         self._address = str(Path(self._folder, "tools"))
         self._secrets: dict[str, str] = {}
         self._open: set[socket.socket] = set()
@@ -113,3 +117,22 @@ def _first_line(connection: socket.socket) -> str:
             said += byte
     connection.settimeout(None)
     return said.rstrip(b"\n").decode("ascii", "replace")
+
+
+def _clear_up() -> None:
+    """Remove the folders of proxies that were killed: those whose socket nobody listens at."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            old = time.time() - folder.lstat().st_mtime > _LEFT
+            if old and [one.name for one in folder.iterdir()] == ["tools"] and _is_dead(folder):
+                shutil.rmtree(folder)
+
+
+def _is_dead(folder: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knock:
+        knock.setblocking(False)
+        try:
+            knock.connect(str(folder / "tools"))
+        except ConnectionRefusedError:
+            return True
+        return False
