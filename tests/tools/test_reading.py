@@ -257,17 +257,24 @@ def test_several_files_come_in_one_answer_each_with_its_own_last_line(
     (root / "b.txt").write_text("two\nthree\n")
     (root / ".env").write_text("SECRET=1\n")
     (root / "p.png").write_bytes(PICTURES["a.png"][0])
-    answer = read(paths=["a.txt", "gone.txt", ".env", "p.png", "b.txt", "a.txt"])
+    (root / "large.png").write_bytes(png(9, 9, more=MAX_PICTURE))
+    (root / "raw").write_bytes(b"\0\1\2\xff" * 50)
+    answer = read(
+        paths=["a.txt", "gone.txt", ".env", "p.png", "b.txt", "a.txt", "large.png", "raw", ""]
+    )
     assert not answer.failed
     parts = [part.split("\n") for part in answer.text.split("==> ")[1:]]
     assert [part[0] for part in parts] == [
         "a.txt <==", "gone.txt <==", ".env <==", "p.png <==", "b.txt <==",
+        "large.png <==", "raw <==", " <==",
     ]  # fmt: skip
     assert parts[0][1] == "1\u2502one"
     assert "revision" in parts[0][2]
     assert parts[1][1].startswith("NOT_FOUND")
     assert parts[2][1].startswith("PATH_BLOCKED")
     assert "SECRET" not in answer.text
+    assert parts[5][1].startswith("FILE_TOO_LARGE")
+    assert parts[6][1].startswith("BINARY_FILE")
     assert parts[4][1:3] == ["1\u2502two", "2\u2502three"]
 
 
@@ -308,3 +315,14 @@ def test_several_files_share_one_page_and_none_is_left_out_silently(
 )
 def test_what_cannot_be_meant_is_refused(read: Reading, arguments: dict[str, object]) -> None:
     assert read(**arguments).code == "INVALID_PARAMS"
+
+
+def test_no_more_files_are_opened_than_there_can_be_room_for(read: Reading, root: Path) -> None:
+    names = [f"{number:03}.txt" for number in range(200)]
+    for name in names:
+        (root / name).write_text("some text\n" * 200)
+    answer = read(9_000, paths=[*names, "gone"]).text
+    assert size_of(answer) <= 9_000
+    following = re.findall(r'"([^"]+)"', answer.rpartition("next: paths=")[2])
+    shown = re.findall(r"==> (\S+) <==", answer)
+    assert [*shown, *following] == [*names, "gone"]

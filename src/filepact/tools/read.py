@@ -28,6 +28,7 @@ _LINES = 2_000
 _FOOTER = 260  # more than a last line takes
 _MARK = 40
 _LEAST = 600
+_MOST_OPENED = 64_000_000  # bytes of files that are held until the answer is made
 _TREE_ENTRIES = 1_000
 
 
@@ -124,9 +125,18 @@ def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
     while len(paths) > 1 and _size_of_list(paths) > files.page // 4:
         paths = paths[: len(paths) * 3 // 4]
     names = [f"==> {shown_name(path)} <==\n" for path in paths]
-    found = [_window_or_why(files, path, part) for path in paths]
-    sheets = [_rendered(one, part, files.page) for one in found]
-    texts = [name + sheet.text for name, sheet in zip(names, sheets, strict=True)]
+    found: list[Window | str] = []
+    sheets: list[_Sheet] = []
+    texts: list[str] = []
+    taken = size = 0
+    for path, name in zip(paths, names, strict=True):
+        if taken > files.page or size > _MOST_OPENED:
+            break  # The rest has no room, however it is shared.
+        found.append(one := _window_or_why(files, path, part))
+        sheets.append(_rendered(one, part, files.page))
+        texts.append(name + sheets[-1].text)
+        taken += min(size_of(texts[-1]), _LEAST)
+        size += 0 if isinstance(one, str) or not one.revision else one.size
     room = files.page - _FOOTER * (1 if len(paths) == asked else 2) - _size_of_list(paths)
     shares = _shares([size_of(text) + 2 for text in texts], room)
     shown: list[str] = []
@@ -139,6 +149,7 @@ def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
             missing.append(paths[at])
         else:
             shown.append(names[at] + _rendered(found[at], part, left).told(files))
+    missing += paths[len(found) :]
     if missing:
         named = json.dumps(missing, ensure_ascii=False)
         shown.append(f"[no room for {len(missing)} more | next: paths={named}]")
@@ -154,11 +165,12 @@ def _size_of_list(paths: list[str]) -> int:
 def _window_or_why(files: Reader, path: str, part: _Part) -> Window | str:
     """What is read of a file, or why nothing is."""
     try:
-        return files.window(path, first=part.offset, count=part.lines)
-    except BinaryFileError as error:
-        if files.picture(path) is None:
-            return error.report()
-        return "[an image: read it alone, with path, to see it]"
+        try:
+            return files.window(path, first=part.offset, count=part.lines)
+        except BinaryFileError:
+            if files.picture(path, shown=False) is None:
+                raise
+            return "[an image: read it alone, with path, to see it]"
     except FilepactError as error:
         return error.report()
 

@@ -184,17 +184,25 @@ class Reader:
         self._asked.read(self._session, spot.path.absolute)
         return Piece(data, start, size, None)
 
-    def picture(self, path: str) -> tuple[Picture, bytes] | None:
+    def picture(self, path: str, *, shown: bool = True) -> tuple[Picture, bytes] | None:
         """A picture and its bytes; None for any other file.
+
+        Args:
+            path: The file.
+            shown: Whether it is shown, or only told to be one.
 
         Raises:
             TooLargeError: It is one, and too large for those who look at it.
         """
         spot = self._file(path)
         if spot.place.size <= MAX_PICTURE:
-            data = self.remember(self._look(spot)).data
-            picture = picture_of(data[:_HEAD])
-            return None if picture is None else (picture, data)
+            document = self._look(spot)
+            picture = picture_of(document.data[:_HEAD])
+            if picture is None:
+                return None
+            if shown:
+                self.remember(document)
+            return picture, document.data
         with spot.root.stream(spot.place.path, follow=False) as (stream, size):
             picture = picture_of(stream.read(_HEAD))
         if picture is None:
