@@ -47,6 +47,7 @@ RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
 AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
+EDITORS_TEXT = "faces/acp/test_editors_text.py"
 PROXY = "faces/acp/proxy/test_proxy"
 SERVICE = "lsp/test_service_and_faults.py"
 ORPHANS = "lsp/test_no_orphans.py"
@@ -204,6 +205,35 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_what_a_person_types_after_the_agent_has_read_is_kept",
                 ),
                 (f"{PROXY}_tools.py", "test_tools_see_and_change_what_the_editor_shows"),
+                (EDITORS_TEXT, "test_what_is_typed_while_the_person_is_asked_is_kept"),
+                (EDITORS_TEXT, "test_what_is_typed_while_the_disk_is_written_is_kept"),
+                (
+                    EDITORS_TEXT,
+                    "test_an_editor_that_is_late_is_not_taken_for_one_that_shows_the_disk",
+                ),
+            ),
+        ),
+        Promise(
+            "What your editor refuses to show or to take is neither read nor written past it.",
+            (
+                (
+                    EDITORS_TEXT,
+                    "test_what_an_editor_refuses_to_show_is_not_served_from_the_disk",
+                ),
+                (
+                    EDITORS_TEXT,
+                    "test_a_person_may_take_longer_over_a_change_than_an_editor_to_answer",
+                ),
+            ),
+        ),
+        Promise(
+            "What was taken back does not come again from an editor that still shows it.",
+            (
+                (EDITORS_TEXT, "test_a_change_that_is_taken_back_in_a_terminal_stays_so"),
+                (
+                    EDITORS_TEXT,
+                    "test_what_another_program_wrote_under_a_buffer_that_nobody_typed_in_counts",
+                ),
             ),
         ),
         Promise(
