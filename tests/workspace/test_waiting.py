@@ -372,3 +372,15 @@ def test_a_proposed_file_in_another_encoding_is_searched_as_it_will_be(
     edit(preview, session, "wide.txt", "zwei", "drei")
     assert hits(preview, session, "drei") == ["wide.txt"]
     assert read(preview, session, "wide.txt") == "eins\ndrei\n"
+
+
+def test_a_file_that_may_not_be_read_has_one_proposal_whatever_is_sent_for_it(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / ".env").write_text("TOKEN=right\n")
+    first = write(workspace, session, ".env", "TOKEN=wrong\n")
+    assert write(workspace, session, ".env", "TOKEN=wrong\n").operation == first.operation
+    wrong = write(workspace, session, ".env", "TOKEN=another\n")
+    right = write(workspace, session, ".env", "TOKEN=right\n")
+    assert (wrong.status, right.status) == ("pending", "pending")
+    assert len(workspace.pending()) == 1

@@ -209,15 +209,20 @@ class Documents:
             return Document(spot.path, data, revision, self.given(spot.path))
         return _with_text(stored, buffer.text)
 
-    def merged(self, spot: Spot, *, limit: int = EDIT_LIMIT) -> Merged:
+    def merged(self, spot: Spot, *, limit: int = EDIT_LIMIT, proposed: bool = True) -> Merged:
         """The same for a change: with what others wrote to the disk behind the editor's back.
+
+        Args:
+            spot: The file.
+            limit: Most bytes of it.
+            proposed: Whether what the session proposed counts.
 
         Raises:
             StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
         layer = self.layer(spot.path)
-        if layer is not None and self.proposed is not None:
+        if proposed and layer is not None and self.proposed is not None:
             # What happened to the file since is asked when a person says yes.
             return Merged(self.proposed.before(layer), self.proposed.after(layer))
         if self._buffers.is_doubtful(spot.path):

@@ -170,14 +170,16 @@ class Draft:
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
             spot = self._find(meant[path], follow=path not in itself)
+            hidden = self._judge.hides(spot)
             # What only goes away or gets another name is never looked into line by line.
             limit = LARGEST if path in itself else EDIT_LIMIT
-            merged = self._documents.merged(spot, limit=limit)
+            # Whether a text is the file's again must not be told where that may not be seen.
+            merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
             if merged.note:
                 self.notes.append(merged.note)
             if merged.shown is not None:
                 self._judge.check_held(spot, merged.shown.data)
-            if hidden := self._judge.hides(spot):
+            if hidden:
                 self._hidden.add(spot.path)
             seen = None if hidden else self._seen.last(self.session, spot.path)
             layer = self._documents.layer(spot.path)

@@ -186,6 +186,8 @@ class Workspace:
         if not draft.step:
             return self._nothing_new(draft, summary, notes)
         changes, contents, grows = draft.changes, draft.contents, draft.grows
+        if [one.changes for one in grows] == [changes]:
+            return self._nothing_new(draft, summary, notes)
         shown = self._shown(changes, contents.__getitem__, draft.session)
         step = ""
         if grows:
