@@ -34,6 +34,7 @@ class Host:
         tool: What it calls a tool of the server, with ``{}`` for the tool's own name.
         settings: Files in its home, by path; a mapping is written as JSON.
         environment: Its variables besides those that every program has.
+        looks_up: Whether servers' tools are not declared, but looked up and called by another tool.
 
     In all of them ``URL`` is the model's address, ``HOME`` the home, ``PATHS`` where Python looks, and
     ``SERVER`` the words of the server's command; ``PROGRAM`` and ``ARGUMENTS`` are its two parts.
@@ -47,6 +48,15 @@ class Host:
     tool: str
     settings: Mapping[str, object]
     environment: Mapping[str, str] = field(default_factory=dict)
+    looks_up: bool = False
+
+    def calls(self, name: str, arguments: dict[str, object]) -> list[Call]:
+        """What its model has to call for a tool of the server; the last one answers."""
+        tool = self.tool.format(name)
+        if not self.looks_up:
+            return [(tool, arguments)]
+        call: dict[str, object] = {"name": tool, "arguments": arguments}
+        return [("tool_search", {"query": f"select:{tool}"}), ("tool_call", call)]
 
     def command(self) -> list[str]:
         """The words that start it.
@@ -129,6 +139,31 @@ HOSTS = (
         },
     ),
     Host(
+        name="qwen-code",
+        package="@qwen-code/qwen-code",
+        script="cli.js",
+        group="",
+        words=("-p", "go", "--approval-mode", "yolo", "-o", "json", "--auth-type", "openai"),
+        tool="mcp__filepact__{}",
+        settings={
+            ".qwen/settings.json": {
+                "security": {"auth": {"selectedType": "openai"}},
+                "model": {"name": "scripted"},
+                "privacy": {"usageStatisticsEnabled": False},
+                "general": {"disableAutoUpdate": True},
+                "mcpServers": {
+                    "filepact": {"command": "PROGRAM", "args": ["ARGUMENTS"], "trust": True}
+                },
+            }
+        },
+        environment={
+            "OPENAI_BASE_URL": "URL/v1",
+            "OPENAI_API_KEY": "none",
+            "OPENAI_MODEL": "scripted",
+        },
+        looks_up=True,
+    ),
+    Host(
         name="opencode",
         package="opencode-linux-x64",
         script="bin/opencode",
@@ -178,10 +213,11 @@ def drive(
     server = [sys.executable, "-m", "filepact", "mcp", str(root)]
     server += ["--state", str(home / "state"), *options]
     command = host.command()
-    calls = [(host.tool.format(name), arguments) for name, arguments in script]
+    calls = [host.calls(name, arguments) for name, arguments in script]
+    each = len(calls[0])
     home.mkdir()
-    acts = {("", number): act for number, act in (meanwhile or {}).items()}
-    with ScriptedModel(calls, acts) as model:
+    acts = {("", number * each): act for number, act in (meanwhile or {}).items()}
+    with ScriptedModel([one for group in calls for one in group], acts) as model:
         paths = os.pathsep.join(filter(None, sys.path))
         values = {"URL": model.url, "HOME": str(home), "PATHS": paths}
         for name, content in host.settings.items():
@@ -209,7 +245,7 @@ def drive(
             check=False,
             timeout=_PATIENCE,
         )
-    shown = [_text_in(text) for _tool, text in model.answers]
+    shown = [_text_in(text) for _tool, text in model.answers[each - 1 :: each]]
     assert len(shown) == len(script), (shown, done.stdout[-2_000:], done.stderr[-2_000:])
     return shown
 

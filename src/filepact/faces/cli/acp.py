@@ -109,7 +109,7 @@ def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> Non
         toolbox,
         name="filepact",
         version=own_version(),
-        instructions=instructions(bound.workspace, changes=True),
+        instructions=instructions(bound.workspace, changes=True, moves=False),
         session_factory=session_of,
         narrow=lambda _folders: None,
         pipes=(descriptor, descriptor),

@@ -115,16 +115,20 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         )
 
 
-def instructions(workspace: Workspace, *, changes: bool, own: bool = False) -> str:
+def instructions(
+    workspace: Workspace, *, changes: bool, own: bool = False, moves: bool = True
+) -> str:
     """What an agent should know before its first call.
 
     Args:
         workspace: What it will work in.
         changes: Whether any tool that changes files is shown.
         own: Whether one is shown by which it takes its own changes back.
+        moves: Whether relative paths start at a folder that the client shares.
     """
     first, *others = (root.path for root in workspace.guard.roots)
-    start = "Relative paths start there, or at the folder below it that your client shares."
+    start = "Relative paths start there"
+    start += ", or at the folder below it that your client shares." if moves else "."
     said = [f"Files beneath {_short(first)}.", start]
     if others:
         said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
