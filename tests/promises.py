@@ -42,6 +42,7 @@ PROPOSALS = "store/test_proposals.py"
 PROTOCOL = "faces/test_mcp_protocol.py"
 SCREEN = "faces/test_cli_screen.py"
 SEARCH = "workspace/test_search.py"
+TRACKED = "agreement/test_git_tracked.py"
 WALK = "fs/test_walk.py"
 RESOLVE = "fs/test_resolve.py"
 FAULTS = "fs/test_faults.py"
@@ -90,6 +91,16 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "The insides of version control are never changed.",
             ((POLICY, "test_version_control_internals_can_be_read_but_not_changed"),),
+        ),
+        Promise(
+            "A search looks at all that Git tracks, whatever its folder is called, and says what it "
+            "has left out.",
+            (
+                (TRACKED, "test_a_folder_of_any_name_is_searched_as_far_as_it_is_tracked"),
+                (TRACKED, "test_all_that_is_tracked_is_seen_and_nothing_that_git_ignores"),
+                (SEARCH, "test_what_was_not_searched_is_told_as_far_as_the_search_was_about_it"),
+                (SEARCH, "test_where_not_everything_was_looked_at_no_matches_is_not_said_alone"),
+            ),
         ),
         Promise(
             "An agent that may only look is not even shown a tool that changes something.",

@@ -148,6 +148,15 @@ def test_of_a_tree_whose_index_lies_outside_the_root_nothing_is_hidden_by_a_plai
     assert seen(linked) >= {"build/a", "x"}
 
 
+def test_in_an_untracked_folder_that_is_named_no_folder_is_left_out_for_being_untracked(top):
+    make(top, ["src/a", "node_modules/m/dist/b.js", "node_modules/m/venv/pyvenv.cfg"])
+    git(top, "add", "src")
+    assert seen(top) == {"src/a"}
+    assert seen(top, "node_modules/m") == {"node_modules/m/dist/b.js"}
+    make(top, ["src/build/c"])
+    assert seen(top, "src") == {"src/a"}
+
+
 def test_a_change_of_the_index_is_noticed(top):
     make(top, ["build/a"])
     with Root.open(top) as root:

@@ -359,9 +359,19 @@ class IgnoreStack:
         return replace(self, bare=True) if folder in bare and not self.bare else self
 
     def sparing(self, path: str) -> IgnoreStack:
-        """The stack without the rules that ignore a folder which was named outright."""
+        """The stack without the rules that ignore a folder which was named outright.
+
+        Where nothing in that folder is tracked, that says nothing of the folders in it either.
+        """
+        everywhere = self.tracked
+
+        def tracked() -> Callable[[str], bool] | None:
+            found = everywhere()
+            return found if found is not None and found(path) else None
+
         return replace(
             self,
+            tracked=tracked,
             ignore=tuple(rules.sparing(path) for rules in self.ignore),
             gitignore=tuple(rules.sparing(path) for rules in self.gitignore),
             exclude=tuple(rules.sparing(path) for rules in self.exclude),
