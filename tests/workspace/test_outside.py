@@ -685,6 +685,34 @@ def test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents(
     assert told(outside.look(session)) == {("b.txt", "modify")}
 
 
+def test_a_turn_that_begins_before_the_last_one_was_looked_at_hides_nothing_of_it(
+    root, watched, session
+):
+    watched.mark()
+    (root / "a.txt").write_text("the first turn's\n")
+    watched.mark()
+    (root / "b.txt").write_text("the second turn's\n")
+    watched.refresh()
+    assert ("a.txt", "modify") in told(watched.look(session))
+    watched.refresh()
+    (root / "c.txt").write_text("the second turn's\n")
+    assert ("c.txt", "modify") in told(watched.look(session))
+
+
+def test_two_turns_before_the_files_are_known_are_both_seen(root, outside, session):
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (root / name).write_text("one\n")
+    outside.mark()
+    (root / "a.txt").write_text("two\n")
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    outside.learn()
+    outside.refresh()
+    first = outside.look(session)
+    outside.refresh()
+    assert {*first.unkept, *outside.look(session).unkept} == {"a.txt", "b.txt"}
+
+
 def test_stamps_are_enough_to_see_a_change_and_contents_come_later(root, outside, session):
     for name in ("a.txt", "b.txt"):
         (root / name).write_text("one\n")

@@ -7,6 +7,7 @@ back can be taken back.  What agents may not read is not read here either.
 from __future__ import annotations
 
 import time
+from collections import deque
 from posixpath import dirname
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -97,6 +98,7 @@ class Known:
         self.folders: set[tuple[RootId, str]] = set()
         self._states: dict[WorkspacePath, State] = {}
         self._doubtful: set[WorkspacePath] = set()
+        self._marks: deque[int] = deque()
         self._since: int | None = None
         self._ends: dict[RootId, str | None] = {}
         self._lookouts = {
@@ -150,26 +152,29 @@ class Known:
     # -- all of them ----------------------------------------------------------------------
 
     def mark(self) -> None:
-        """What is changed from now on is left by the next `begin`, to be found as different.
+        """What is changed from now on is left by one `begin` anew, to be found as different.
 
-        From any thread, within milliseconds.
+        From any thread, within milliseconds; several marks wait for as many of these.
         """
         marked = [lookout.mark() for lookout in self._lookouts.values()]
-        self._since = time.time_ns() if all(marked) else moment()
+        self._marks.append(time.time_ns() if all(marked) else moment())
 
     def begin(
         self, cancelled: Callable[[], bool], *, anew: bool
     ) -> list[tuple[WorkspacePath, Stamp]] | None:
-        """Take all files as they are now for known, or as they were at the last mark.
+        """Take all files as they are now for known, or as they were at the oldest mark.
 
         Args:
             cancelled: Asked for every folder.
-            anew: Whether the mark has served its purpose.
+            anew: Whether that mark has served its purpose then.
 
         Returns:
             Which files have to be read then; None when it was cancelled too early.
         """
+        since = self._marks.popleft() if anew and self._marks else None
         looks = [(root, self._look(root, cancelled)) for root in self._guard.roots]
+        # A mark that is made while they are looked at counts as well.
+        self._since = self._marks[0] if since is None and self._marks else since
         if any(look.glance.scan is not None and look.glance.scan.cancelled for _, look in looks):
             return None
         unread: list[tuple[WorkspacePath, Stamp]] = []
@@ -184,8 +189,6 @@ class Known:
                     unread.append((path, stamp))
             for path in look.hidden:
                 self.drop(path)
-        if anew:
-            self._since = None
         self.begun = True
         unread.reverse()  # They are taken from the end.
         return unread

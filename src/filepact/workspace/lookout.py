@@ -99,9 +99,11 @@ class Lookout:
         From any thread, and without waiting for a glance that looks at everything.
 
         Returns:
-            Whether it may be able to.
+            Whether it may be able to; not where it has to tell so of an earlier mark.
         """
         with self._marking:
+            if self._marked is not None and self._marked is self._notices:
+                return False
             notices = self._marked = self._notices
             if notices is not None:
                 self._before = _joined(self._before, notices.drain())

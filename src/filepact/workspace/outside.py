@@ -179,7 +179,7 @@ class Outside:
     ) -> None:
         """Take the files as they are now for known: a person has changed them, and no agent.
 
-        Where a mark was made since the last time, as they were then.  Arguments and errors as for
+        Where marks were made, as they were at the oldest; the next time counts the next.  Arguments and errors as for
         `learn`.
         """
         with self._lock:
