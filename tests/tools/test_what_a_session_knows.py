@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_toolbox, open_workspace
+from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
+from filepact.errors import FilepactError
 from filepact.tools.registry import Call, Outcome
 
 if TYPE_CHECKING:
@@ -253,6 +255,67 @@ def test_a_file_is_not_made_under_a_folders_name(tool: Tool, root: Path, name: s
     assert answer.code == "NOT_A_FILE"
     assert not (root / "sub").exists()
     assert not (root / "deep").exists()
+
+
+# -- files that may not be read -------------------------------------------------------------------
+
+SECRET, GUESS = "KEY=SECRET\n", "KEY=WRONGS\n"
+
+
+def answers(tool: Tool, **arguments: object) -> list[tuple[str, object]]:
+    """What a right and a wrong guess are answered, each by a session of its own."""
+    found = []
+    for guess in (SECRET, GUESS):
+        session = Session(guess, AGENT.actor)
+        outcome = tool("write_file", ".env", session, content=guess, **arguments)
+        found.append((re.sub(r"\bc[a-z0-9]{10}\b", "ID", outcome.text), outcome.failed))
+        assert not any(file["before"] or file["after"] for file in _files(outcome))
+    return found
+
+
+def _files(outcome: Outcome) -> list[dict[str, object]]:
+    return outcome.receipt["files"] if outcome.receipt else []
+
+
+def test_a_guess_of_what_a_protected_file_holds_is_not_confirmed(
+    tool: Tool, workspace: Workspace, root: Path
+):
+    (root / ".env").write_text(SECRET)
+    (root / ".env").chmod(0o640)
+    for arguments in (
+        {"dry_run": True},
+        {"dry_run": True, "expected_revision": _revision_of(root / ".env")},
+        {"expected_revision": _revision_of(root / ".env")},
+        {},
+    ):
+        first, second = answers(tool, **arguments)
+        assert first == second
+    assert (root / ".env").read_text() == SECRET
+    same, other = workspace.pending()
+    with pytest.raises(FilepactError) as caught:
+        workspace.approve(same.id, Approval(Actor("person", "ann")))
+    assert caught.value.code == "NO_CHANGE"
+    assert workspace.diff(same) == ""
+    assert "mode" not in workspace.diff(other)
+    workspace.approve(other.id, Approval(Actor("person", "ann")))
+    assert (root / ".env").read_text() == GUESS
+    assert (root / ".env").stat().st_mode & 0o777 == 0o640
+
+
+def test_guesses_one_after_the_other_are_not_confirmed_either(
+    tool: Tool, workspace: Workspace, root: Path
+):
+    (root / ".env").write_text(SECRET)
+    said = [
+        tool("write_file", ".env", content=guess).receipt["status"]
+        for guess in (GUESS, SECRET, GUESS, SECRET)
+    ]
+    assert said == ["pending"] * 4
+    assert len(workspace.pending()) == 1
+
+
+def _revision_of(path: Path) -> str:
+    return Revision.of(path.read_bytes(), path.stat().st_mode & 0o777).short
 
 
 # -- our own marks --------------------------------------------------------------------------------

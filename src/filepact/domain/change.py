@@ -66,6 +66,14 @@ class ChangeSet:
     def inverse(self) -> ChangeSet:
         return ChangeSet(tuple(change.inverse() for change in reversed(self.changes)))
 
+    @property
+    def compared(self) -> ChangeSet:
+        """The same once it may be known which files really change; the others are left out."""
+        pairs = [(one, one.before and one.before.compared) for one in self.changes]
+        return ChangeSet(
+            tuple(FileChange(one.path, was, one.after) for one, was in pairs if was != one.after)
+        )
+
     def then(self, later: ChangeSet) -> ChangeSet:
         """Both as one: each file from what this one starts from to what ``later`` makes of it.
 

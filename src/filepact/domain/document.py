@@ -31,6 +31,9 @@ RootId = NewType("RootId", str)
 """A root's true absolute path; no link is left in it."""
 
 
+_ASIDE = 0o1000000
+"""Set in the mode of a state that differs, by that, from every state of a real file."""
+
 _UNREAD = "0" * 20
 """How the ids of unread contents begin; that a SHA-256 does so is never going to be seen."""
 
@@ -101,9 +104,20 @@ class Revision:
         return not self.content.startswith(_UNREAD)
 
     @property
+    def aside(self) -> Revision:
+        """The same where nobody may be told whether a state after it differs from it."""
+        return Revision(self.content, self.mode | _ASIDE)
+
+    @property
+    def compared(self) -> Revision:
+        """What `aside` was made of; any other as it is."""
+        return Revision(self.content, self.mode & ~_ASIDE) if self.mode & _ASIDE else self
+
+    @property
     def short(self) -> str:
         """Twelve hexadecimal digits that change with the bytes and with the mode."""
-        return hashlib.sha256(f"{self.content}:{self.mode:o}".encode()).hexdigest()[:12]
+        mode = self.mode & ~_ASIDE
+        return hashlib.sha256(f"{self.content}:{mode:o}".encode()).hexdigest()[:12]
 
 
 FOLDER: Final = Revision.of(b"", _FOLDER_MODE)

@@ -215,6 +215,12 @@ class Draft:
 
     def check_revision(self, target: Target, expected: str) -> None:
         """Refuse a file that is at another revision."""
+        if target.hidden:
+            raise StaleFileError(
+                f"{target.spot.shown}: at which revision it is may not be known",
+                hint="Leave out expected_revision; a person sees what would change.",
+                path=target.spot.shown,
+            )
         now = target.document.revision.short if target.document is not None else "none"
         if len(expected) >= 8 and now.startswith(expected.lower()):
             return
@@ -462,7 +468,11 @@ class Draft:
         self._judge.check_held(target.spot, data)
         document = target.document
         before = document.revision if document is not None else None
-        bits = mode if mode is not None else before.mode if before else target.spot.root.new_mode
+        if before is not None and target.hidden and target.waits is None:
+            # Whether a text is what the file holds already would confirm a guess.
+            before = before.aside
+        now = before.compared.mode if before is not None else target.spot.root.new_mode
+        bits = now if mode is None else mode
         after = Revision.of(data, bits)
         self._contents[after.content] = data
         if document is not None:

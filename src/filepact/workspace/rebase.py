@@ -89,7 +89,7 @@ def fit(
         if after is not None and data is not None:
             contents[after.content] = data
         before = now.revision if now is not None else None
-        if before != change.before:
+        if before != (change.before and change.before.compared):
             notes.append(f"{show(change.path)} had changed; the later changes were kept.")
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
@@ -113,7 +113,7 @@ def _fit_one(
     change: FileChange, now: Document | None, content: Callable[[str], bytes], shown: str
 ) -> tuple[Revision | None, bytes | None] | None:
     """The state a file goes to with its bytes; None when it is there already."""
-    before, after = change.before, change.after
+    before, after = change.before and change.before.compared, change.after
     at = now.revision if now is not None else None
     if at == after:
         return None

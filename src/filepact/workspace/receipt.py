@@ -49,8 +49,8 @@ class FileReport:
     """One file of a change.
 
     Attributes:
-        before: Short revision before, None when there was no file.
-        after: Short revision after, None when there is no file any more.
+        before: Short revision before, None when there was no file or it may not be seen.
+        after: Short revision after, None when there is no file any more or it may not be seen.
         added: Lines added.
         removed: Lines removed.
     """
@@ -166,13 +166,17 @@ def show_changes(
         files.append(
             FileReport(
                 path=shown,
-                before=change.before.short if change.before is not None else None,
-                after=change.after.short if change.after is not None else None,
+                before=_short(change.before, hides(change.path)),
+                after=_short(change.after, hides(change.path)),
                 added=added,
                 removed=removed,
             )
         )
     return Shown("".join(diffs), tuple(files))
+
+
+def _short(revision: Revision | None, hidden: bool) -> str | None:
+    return None if revision is None or hidden else revision.short
 
 
 def patch_of(changes: ChangeSet, content: Callable[[str], bytes]) -> bytes:
@@ -265,7 +269,7 @@ def _unified(
         new,
         old_name=names[0],
         new_name=names[1],
-        old_mode=sides[0].mode if sides[0] is not None else None,
+        old_mode=sides[0].compared.mode if sides[0] is not None else None,
         new_mode=sides[1].mode if sides[1] is not None else None,
         git=git,
     )

@@ -212,6 +212,8 @@ class Workspace:
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
+        if not (changes := changes.compared):
+            return self._nothing_new(draft, summary, notes)
         operation = self._do(proposal, Fitted(changes, contents, ()))
         self._seen.wrote(draft.session, draft.known)
         if operation.note:
