@@ -158,6 +158,17 @@ def test_what_a_link_may_not_become_is_refused(text: str, code: str, patch: Patc
     assert (tree(root) == before) == bool(code)
 
 
+@pytest.mark.parametrize(("name", "mode"), [("real.txt", "120000"), ("link.txt", "100644")])
+def test_what_is_deleted_has_to_be_what_git_says_that_it_is(
+    name: str, mode: str, patch: Patch, root: Path
+):
+    (root / "real.txt").write_text("real.txt")
+    before = tree(root)
+    text = GIT_DELETE.format(name, "real.txt").replace("120000", mode)
+    assert patch(text).code == "PATCH_CONTEXT_MISMATCH"
+    assert tree(root) == before
+
+
 def test_a_deletion_of_a_link_is_not_taken_back_by_making_one_from_a_patch(
     patch: Patch, root: Path
 ):

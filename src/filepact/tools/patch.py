@@ -186,6 +186,7 @@ def _apply_one(
 
     notes: list[str] = []
     if new is None:
+        _check_kind(patch, source)
         draft.delete(source, emptied_by=None if patch.whole else make)
         return
     if new == old:
@@ -200,6 +201,20 @@ def _apply_one(
     if modes and source.document is not None and not source.document.revision.is_link:
         mode = _executable(source.document.revision.mode, like=modes[-1])
         draft.set_mode(targets[new], mode)
+
+
+def _check_kind(patch: FilePatch, target: Target) -> None:
+    """Refuse to delete a file that the patch says is a link, and the other way round."""
+    if patch.old_mode is None or target.document is None:
+        return
+    if (patch.old_mode == LINK) != target.document.revision.is_link:
+        words = ("a link", "a file")
+        said, there = words if patch.old_mode == LINK else words[::-1]
+        raise PatchContextMismatchError(
+            f"{target.spot.shown}: the patch deletes {said}, but it is {there}",
+            hint="Look at it with directory_tree, and make the patch for what is there.",
+            path=target.spot.shown,
+        )
 
 
 def _only_begins(patch: FilePatch) -> bool:
