@@ -29,7 +29,7 @@ from filepact.text.position import Position
 from filepact.workspace.buffers import Typed
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.seen import Lately
-from filepact.workspace.standing import standing
+from filepact.workspace.standing import same_text, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -354,7 +354,9 @@ class Texts:
             asked = self.question(bound, spot, name)
             if asked is not None:
                 reply = self._questions.ask(READ, asked, patience=self.patience)
-                self.heard(bound, spot, self.text_in(bound, spot, reply))
+                text, agreed = self.text_in(bound, spot, reply), self._agreed.get(path)
+                if text is None or agreed is None or not same_text(text, agreed):
+                    self.heard(bound, spot, text)
         buffer = workspace.editors.buffer(name)
         try:
             if workspace.editors.is_doubtful(name) or (buffer is not None and buffer.is_unsaved):
