@@ -649,6 +649,25 @@ def test_a_call_that_is_cancelled_while_the_client_holds_it_is_taken_back(tmp_pa
     assert run(scene, tmp_path) == "one\n"
 
 
+def test_a_change_that_a_client_makes_after_it_was_cancelled_is_in_the_log(tmp_path):
+    async def scene(editor, files, work):
+        (work / "a.txt").write_text("one\n")
+        editor.held = asyncio.Event()
+        call = asyncio.ensure_future(files.call("edit_file", edit("a.txt", "one", "1")))
+        await editor.began.wait()
+        await cancelled(call)
+        assert (work / "a.txt").read_text() == "one\n"
+        editor.held.set()
+        # Its answer comes before that to what is asked afterwards.
+        assert await files.read(str(work / "a.txt")) == "1\n"
+        await asyncio.gather(*files._delivery._late)
+        assert files.workspace.log()[0].tool == "outside"
+        await files.undo()
+        return (work / "a.txt").read_text()
+
+    assert run(scene, tmp_path) == "one\n"
+
+
 def test_a_call_that_the_client_holds_ends_with_its_session(tmp_path):
     async def scene(editor, files, work):
         (work / "a.txt").write_text("one\n")

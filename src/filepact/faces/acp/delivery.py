@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, WriteFailedError
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Delivery"]
+
+_log = logging.getLogger("filepact.acp")
 
 _PATIENCE = 10.0  # seconds for a client to take back what was undone
 
@@ -52,6 +56,7 @@ class Delivery:
         self._session = session
         self._remote = remote
         self._texts = texts
+        self._late: set[asyncio.Future[None]] = set()
 
     def before(self, paths: Sequence[str]) -> dict[WorkspacePath, Document]:
         """The files of a client that cannot be told of a change, as it has them."""
@@ -88,7 +93,7 @@ class Delivery:
         for one in news:
             try:
                 stop.check()
-                await stop.unless(self._remote.write(one.asked.name, one.text))
+                await self._hand_over(one, stop)
             except (FilepactError, StoppedError) as error:
                 await self.take_back(operation, told, error)
                 raise
@@ -99,6 +104,36 @@ class Delivery:
             await self.take_back(operation, told, StoppedError())
             raise StoppedError
         return _with(outcome, notes)
+
+    async def _hand_over(self, news: News, stop: Stop) -> None:
+        asking = asyncio.ensure_future(self._remote.write(news.asked.name, news.text))
+        try:
+            await stop.unless(asyncio.shield(asking))
+        except StoppedError:
+            # The client may write it all the same, and is not interrupted in the middle.
+            asking.add_done_callback(partial(self._answered_late, news))
+            raise
+
+    def _answered_late(self, news: News, asking: asyncio.Future[None]) -> None:
+        if asking.cancelled() or asking.exception() is not None or news.document is None:
+            return
+        looking = asyncio.ensure_future(asyncio.to_thread(self._own_up, news.document))
+        self._late.add(looking)
+        looking.add_done_callback(self._late.discard)
+
+    def _own_up(self, told: Document) -> None:
+        try:
+            found = self._workspace.unsaved.own_up(told)
+        except Exception:  # noqa: BLE001 - the session may have ended meanwhile
+            _log.debug("what a client did late could not be looked at", exc_info=True)
+            return
+        if found is not None:
+            _log.warning(
+                "%s: the client made a change that was taken back when its call was cancelled; it "
+                "is in the log as %s",
+                told.path.path,
+                found.id,
+            )
 
     def _news(self, operation: str) -> tuple[News, ...]:
         return self._shown.news(self._workspace.operation(operation))

@@ -79,6 +79,32 @@ def test_what_nobody_wants_any_more_is_taken_back(by: str) -> None:
     editor.questions.end()
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_answer_that_comes_after_it_was_taken_back_can_be_heard(ended: bool) -> None:
+    editor, late, replies = Editor(), [], []
+    asked = threading.Event()
+
+    def ask() -> None:
+        with editor.questions.asked_for(object(), lambda: not ended):
+            replies.append(
+                editor.questions.ask(ASKED, PARAMS, meanwhile=asked.set, late=late.append)
+            )
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    if not ended:
+        # Else it has ended already, and nobody waits for an answer.
+        assert asked.wait(20)
+        editor.questions.drop("s1")
+    asking.join(20)
+    assert replies == [Reply("cancelled")]
+    name = str(editor.sent[0]["id"])
+    for _ in range(2):
+        editor.questions.answered(name, {"id": name, "result": {}})
+    assert late == [Reply("result", {})]
+    editor.questions.end()
+
+
 def test_an_editor_that_has_gone_answers_nothing() -> None:
     editor = Editor()
     editor.ask()
@@ -105,6 +131,61 @@ def test_a_lane_that_is_kept_holds_up_what_is_put_there_and_nothing_else() -> No
     assert done == [1, 2]
     assert lanes.take("a")
     lanes.free("a")
+
+
+def test_who_leaves_a_lane_lets_others_through_and_comes_back_after_them() -> None:
+    lanes, done = Lanes(), []
+    begun, go, last = threading.Event(), threading.Event(), threading.Event()
+
+    def waits_for_a_person() -> None:
+        done.append("asked")
+        with lanes.left("a"):
+            begun.set()
+            go.wait(20)
+        done.append("answered")
+
+    lanes.put("a", waits_for_a_person)
+    assert begun.wait(20)
+    through, held = threading.Event(), threading.Event()
+
+    def holds() -> None:
+        done.append("other")
+        through.set()
+        held.wait(20)
+        done.append("other ended")
+
+    lanes.put("a", holds)
+    assert through.wait(20)
+    go.set()
+    held.set()
+    lanes.put("a", lambda: (done.append("next"), last.set()))
+    assert last.wait(20)
+    lanes.close()
+    assert done[:2] == ["asked", "other"]
+    # Nobody works in the lane while another does.
+    assert done.index("other ended") == 2
+    assert sorted(done[3:]) == ["answered", "next"]
+
+
+def test_closed_lanes_hold_up_nobody_who_comes_back() -> None:
+    lanes, done = Lanes(), []
+    begun, go, through = threading.Event(), threading.Event(), threading.Event()
+
+    def waits_for_a_person() -> None:
+        with lanes.left("a"):
+            begun.set()
+            go.wait(20)
+        done.append("answered")
+
+    lanes.put("a", waits_for_a_person)
+    assert begun.wait(20)
+    lanes.put("a", lambda: (through.set(), go.wait(20)))
+    assert through.wait(20)
+    closing = threading.Thread(target=lanes.close)
+    closing.start()
+    go.set()
+    closing.join(20)
+    assert done == ["answered"]
 
 
 def test_closed_lanes_wait_for_one_that_is_kept() -> None:
