@@ -141,8 +141,8 @@ def test_instructions_name_the_folders_and_stay_short(
         mode="preview" if mode == "preview" else "auto",
     )
     with closing(workspace):
-        text = instructions(workspace, changes=changes)
-    assert f"{'deep' * 10}-0;" in text
+        text = instructions(workspace, changes=changes, own=changes)
+    assert f"{'deep' * 10}-0." in text
     assert len(text) <= INSTRUCTIONS_LIMIT
     assert ("undo" in text) == changes
     assert ("pending" in text) == (changes and mode == "preview")

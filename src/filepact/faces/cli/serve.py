@@ -128,7 +128,7 @@ def instructions(
     """
     first, *others = (root.path for root in workspace.guard.roots)
     start = "Relative paths start there"
-    start += ", or at the folder below it that your client shares." if moves else "."
+    start += ", or in the folder below it that your client shares." if moves else "."
     said = [f"Files beneath {_short(first)}.", start]
     if others:
         said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
@@ -141,9 +141,8 @@ def instructions(
         )
         if workspace.mode == "preview":
             said.append(
-                "Changes here wait for the person: an answer with status pending means that "
-                "nothing is changed yet. These tools show you the files as if it were done; go on from "
-                "there, do not send it again."
+                "Changes are pending until the person agrees; these tools show you the files as if "
+                "they were done. Go on from there, do not send them again."
             )
     else:
         said.append("Nothing can be changed here.")
@@ -152,7 +151,7 @@ def instructions(
 
 def _short(path: str) -> str:
     """A path that leaves room for the rest."""
-    return path if len(path) <= 120 else f"...{path[-117:]}"
+    return path if len(path) <= 110 else f"...{path[-107:]}"
 
 
 def _session(actor: Actor) -> Session:
