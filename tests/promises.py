@@ -276,12 +276,42 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
-            "What an agent writes past the protocol in its turn is in the log and can be taken back.",
+            "What an agent writes past the protocol in its turn is in the log, and can be taken back "
+            "as far as what was there before had been read.",
             (
                 (
                     f"{PROXY}_watch.py",
                     "test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not",
                 ),
+                (
+                    "workspace/test_outside.py",
+                    "test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents",
+                ),
+                (
+                    "workspace/test_outside.py",
+                    "test_a_persons_new_file_is_never_removed_with_what_an_agent_wrote_into_it",
+                ),
+            ),
+        ),
+        Promise(
+            "What filepact asked a person, what the rules refused and what agents read through it "
+            "can be found in the log.",
+            (
+                (
+                    f"{PROXY}_record.py",
+                    "test_reads_refusals_and_what_filepact_asked_itself_can_be_found_afterwards",
+                ),
+            ),
+        ),
+        Promise(
+            "What a person allows for longer than once counts for that session, for no more than "
+            "was asked, and against no denial.",
+            (
+                (
+                    f"{PROXY}_permissions.py",
+                    "test_what_is_allowed_for_a_session_is_no_yes_to_what_a_rule_asks_or_denies",
+                ),
+                (f"{PROXY}_permissions.py", "test_another_session_is_asked_of_its_own"),
             ),
         ),
         Promise(
