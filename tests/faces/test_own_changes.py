@@ -151,3 +151,20 @@ def test_without_tools_that_change_there_is_no_history(root: Path) -> None:
         with agent(root, option) as one:
             tools = one.ask("tools/list")["result"]["tools"]
             assert "history" not in {tool["name"] for tool in tools}
+
+
+def test_a_server_that_is_started_again_goes_on_with_the_conversation(root: Path) -> None:
+    def call(client: LineClient, talk: str, tool: str, **arguments: str) -> str:
+        meta = {"vscode.conversationId": talk}
+        params = {"name": tool, "arguments": arguments, "_meta": meta}
+        (block,) = client.ask("tools/call", params)["result"]["content"]
+        return block["text"]
+
+    edit = {"path": "a.py", "old_string": "return 1\n", "new_string": "return 10\n"}
+    with agent(root, "--mode", "preview") as one:
+        change = proposal_in(call(one, "first", "edit_file", **edit))
+    with agent(root, "--mode", "preview") as one:
+        assert "return 10" not in call(one, "second", "read_file", path="a.py")
+        assert "return 10" in call(one, "first", "read_file", path="a.py")
+        assert change in call(one, "first", "history", action="status")
+        assert change not in call(one, "second", "history", action="status")

@@ -165,5 +165,5 @@ def test_proposals_are_listed_by_session(waiting: Proposal, store: Store) -> Non
     other = replace(waiting.session, id="another")
     second = replace(proposal(change("b", None, b"2")), session=other)
     store.propose(second, contents(b"2"))
-    assert store.proposals(session="another") == (second,)
-    assert store.proposals(session=waiting.session.id) == (waiting,)
+    assert store.proposals(session=other) == (second,)
+    assert store.proposals(session=waiting.session) == (waiting,)

@@ -384,3 +384,39 @@ def test_a_file_that_may_not_be_read_has_one_proposal_whatever_is_sent_for_it(
     right = write(workspace, session, ".env", "TOKEN=right\n")
     assert (wrong.status, right.status) == ("pending", "pending")
     assert len(workspace.pending()) == 1
+
+
+def test_a_later_session_of_the_same_conversation_goes_on_with_what_waits(
+    preview: Workspace, session: Session, open_here: Callable[..., Workspace]
+) -> None:
+    mine = Session("s1", session.actor, "host talk")
+    receipt = edit(preview, mine, "a.py", "return 1", "return 10")
+    preview.close()
+    later = open_here("preview")
+    resumed = Session("s7", session.actor, "host talk")
+    assert "return 10" in read(later, resumed, "a.py")
+    assert str(receipt.operation) in {one.id for one in later.past(resumed).status()}
+    strangers = (
+        Session("s8", session.actor, "another talk"),
+        Session("s9", session.actor, ""),
+        Session("s10", session.actor),
+        Session("s11", Actor("agent", "another"), "host talk"),
+    )
+    for stranger in strangers:
+        assert "return 10" not in read(later, stranger, "a.py")
+        assert later.past(stranger).status() == ()
+    grown = edit(later, resumed, "a.py", "return 10", "return 11")
+    assert [one.id for one in later.pending()] == [grown.operation]
+    later.reject(str(grown.operation), PERSON)
+    assert len(later.news(resumed)) == 1
+
+
+def test_a_later_session_of_the_same_conversation_takes_its_own_changes_back(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    change = write(workspace, Session("s1", session.actor, "host talk"), "a.txt", "a\n").operation
+    stranger = workspace.past(Session("s8", session.actor, "another talk"))
+    assert code_of(lambda: stranger.undo(change, dry_run=False)) == "NOT_FOUND"
+    resumed = workspace.past(Session("s7", session.actor, "host talk"))
+    assert resumed.undo(None, dry_run=False).status == "applied"
+    assert not (root / "a.txt").exists()

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from filepact.domain.operation import Operation, Proposal
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
-from filepact.store.rows import to_path, to_text
+from filepact.store.rows import OF_SESSION, of_session, to_path, to_text
 
 if TYPE_CHECKING:
     from filepact.domain.document import RootId
+    from filepact.domain.operation import Session
     from filepact.store.connection import View
 
 __all__ = ["by_id", "finished", "missing", "only", "superseded"]
@@ -23,7 +24,6 @@ _AMONG = (
     "WHERE o.seq IN (SELECT DISTINCT c.owner FROM operation_change c"
     " CROSS JOIN operation t ON t.seq = c.owner WHERE t.state <> 'intended' AND "
 )
-_OF_SESSION = "o.session IN (SELECT number FROM session WHERE id = ?)"
 
 Found = TypeVar("Found", Operation, Proposal)
 
@@ -32,7 +32,7 @@ def finished(
     view: View,
     root: RootId | None,
     path: str | None,
-    session: str | None,
+    session: Session | None,
     after_seq: int,
     before_seq: int | None,
     limit: int,
@@ -44,8 +44,8 @@ def finished(
     among = bool(conditions)
     column = "c.owner" if among else "o.seq"
     if session is not None:
-        conditions.append(_OF_SESSION.replace("o.", "t.") if among else _OF_SESSION)
-        values.append(to_text(session))
+        conditions.append(OF_SESSION.replace("{owner}", "t" if among else "o"))
+        values += of_session(session)
     conditions.append(f"{column} > ?")
     values.append(after_seq)
     if before_seq is not None:

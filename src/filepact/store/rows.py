@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from filepact.store.connection import View
 
 __all__ = [
+    "OF_SESSION",
     "from_text",
     "insert_changes",
     "insert_directories",
     "insert_operation",
     "insert_proposal",
+    "of_session",
     "root_number",
     "select_operations",
     "select_proposals",
@@ -74,6 +76,19 @@ def from_text(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
 
 
+OF_SESSION: Final = (
+    "{owner}.session IN (SELECT number FROM session WHERE id = ? UNION SELECT c.session"
+    " FROM conversation c JOIN session s ON s.number = c.session"
+    " WHERE c.name = ? AND s.actor_name = ?) "
+)
+"""What belongs to a session, or to another of the same actor in the same conversation."""
+
+
+def of_session(session: Session) -> list[str | bytes]:
+    """The values of that condition."""
+    return [to_text(session.id), to_text(session.conversation or ""), to_text(session.actor.name)]
+
+
 # -- writing ----------------------------------------------------------------------------------
 
 
@@ -87,7 +102,17 @@ def root_number(view: View, root: RootId) -> int:
 
 
 def session_number(view: View, session: Session) -> int:
-    """The number of a session; it is given one when it has none."""
+    """The number of a session; it is given one when it has none, and its conversation is noted."""
+    number = _session_number(view, session)
+    if session.conversation:
+        view.run(
+            "INSERT OR IGNORE INTO conversation VALUES (?, ?)",
+            (number, to_text(session.conversation)),
+        )
+    return number
+
+
+def _session_number(view: View, session: Session) -> int:
     actor = session.actor
     key = (to_text(session.id), actor.kind, to_text(actor.name), to_text(actor.version))
     row = view.one(

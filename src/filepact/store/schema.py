@@ -159,7 +159,17 @@ _VERSION_3 = """
 ALTER TABLE proposal ADD COLUMN superseded_by TEXT;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3)
+# Which conversations of their hosts sessions take part in: a later session of one goes on with it.
+_VERSION_4 = """
+CREATE TABLE conversation (
+    session INTEGER NOT NULL REFERENCES session (number),
+    name ANY NOT NULL,
+    PRIMARY KEY (session, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX conversation_name ON conversation (name);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 

@@ -20,11 +20,13 @@ from filepact.store.content import Contents
 from filepact.store.lookup import by_id, finished, missing, only, superseded
 from filepact.store.questions import insert_question, select_questions
 from filepact.store.rows import (
+    OF_SESSION,
     from_text,
     insert_changes,
     insert_directories,
     insert_operation,
     insert_proposal,
+    of_session,
     root_number,
     select_operations,
     select_proposals,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         OperationState,
         Proposal,
         ProposalState,
+        Session,
     )
     from filepact.store.connection import View
     from filepact.store.rows import Sides
@@ -122,7 +125,7 @@ class SqliteStore:
         self,
         *,
         root: RootId | None = None,
-        session: str | None = None,
+        session: Session | None = None,
         state: ProposalState = "proposed",
         limit: int | None = None,
     ) -> tuple[Proposal, ...]:
@@ -130,8 +133,8 @@ class SqliteStore:
         tail = f"WHERE p.state = ? AND p.superseded_by IS {'NOT NULL' if superseded else 'NULL'} "
         values: list[Any] = ["rejected" if superseded else state]
         if session is not None:
-            tail += "AND s.id = ? "
-            values.append(to_text(session))
+            tail += "AND " + OF_SESSION.replace("{owner}", "p")
+            values += of_session(session)
         if root is not None:
             tail += (
                 "AND EXISTS (SELECT 1 FROM proposal_change c JOIN root r ON r.number = c.root"
@@ -143,6 +146,15 @@ class SqliteStore:
                 return select_proposals(view, tail + "ORDER BY p.number", values)
             tail += "ORDER BY p.number DESC LIMIT ?"
             return select_proposals(view, tail, [*values, limit])[::-1]
+
+    def sessions(self, session: Session) -> frozenset[str]:
+        with self._database.reading() as view:
+            rows = view.all(
+                "SELECT s.id FROM conversation c JOIN session s ON s.number = c.session"
+                " WHERE c.name = ? AND s.actor_name = ?",
+                of_session(session)[1:],
+            )
+        return frozenset(from_text(row[0]) for row in rows) | {session.id}
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
         with self._database.writing(durable=True) as view:
@@ -213,7 +225,7 @@ class SqliteStore:
         *,
         root: RootId | None = None,
         path: str | None = None,
-        session: str | None = None,
+        session: Session | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,

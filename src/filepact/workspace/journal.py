@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         OperationState,
         Proposal,
         ProposalState,
+        Session,
     )
 
 __all__ = ["Pruned", "Statistics", "Store"]
@@ -72,7 +73,7 @@ class Store(Protocol):
         self,
         *,
         root: RootId | None = None,
-        session: str | None = None,
+        session: Session | None = None,
         state: ProposalState = "proposed",
         limit: int | None = None,
     ) -> tuple[Proposal, ...]:
@@ -80,10 +81,14 @@ class Store(Protocol):
 
         Args:
             root: Only those that change a file there.
-            session: Only those of the session with this id.
+            session: Only those of this session, and of others of the same actor in the same
+                conversation.
             state: The state.
             limit: The newest so many; None for all.
         """
+
+    def sessions(self, session: Session) -> frozenset[str]:
+        """The ids of the session itself and of others of its actor in the same conversation."""
 
     def reject(self, change_id: ChangeId, approval: Approval) -> None:
         """Refuse a proposal for a person, with the reason.
@@ -155,7 +160,7 @@ class Store(Protocol):
         *,
         root: RootId | None = None,
         path: str | None = None,
-        session: str | None = None,
+        session: Session | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,
@@ -167,7 +172,7 @@ class Store(Protocol):
             root: Only those that changed a file in this root.
             path: Only those that changed this file, or a file below this folder; relative to
                 its root, ``""`` or ``"."`` for all of it.
-            session: Only those of the session with this id.
+            session: As for `proposals`.
             after_seq: Only later ones than this.
             before_seq: Only earlier ones than this.
             limit: At most so many; None for all.

@@ -91,7 +91,7 @@ class Past:
 
     def log(self, limit: int) -> tuple[Operation, ...]:
         """What the session has done, newest first."""
-        return self._store.operations(session=self._session.id, limit=limit)
+        return self._store.operations(session=self._session, limit=limit)
 
     def change(self, change_id: str | None) -> Operation | Proposal:
         """One change by its id or the beginning of it; the newest where none is named.
@@ -109,7 +109,7 @@ class Past:
             found = self._store.operation(change_id)
         except NotFoundError:
             found = self._proposal(change_id)
-        if found.session.id != self._session.id:
+        if found.session.id not in self._store.sessions(self._session):
             raise self._not_its_own(change_id)
         return found
 
@@ -132,7 +132,7 @@ class Past:
         """Bring back what the session has undone itself; arguments and errors as for `undo`."""
         change = self._newest(undone=True) if change_id is None else self.change(change_id)
         plan = plan_redo(self._store, self._roots, change.id)
-        if self._store.operation(plan.target).session.id != self._session.id:
+        if self._store.operation(plan.target).session.id not in self._store.sessions(self._session):
             raise NoChangeError(
                 f"{change.id} was undone by somebody else",
                 hint="Ask the person whether it is to come back.",
@@ -153,14 +153,14 @@ class Past:
 
             self._patience.wait(wait, decided, self._cancelled)
         done = [
-            *self._store.proposals(session=self._session.id, state="committed"),
-            *self._store.proposals(session=self._session.id, state="rejected"),
+            *self._store.proposals(session=self._session, state="committed"),
+            *self._store.proposals(session=self._session, state="rejected"),
         ]
         done.sort(key=lambda proposal: proposal.created)
         return (*self._open(), *done[: -_DECIDED - 1 : -1])
 
     def _open(self) -> tuple[Proposal, ...]:
-        return self._store.proposals(session=self._session.id)
+        return self._store.proposals(session=self._session)
 
     def _proposal(self, change_id: str) -> Proposal:
         try:
@@ -194,9 +194,7 @@ class Past:
 
     def _own(self) -> Iterator[Operation]:
         before: int | None = None
-        while page := self._store.operations(
-            session=self._session.id, before_seq=before, limit=100
-        ):
+        while page := self._store.operations(session=self._session, before_seq=before, limit=100):
             yield from (one for one in page if one.state in ("applied", "interrupted"))
             before = page[-1].seq
 

@@ -157,6 +157,7 @@ class Waiting:
         self._seen = seen
         self._given = given
         self._open: dict[str, list[ChangeId]] = {}
+        self._looked: set[Session] = set()
         self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
         self._lock = Lock()
 
@@ -238,14 +239,17 @@ class Waiting:
 
     def _waiting(self, session: Session) -> tuple[Proposal, ...]:
         with self._lock:
-            known = self._open.get(session.id)
-        if known is not None and not known and not self._covers(session.id):
+            looked, waiting = session in self._looked, self._open.get(session.id)
+        if looked and not waiting and not self._covers(session.id):
             return ()
-        found = self._store.proposals(session=session.id)
-        if known is None:
-            # Of an earlier process of the same session: it hears of these as well.
+        found = self._store.proposals(session=session)
+        if not looked:
+            # Of an earlier process of the same conversation: it hears of these as well.
             with self._lock:
-                self._open.setdefault(session.id, [one.id for one in found][-_MOST:])
+                self._looked.add(session)
+                known = self._open.get(session.id, [])
+                more = [one.id for one in found if one.id not in known]
+                self._open[session.id] = [*more, *known][-_MOST:]
         self._uncover(session)
         return found
 
