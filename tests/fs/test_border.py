@@ -13,6 +13,7 @@ from filepact.errors import FilepactError, PathBlockedError
 from filepact.fs.atomic import Expected
 from filepact.fs.root import Root
 from filepact.fs.walk import walk
+from filepact.workspace.search import find_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -88,6 +89,8 @@ def test_a_mounted_folder_is_refused_by_every_verb(
         with walk(root, allow=lambda _path, _is_dir: True) as entries:
             assert "in/secret.txt" not in [entry.path for entry in entries]
             assert entries.beyond == 1
+        found = find_files(root, ".", "**/*", allow=lambda _path, _is_dir: True)
+        assert found.unsearched.mounted == 1
         assert root.read("plain.txt", limit=99).data == b"plain\n"
     assert os.listdir(top / "in") == ["secret.txt"]
 

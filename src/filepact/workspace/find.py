@@ -32,11 +32,13 @@ class Unsearched:
         files: How many ignored files there are beside them that would have been looked at.
         protected: How many names the rules keep from being seen, whatever was looked for: a count
             by name would tell the names.
+        mounted: How many folders lie on other file systems.
     """
 
     folders: tuple[Skipped, ...] = ()
     files: int = 0
     protected: int = 0
+    mounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +184,4 @@ def unsearched(
         if files or not inside.complete:
             folders.append(Skipped(path, why, files, floor=not inside.complete))
     files = sum(accepts(path[skip:]) for path in walked.ignored)
-    return Unsearched(tuple(folders), files, protected)
+    return Unsearched(tuple(folders), files, protected, walked.beyond)

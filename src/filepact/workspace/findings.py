@@ -169,6 +169,8 @@ def _unsearched(left_out: Unsearched, parameter: str, show: Callable[[str], str]
     if folders:
         advice = f"; name one as {parameter} to search it" if parameter else ""
         words = [f"not searched: {', '.join(folders)}{advice}"]
+    if left_out.mounted:
+        words.append(f"{_count(left_out.mounted, 'mounted folder')} not entered")
     if left_out.protected:
         words.append(f"{_count(left_out.protected, 'protected name')} left out")
     return words
