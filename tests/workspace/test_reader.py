@@ -6,10 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from filepact.app import open_workspace
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.text.match import Query
+from filepact.workspace import reader as reading
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.search import render_found, render_grepped
 
@@ -210,3 +213,39 @@ def test_a_pipe_that_is_named_is_refused_alike_by_every_search(
     ):
         with pytest.raises(PathBlockedError):
             search()
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    text=st.text(alphabet="ab\u00e4\u0a0a\n\n\r", max_size=60),
+    encoding=st.sampled_from(["utf-8", "utf-16", "utf-32"]),
+    first=st.integers(-8, 12),
+    count=st.integers(0, 6),
+    column=st.integers(0, 5),
+)
+def test_a_stream_is_read_as_a_loaded_file_is(
+    reader: Reader,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    encoding: str,
+    first: int,
+    count: int,
+    column: int,
+) -> None:
+    assume("\n" in text or "\r" not in text)  # only in a whole file CR is known to end lines
+    (root / "a.txt").write_bytes(text.encode(encoding))
+    with monkeypatch.context() as patched:
+        loaded = reader.window("a.txt", first=first, count=count, column=column)
+        patched.setattr(reading, "EDIT_LIMIT", -1)
+        streamed = reader.window("a.txt", first=first, count=count, column=column)
+    assert streamed.lines == loaded.lines
+    assert streamed.more is loaded.more
+    if streamed.total is not None:
+        assert streamed.total == loaded.total
+    if streamed.first >= 0:
+        assert streamed.first == loaded.first
+    else:
+        assert loaded.total + streamed.first == loaded.first

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass
+from io import SEEK_END
 from typing import TYPE_CHECKING, NamedTuple
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
@@ -377,8 +378,10 @@ def _stream_window(
         missing = skip_lines(stream, first, wanted.cancelled)
         if missing:
             # It ends before the first line that is wanted.
-            stream.seek(-1, 2)
-            there = first - missing + (stream.read(1) != b"\n")
+            there = first - missing
+            if stream.seek(0, SEEK_END) > len(encoding.bom):
+                stream.seek(-1, SEEK_END)
+                there += stream.read(1) != b"\n"
             return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
     cut = _cut_lines(_decoded(stream, encoding), left, wanted)
     total = None if cut.total is None or first < 0 else first - left + cut.total
@@ -447,7 +450,7 @@ def _cut_lines(texts: Iterator[str], left: int, wanted: _Wanted) -> _Cut:
     if begun and left:
         passed += 1
     elif begun:
-        lines.append("".join(parts))
+        lines.append(chomp("".join(parts)))
     return _Cut(tuple(lines), passed + len(lines), more=False)
 
 
