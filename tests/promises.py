@@ -26,6 +26,10 @@ class Promise:
 
 
 CHANGES = "workspace/test_changes.py"
+WAITING = "workspace/test_waiting.py"
+PAST = "workspace/test_past.py"
+OWN = "faces/test_own_changes.py"
+MANAGE = "tools/test_manage_files.py"
 KNOWN = "tools/test_what_a_session_knows.py"
 HISTORY = "workspace/test_history.py"
 POLICY = "domain/test_policy.py"
@@ -165,6 +169,30 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 (CHANGES, "test_a_preview_mode_change_waits_and_is_done_on_approval"),
                 (SERVER, "test_a_preview_server_only_proposes_and_a_person_approves"),
+            ),
+        ),
+        Promise(
+            "What an agent has proposed is what it sees, alone, until you decide; what it adds to it has a new id, and the "
+            "old one can no longer be approved.",
+            (
+                (WAITING, "test_a_session_reads_what_it_has_proposed_and_others_read_the_disk"),
+                (WAITING, "test_what_was_superseded_can_be_neither_approved_nor_rejected"),
+                (OWN, "test_an_agent_goes_on_with_what_waits_and_a_person_sees_one_change"),
+            ),
+        ),
+        Promise(
+            "An agent sees, shows and takes back its own changes, and nobody else's.",
+            (
+                (PAST, "test_what_others_did_can_be_neither_shown_nor_taken_back"),
+                (OWN, "test_an_agent_lists_shows_and_takes_back_its_own_changes"),
+            ),
+        ),
+        Promise(
+            "A folder that is moved or removed comes back as it was, with the empty folders in it.",
+            (
+                (MANAGE, "test_a_folder_is_moved_with_all_that_is_in_it_and_back"),
+                (MANAGE, "test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back"),
+                (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
             ),
         ),
         Promise(
