@@ -125,6 +125,7 @@ def grep(
     overlay: Callable[[str], bytes | None] = lambda _path: None,
     net: bool = True,
     given: Callable[[str], Given | None] = lambda _path: None,
+    kept: Callable[[str, bytes], None] = lambda _path, _text: None,
     time_limit: float = 20.0,
 ) -> Grepped:
     """Search a file, or the files below a folder, in path order.
@@ -147,6 +148,7 @@ def grep(
         overlay: Newer bytes of a file than those on disk, if somebody has them.
         net: Whether files that hold private keys are left out, and tokens are not shown.
         given: What is said about a file's encoding outside the file.
+        kept: Told the text, as UTF-8, of each file of which lines are returned.
         time_limit: Seconds until the search ends with what it has.
 
     Raises:
@@ -155,7 +157,7 @@ def grep(
     """
     accepts = compile_filter(glob)
     deadline = time.monotonic() + time_limit
-    run = _Run(query, mode, limit, offset, context, net, given, cancelled, deadline)
+    run = _Run(query, mode, limit, offset, context, net, given, kept, cancelled, deadline)
     if root.place(base).kind == "file":
         if not allow(base, False):
             raise PathBlockedError(f"{base}: may not be read", path=base)
@@ -200,6 +202,7 @@ class _Run:
     context: int
     net: bool
     given: Callable[[str], Given | None]
+    kept: Callable[[str, bytes], None]
     cancelled: Callable[[], bool]
     deadline: float
     files: list[FileMatches] = field(default_factory=list)
@@ -268,6 +271,8 @@ class _Run:
                 # A pattern that was too slow twice is so on every file: it shall not add up.
                 if len(self.slow) > 1:
                     self.deadline = time.monotonic()
+        if self.mode == "content" and self.files and self.files[-1].path == path:
+            self.kept(path, text)
         if counting:
             self.bytes_left -= len(text)
 

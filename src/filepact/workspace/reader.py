@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from posixpath import join
@@ -18,7 +18,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.fs.entry import Question
-from filepact.text.lines import LineIndex, chomp
+from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
@@ -102,6 +102,7 @@ class Reader:
         self._cancelled = cancelled
         self._progress = progress
         self._opened: dict[str, Document] = {}
+        self._texts: dict[str, bytes] = {}
         self._marked: dict[WorkspacePath, Layer] = {}
 
     def marked(self, text: str) -> str:
@@ -351,6 +352,7 @@ class Reader:
             overlay=self._documents.newer(spot.root),
             net=self._guard.net,
             given=self._documents.given_in(spot.root),
+            kept=self._texts.__setitem__,
             cancelled=self._cancelled,
             progress=self._progress,
         )
@@ -358,7 +360,7 @@ class Reader:
         return found
 
     def showed_lines(self, path: str, found: Mapping[str, Sequence[Line]]) -> None:
-        """The session is shown some lines of files, as far as they still stand there like that.
+        """The session is shown some lines of files that were searched.
 
         Args:
             path: What was searched.
@@ -366,19 +368,19 @@ class Reader:
         """
         root = self._there(path).root if found else None
         for name, lines in found.items():
-            with suppress(FilepactError):
-                spot = self._file(WorkspacePath(root.path, name).absolute) if root else None
-                if spot is None or spot.place.size > _SMALL:
-                    continue  # nobody writes larger ones as a whole
-                document = self._look(spot)
-                index = LineIndex(document.text)
-                spans = [
-                    (index.start(at), index.start(at + 1))
-                    for at, text in ((line.number - 1, line.text) for line in lines)
-                    if at < len(index.lines) and chomp(index.lines[at]) == text
-                ]
-                if spans:
-                    self._seen.shown(self._session, document, spans)
+            data = self._texts.get(name, b"")
+            if root is None or len(data) > _SMALL:
+                continue  # nobody writes larger ones as a whole
+            text = data.decode("utf-8", "replace")
+            spans: list[Span] = []
+            at, number = 0, 1
+            for line in lines:
+                at, number = line_start(text, line.number - number, at), line.number
+                end = line_start(text, 1, at)
+                if chomp(text[at:end]) == line.text:  # not cut, and nothing in it left out
+                    spans.append((at, end))
+            if spans:
+                self._seen.shown_text(self._session, WorkspacePath(root.path, name), text, spans)
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int

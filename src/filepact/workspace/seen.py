@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from filepact.domain.document import Remembered
+from filepact.domain.document import Remembered, Revision
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
@@ -22,7 +22,7 @@ from filepact.text.lines import LineIndex, chomp, split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+    from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.fs.lock import FileLocks
     from filepact.text.compare import Region
@@ -107,7 +107,12 @@ class Known:
         Where the file has changed in lines that were shown before and are not now, they are still
         known as they were.
         """
-        fresh = Known.of(document, shown)
+        return self.joined(Known.of(document, shown))
+
+    def joined(self, fresh: Known) -> Known:
+        """The same for what is known anew."""
+        if not fresh.revision.was_read and self.content == fresh.content:
+            fresh = replace(fresh, revision=self.revision)
         if self.content is None or fresh.content is None or fresh.shown is None:
             return fresh
         if self.content == fresh.content:
@@ -402,18 +407,29 @@ class Seen:
         self, session: Session, document: Document, parts: Iterable[Span] | None = None
     ) -> None:
         """A file was shown to the session, all of it or some parts of its text."""
-        key = _key(session, document.path)
-        before = self.last(session, document.path)
+        self._shown(session, document.path, Known.of(document, parts))
+
+    def shown_text(
+        self, session: Session, path: WorkspacePath, text: str, parts: Iterable[Span]
+    ) -> None:
+        """Some parts of a file's text were shown, and nothing else is known of the file."""
+        revision = Revision.unread("only its text", 0)
+        self._shown(session, path, Known(text, revision, _normal(parts, len(text))))
+
+    def _shown(self, session: Session, path: WorkspacePath, fresh: Known) -> None:
+        key = _key(session, path)
+        before = self.last(session, path)
         with self._lock:
             if before is None:
-                known = Known.of(document, parts)
+                known = fresh
             elif key in self._doubted:
                 # It was told that others may hold an earlier text, and has looked again.
                 self._doubted.discard(key)
-                known = before.renewed(document, parts)
+                known = replace(before.joined(fresh), older=())
             else:
-                known = _after(before, before.renewed(document, parts), own=False)
-            self._put(session, document.path, known)
+                known = _after(before, before.joined(fresh), own=False)
+            if known != before:
+                self._put(session, path, known)
 
     def shown_change(self, session: Session, before: Document | None, after: Document) -> None:
         """The session was shown the diff of a change that was made."""
@@ -542,9 +558,17 @@ def _touched(spans: Iterable[Span], first: int, last: int, size: int, *, inside:
 
 def _takes_back(earlier: list[str], now: list[str], text: list[str]) -> bool:
     """Whether a text leaves places of the earlier one as they were and keeps nothing since."""
+    there = set(text)
+    changes = compare_lines(earlier, now)
+    if not any(
+        there.issuperset(earlier[one.old_start : one.old_end])
+        and (one.old_start < one.old_end or not there.issuperset(now[one.new_start : one.new_end]))
+        for one in changes
+    ):
+        return False  # told quickly for most texts: nothing of before is in them
     mine = compare_lines(earlier, text)
     back = False
-    for theirs in compare_lines(earlier, now):
+    for theirs in changes:
         met = [one for one in mine if _meet(one, theirs)]
         if not met:
             back = True
