@@ -32,6 +32,10 @@ _ROW: Final = 50  # files of one row
 _DOING: Final[dict[str, Action]] = {"read": "read"}
 
 
+_Key = tuple[str, str, str, str]
+"""What is written down once: session, tool, path and rule."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Deed:
     """Something that an agent did or wanted to do with a file.
@@ -60,7 +64,7 @@ class Asked:
         self._guard = guard
         self._store = store
         self._changed = threading.Condition()
-        self._noted: OrderedDict[_Deed, float] = OrderedDict()
+        self._noted: OrderedDict[_Key, float] = OrderedDict()
         self._unwritten: list[tuple[_Deed, float]] = []
         self._closing = False
         self._writer: threading.Thread | None = None
@@ -74,7 +78,7 @@ class Asked:
     def read(self, session: Session, path: str) -> None:
         """A session was shown a file, or lines of it or of what lies in a folder; absolute."""
         if session.agent:
-            self._add(_Deed(session, "read", path))
+            self._add(session, "read", path)
 
     def refused(self, session: Session, tool: str, error: FilepactError) -> None:
         """The rules have refused something to a session.
@@ -86,13 +90,13 @@ class Asked:
         """
         if session.agent:
             path, rule = error.details.get("path"), error.details.get("rule", "roots")
-            self._add(_Deed(session, tool, str(path or "."), str(rule)))
+            self._add(session, tool, str(path or "."), str(rule))
 
     def turn(self, session: str) -> None:
         """A session's turn begins: what it does again is written down again."""
         with self._changed:
-            for deed in [one for one in self._noted if one.session.id == session]:
-                del self._noted[deed]
+            for key in [one for one in self._noted if one[0] == session]:
+                del self._noted[key]
 
     def close(self) -> None:
         """Write what is left."""
@@ -104,13 +108,17 @@ class Asked:
             writer.join()
         self.flush()
 
-    def _add(self, deed: _Deed) -> None:
-        now = time.time()
+    def _add(self, session: Session, tool: str, path: str, rule: str = "") -> None:
+        now, key = time.time(), (session.id, tool, path, rule)
+        # Asked without the lock first: most of what is read was read before.
+        if now - self._noted.get(key, 0.0) < _AGAIN:
+            return
+        deed = _Deed(session, tool, path, rule)
         with self._changed:
-            if now - self._noted.get(deed, 0.0) < _AGAIN:
+            if now - self._noted.get(key, 0.0) < _AGAIN:
                 return
-            self._noted[deed] = now
-            self._noted.move_to_end(deed)
+            self._noted[key] = now
+            self._noted.move_to_end(key)
             if len(self._noted) > _REMEMBERED:
                 self._noted.popitem(last=False)
             self._unwritten.append((deed, now))
