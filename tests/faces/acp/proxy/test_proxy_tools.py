@@ -81,11 +81,24 @@ def test_a_tool_asks_the_person_in_the_editor(rig):
     done, said = tools.end()
     assert done
     assert said.startswith("Done")
+    assert "Proposal" not in said
     tools.begin("write_file", path="Makefile", content="none:\n")
     rig.shows("all:\n")
     asked = rig.editor.request("session/request_permission")
     rig.editor.answer(asked, {"outcome": {"outcome": "cancelled"}})
     assert not tools.end()[0]
+    # Allowed, and then not taken by the editor: that it was allowed is no news of a change.
+    tools.begin("write_file", path="Makefile", content="none:\n")
+    rig.shows("all:\n")
+    while (asked := rig.editor.next())["method"] != "session/request_permission":
+        pass
+    rig.editor.answer(asked, outcome)
+    rig.editor.refuse(rig.told(), "read only")
+    done, said = tools.end()
+    assert not done
+    assert "read only" in said
+    assert "applied" not in said
+    assert (rig.work / "Makefile").read_text() == "all:\n"
     tools.close()
 
 

@@ -106,7 +106,12 @@ class _Engine(WorkspaceEngine):
             return workspace.approve(change, person, to_agent=True)
 
         questions, facts = self._links.questions, self._links.facts
-        return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
+        try:
+            return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
+        finally:
+            # What was said to this change is in the answer to it, and is not told again.
+            news = [one for one in workspace.news(call.session) if one.about == receipt.operation]
+            workspace.heard(call.session, news)
 
 
 def _error(refusal: Refusal) -> FilepactError:
