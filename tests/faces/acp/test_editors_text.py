@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.acp.sides import SILENT, AgentSide, ClientSide, ProxySide, Refused
 
 BASE = "".join(f"line {number}\n" for number in range(1, 11))
@@ -218,6 +219,26 @@ def test_an_editor_that_reads_and_does_not_write_takes_no_change_back(tmp_path, 
         it.write("b.txt", it.read("b.txt").replace("line 7", "line 7 TWO"))
         both = UNSAVED.replace("line 9", "line 9 ONE").replace("line 7", "line 7 TWO")
         assert it.disk("b.txt") == both.encode()
+
+
+def test_some_lines_of_a_long_file_move_no_more_than_these_lines(tmp_path):
+    lines = [f"line {number} {'x' * 40}\n" for number in range(8_000)]
+    with Rig(tmp_path, fs=BOTH) as rig:
+        (rig.work / "long.txt").write_text("".join(lines))
+        rig.start()
+        wanted = rig.begin_read("long.txt", line=4_001, limit=2)
+        # A line near its end is typed in, and nobody has asked for that one.
+        typed = [*lines[:-10], "TYPED\n", *lines[-9:]]
+        asked = rig.editor.request("fs/read_text_file")
+        assert (asked["params"]["line"], asked["params"]["limit"]) == (4_001, 2)
+        rig.editor.answer(asked, {"content": "".join(typed[4_000:4_002])})
+        answer = rig.agent.answer_to(wanted)["result"]
+        assert answer == {"content": "".join(lines[4_000:4_002])}
+        # Where these lines differ, all of it tells why.
+        wanted = rig.begin_read("long.txt", line=7_991, limit=1)
+        rig.editor.answer(rig.editor.request("fs/read_text_file"), {"content": "TYPED\n"})
+        assert "limit" not in rig.shows("".join(typed))["params"]
+        assert rig.agent.answer_to(wanted)["result"] == {"content": "TYPED\n"}
 
 
 FORMS = {

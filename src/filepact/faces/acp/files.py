@@ -103,9 +103,13 @@ class Known:
         """Whether an editor shows just that; it counts as shown to the session then."""
         if text is None or text != self.document.text:
             return False
+        self.remember(bound, session)
+        return True
+
+    def remember(self, bound: Bound, session: Session) -> None:
+        """It is shown to the session."""
         shown = (self.part.start, self.part.start + len(self.part.text))
         bound.workspace.reader(session).remember(self.document, [shown])
-        return True
 
 
 def beforehand(

@@ -186,6 +186,9 @@ class FileRequests:
         if asked is None:
             return self._found(job, session, spot)
         ready: list[tuple[files.Known, bytes]] = []
+        part = self._part(job, session, spot, asked)
+        if part is not None:
+            return self._result(part)
 
         def prepare() -> None:
             # A long file takes as long here as there, and most often both have the same.
@@ -201,6 +204,24 @@ class FileRequests:
             return ready[0][1]
         self._texts.heard(job.bound, spot, text)
         return self._found(job, session)
+
+    def _part(self, job: _Job, session: Session, spot: Spot, asked: Message) -> Excerpt | None:
+        """Some lines of a long file, where the editor shows there what the disk has.
+
+        None where only the whole text tells what it shows.
+        """
+        path, line, limit = _window(job.request.params)
+        if limit is None or spot.place.size <= _SMALL:
+            return None
+        known = files.beforehand(job.bound, session, path, line, limit)
+        if known is None:
+            return None
+        asked = {**asked, "line": max(line or 1, 1), "limit": limit}
+        reply = self._questions.ask(READ, asked, patience=self._texts.patience)
+        if self._texts.text_in(job.bound, spot, reply) != known.part.text:
+            return None
+        known.remember(job.bound, session)
+        return known.part
 
     def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
         """The answer once the editor has said what it shows."""
