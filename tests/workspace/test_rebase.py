@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+from filepact.domain.document import LINK, Document, Revision, RootId, WorkspacePath
 from filepact.errors import FilepactError
 from filepact.workspace.rebase import Fitted, fit
 
@@ -61,12 +61,22 @@ def test_what_does_not_touch_is_kept_on_both_sides(
     assert bool(done.notes) == (now != before)
 
 
+LOAD = (b"def load(path):\n    data = read(path)\n    return data\n", 0o644)
+ASIDE = (
+    b"def load(path):\n    return cached(path)\n\n\n" + LOAD[0].replace(b"load", b"old"),
+    0o644,
+)
+
 STALE = [
     (A, B, (b"1\n2\n3\n4\nFIVE\n", 0o644)),  # the same line
     (None, B, A),  # the name is taken
     (A, B, None),  # the file is gone
     (A, None, B),  # removing it would lose what was written since
     (NUL, (b"\0\1\3", 0o644), (b"\0\1\4", 0o644)),  # not text: cannot be merged
+    (LOAD, (LOAD[0].replace(b"read", b"open"), 0o644), ASIDE),  # its lines are another's now
+    ((b"a.txt", LINK), None, (b"b.txt", LINK)),  # a link that leads elsewhere by now
+    ((b"a.txt", LINK), None, A),  # a file took the name of the link
+    (A, B, (b"b.txt", LINK)),  # a link took the name of the file
 ]
 
 
