@@ -250,19 +250,29 @@ class Waiting:
                 known = self._open.get(session.id, [])
                 more = [one.id for one in found if one.id not in known]
                 self._open[session.id] = [*more, *known][-_MOST:]
-        self._uncover(session)
+        self._uncover(session, frozenset(one.id for one in found))
         return found
 
     def _covers(self, session: str) -> bool:
         with self._lock:
             return any(owner.id == session for owner, _ in self._covered)
 
-    def _uncover(self, session: Session) -> None:
-        """Where a person has said no, a session knows again what it knew of the file before."""
+    def _uncover(self, session: Session, waiting: AbstractSet[str] = frozenset()) -> None:
+        """Where a person has said no, a session knows again what it knew of the file before.
+
+        Args:
+            session: The session.
+            waiting: Proposals that are known to wait.
+        """
         with self._lock:
-            mine = [item for item in self._covered.items() if item[0][0].id == session.id]
+            mine = [
+                (key, one)
+                for key, one in self._covered.items()
+                if key[0].id == session.id and one.by not in waiting
+            ]
+            states = {by: self._state(by) for by in {one.by for _, one in mine}}
             for key, covered in mine:
-                state = self._state(covered.by)
+                state = states[covered.by]
                 if state == "proposed":
                     continue
                 del self._covered[key]
