@@ -699,6 +699,26 @@ def test_a_turn_that_begins_before_the_last_one_was_looked_at_hides_nothing_of_i
     assert ("c.txt", "modify") in told(watched.look(session))
 
 
+def test_what_is_made_in_a_turn_that_the_last_look_came_late_for_can_be_taken_back(
+    root, workspace, outside, session
+):
+    (root / "a.txt").write_text("one\n")
+    outside.refresh()
+    if outside._known._lookouts[outside._guard.roots[0].path]._notices is None:
+        pytest.skip("no notices on this file system")
+    outside.mark()
+    outside.refresh()
+    (root / "first.txt").write_text("1\n")
+    (root / "mine.txt").write_text("mine\n")
+    outside.mark()  # the second turn begins before anybody looked
+    assert outside.look(session).operation is not None
+    (root / "second.txt").write_text("2\n")
+    outside.refresh()
+    assert told(outside.look(session)) == {("second.txt", "create")}
+    workspace.undo(PERSON)
+    assert not (root / "second.txt").exists()
+
+
 def test_two_turns_before_the_files_are_known_are_both_seen(root, outside, session):
     for name in ("a.txt", "b.txt", "c.txt"):
         (root / name).write_text("one\n")

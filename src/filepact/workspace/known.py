@@ -172,7 +172,7 @@ class Known:
             Which files have to be read then; None when it was cancelled too early.
         """
         since = self._marks.popleft() if anew and self._marks else None
-        looks = [(root, self._look(root, cancelled)) for root in self._guard.roots]
+        looks = [(root, self._look(root, cancelled, keep=not anew)) for root in self._guard.roots]
         # A mark that is made while they are looked at counts as well.
         self._since = self._marks[0] if since is None and self._marks else since
         if any(look.glance.scan is not None and look.glance.scan.cancelled for _, look in looks):
@@ -197,17 +197,18 @@ class Known:
         """Files that may have changed, with their stamps; None for one that is gone."""
         for root in self._guard.roots:
             end = self._ends.get(root.path)
-            for path, stamp in self._look(root, lambda: False).differing.items():
+            for path, stamp in self._look(root, lambda: False, keep=True).differing.items():
                 # What comes behind the last known file was there before, for all we know.
                 if end is None or path.path <= end or path in self._states:
                     yield path, stamp
 
-    def _look(self, root: Root, cancelled: Callable[[], bool]) -> _Look:
+    def _look(self, root: Root, cancelled: Callable[[], bool], *, keep: bool) -> _Look:
         """Look at what may be different in a root; it stays in doubt until it is known again."""
         lookout = self._lookouts[root.path]
         glance = lookout.glance(
             lambda name: is_agent_log(name) or WorkspacePath(root.path, name) in self._states,
             cancelled,
+            keep=keep,
         )
         found = glance.scan
         differing: dict[WorkspacePath, Stamp | None] = {}

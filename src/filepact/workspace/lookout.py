@@ -76,6 +76,7 @@ class Lookout:
         self._marking = threading.Lock()
         self._before = _NOTHING
         self._marked: Notices | None = None
+        self._kept = False
         self._notices: Notices | None = None
         self._left_out: set[str] = set()
         self._again = _NOTHING
@@ -109,22 +110,31 @@ class Lookout:
                 self._before = _joined(self._before, notices.drain())
             return notices is not None
 
-    def glance(self, knows: Callable[[str], bool], cancelled: Callable[[], bool]) -> Glance:
+    def glance(
+        self,
+        knows: Callable[[str], bool],
+        cancelled: Callable[[], bool],
+        *,
+        keep: bool = False,
+    ) -> Glance:
         """What has happened since the last glance.
 
         Args:
             knows: Whether the caller knows of a file, by its path beneath the root; others may be
                 ignored ones.
             cancelled: Asked before each folder that is looked into.
+            keep: Whether a mark is left for the next glance, to which all is late then.
 
         Raises:
             PathBlockedError: The root is no longer there.
         """
         with self._marking:
             before, self._before = self._before, _NOTHING
-            marked, self._marked = self._marked, None
             after = None if self._notices is None else self._notices.drain()
-            known = marked is not None and marked is self._notices
+            known = self._marked is not None and self._marked is self._notices
+            kept, self._kept = known and self._kept, known and keep
+            if not self._kept:
+                self._marked = None
         if after is None:
             return self._everything(frozenset(), cancelled)
         noticed, again = _joined(before, after), self._again
@@ -133,8 +143,10 @@ class Lookout:
         return self._seen(names, knows, cancelled, anew=noticed.folders)._replace(
             gone=(noticed.gone | again.gone) & names,
             come=(noticed.come | again.come) & names,
-            early=(before.names | again.names) & names if known else None,
-            late=after.names & names if known else None,
+            early=(before.names | (frozenset() if kept else again.names)) & names
+            if known
+            else None,
+            late=(after.names | (again.names if kept else frozenset())) & names if known else None,
         )
 
     def _seen(
@@ -204,8 +216,9 @@ class Lookout:
         if self._notices is not None:
             with self._marking:
                 noticed = self._notices.drain()
-                # A mark that was made meanwhile lies somewhere among these.
-                self._marked = None
+                if not self._kept:
+                    # A mark that was made meanwhile lies somewhere among these.
+                    self._marked = None
             if noticed.folders:
                 self.close()
             names = frozenset(name for name in noticed.names if not _is_ours(name))
