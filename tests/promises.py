@@ -31,6 +31,8 @@ PAST = "workspace/test_past.py"
 OWN = "faces/test_own_changes.py"
 MANAGE = "tools/test_manage_files.py"
 KNOWN = "tools/test_what_a_session_knows.py"
+STALE = "tools/test_stale_edits.py"
+LINKS = "tools/test_links_in_patches.py"
 HISTORY = "workspace/test_history.py"
 POLICY = "domain/test_policy.py"
 REGISTRY = "tools/test_registry.py"
@@ -151,6 +153,25 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_a_whole_write_over_the_same_lines_is_stale"),
                 (KNOWN, "test_a_second_write_of_the_old_view_keeps_the_persons_line"),
                 (KNOWN, "test_a_text_made_before_another_agents_change_does_not_take_it_back"),
+            ),
+        ),
+        Promise(
+            "A change that was made for what the agent read is put where those lines are now, or refused.",
+            (
+                (STALE, "test_nothing_is_written_to_a_wrong_place"),
+                (STALE, "test_what_can_be_told_is_done"),
+                (STALE, "test_lines_that_stand_below_another_name_now_are_left_alone"),
+            ),
+        ),
+        Promise(
+            "What a patch deletes or renames is a symbolic link itself, and undo brings it back.",
+            (
+                (
+                    LINKS,
+                    "test_deleting_a_link_leaves_what_it_leads_to_and_undo_brings_it_back",
+                ),
+                (LINKS, "test_renaming_a_link_moves_the_link_and_undo_moves_it_back"),
+                (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
             ),
         ),
         Promise(
