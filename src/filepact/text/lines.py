@@ -22,6 +22,7 @@ __all__ = [
     "Terminator",
     "adopt_line_ends",
     "chomp",
+    "chomp_all",
     "line_ends",
     "line_of",
     "line_start",
@@ -87,6 +88,13 @@ def line_start(text: str, count: int, start: int = 0) -> int:
 def chomp(line: str) -> str:
     """A line without its end."""
     return line[: len(line) - len(terminator_of(line))]
+
+
+def chomp_all(lines: list[str]) -> list[str]:
+    """The lines of a text without their ends."""
+    if any("\r" in line for line in lines):
+        return [chomp(line) for line in lines]
+    return [line.removesuffix("\n") for line in lines]
 
 
 def terminator_of(line: str) -> Terminator | Literal[""]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["PAGE", "Page", "beginning", "cut_to", "size_of"]
 
@@ -85,6 +85,22 @@ class Page:
         self._used += size
         self._lines += lines
         self.worth += worth
+        return True
+
+    def add_all(self, rows: Sequence[str], size: int) -> bool:
+        """Put lines on the page, one thing on each, if there is room for all of them.
+
+        Args:
+            rows: The lines.
+            size: What they take together, their ends included.
+        """
+        lines = self._lines + len(rows)
+        if self._used + size > self._most or lines * _LINE > self._most:
+            return False
+        self._rows += [(row, 1) for row in rows]
+        self._used += size
+        self._lines = lines
+        self.worth += len(rows)
         return True
 
     def close(self, footer: Callable[[int], str]) -> str:

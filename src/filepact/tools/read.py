@@ -237,7 +237,13 @@ def _render_window(window: Window, *, numbers: bool, page: int) -> _Sheet:
     labels = size_of(f"{begin:>{width}}\u2502") if numbers else 0
     sheet = Page(page)
     cut_at, reached = -1, 0
-    for at, line in enumerate(window.lines):
+    lines = window.lines
+    size = size_of("\n".join(lines)) + 1 + labels * len(lines)
+    if lines and not window.goes_on and size <= page - _FOOTER:
+        rows = [f"{begin + at:>{width}}\u2502{line}" for at, line in enumerate(lines)]
+        if sheet.add_all(rows if numbers else lines, size):
+            lines = ()
+    for at, line in enumerate(lines):
         label = f"{begin + at:>{width}}\u2502" if numbers else ""
         size, whole = labels + size_of(line) + 1, not (window.goes_on and at == last)
         if whole and size <= sheet.left - (0 if at else _FOOTER):

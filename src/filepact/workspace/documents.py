@@ -12,7 +12,14 @@ from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
 from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect, encode_new, rewrite
 from filepact.text.edit import EditList
-from filepact.text.lines import adopt_line_ends, chomp, line_ends, line_start, line_window
+from filepact.text.lines import (
+    adopt_line_ends,
+    chomp,
+    chomp_all,
+    line_ends,
+    line_start,
+    line_window,
+)
 from filepact.text.merge import merge
 from filepact.workspace.excerpt import skip_lines
 
@@ -327,7 +334,7 @@ def window(
     if first < 0:
         first = max(line_window(text, 0, 0)[1] + first, 0)
     chosen, total = line_window(text, first, count)
-    lines = [chomp(line) for line in chosen]
+    lines = chomp_all(chosen)
     if lines and column:
         lines[0] = lines[0][column:]
     return Window(
