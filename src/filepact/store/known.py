@@ -93,7 +93,7 @@ class KnownFile:
                 self._put(known)
             except (apsw.CorruptError, apsw.NotADBError):
                 self._throw_away()
-            except (apsw.Error, OSError):
+            except (apsw.Error, OSError, ValueError):
                 return
 
     def _put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
