@@ -94,6 +94,20 @@ def test_deleting_a_link_leaves_what_it_leads_to_and_undo_brings_it_back(
     assert not list(root.rglob(".filepact-*"))
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("out", False), ("absolute", True), ("sub/up.txt", True)]
+)
+def test_an_agent_is_not_told_where_a_link_leads_outside(
+    name: str, *, told: bool, patch: Patch, workspace: Workspace, root: Path
+):
+    target = os.readlink(root / name)
+    done = patch(DELETE.format(name))
+    assert not done.failed, done.text
+    assert (target in done.text) is told
+    (operation,) = workspace.log(limit=1)
+    assert target in workspace.diff(operation), "the person sees it"
+
+
 @pytest.mark.parametrize("name", ["link.txt", "dangling", "out"])
 def test_gits_own_deletion_of_a_link_is_taken_where_it_leads_there(
     name: str, patch: Patch, root: Path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import FOLDER
@@ -41,6 +42,7 @@ _NAMED = 5
 _FEW_PAIRS = 16
 _COMPARED = 1_000_000
 _UNREAD = "--- {name}\n+++ {name}\n(what the file held or holds was not kept)\n"
+_AWAY = "--- {name}\n+++ {name}\n(a link; where it leads is outside and not told)\n"
 _HIDDEN = "--- {name}\n+++ {name}\n(what the file holds may not be seen)\n"
 
 
@@ -126,6 +128,8 @@ def show_changes(
     show: Callable[[WorkspacePath], str],
     given: Callable[[WorkspacePath], Given | None],
     hides: Callable[[WorkspacePath], bool] = lambda _path: False,
+    *,
+    to_agent: bool = False,
 ) -> Shown:
     """The unified diff of a change set, file after file, and the facts of each file.
 
@@ -135,6 +139,7 @@ def show_changes(
         show: How a path is shown.
         given: What is said about a file's encoding outside the file.
         hides: Whether the reader may not see what a file holds.
+        to_agent: Whether it is for an agent, which is told no path outside.
     """
     diffs: list[str] = []
     files: list[FileReport] = []
@@ -151,6 +156,8 @@ def show_changes(
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
+        elif to_agent and _leads_out(change, content):
+            diff = _AWAY.format(name=shown)
         elif change.path in moved:
             diff = ""  # It is told of the new name.
         elif origin is not None:
@@ -173,6 +180,17 @@ def show_changes(
             )
         )
     return Shown("".join(diffs), tuple(files))
+
+
+def _leads_out(change: FileChange, content: Callable[[str], bytes]) -> bool:
+    """Whether one side is a link whose text names a place that is not below the root."""
+    root = change.path.root.rstrip("/")
+    for side in (change.before, change.after):
+        if side is not None and side.is_link:
+            place = join(root, dirname(change.path.path), os.fsdecode(content(side.content)))
+            if not f"{normpath(place)}/".startswith(f"{root}/"):
+                return True
+    return False
 
 
 def _short(revision: Revision | None, hidden: bool) -> str | None:

@@ -240,7 +240,14 @@ class Workspace:
     ) -> Shown:
         """A change set as a session may see it."""
         hides = partial(self.guard.hides, agent=session.agent)
-        return show_changes(changes, contents, self.show, self._documents.given, hides)
+        return show_changes(
+            changes,
+            contents,
+            self.show,
+            self._documents.given,
+            hides,
+            to_agent=bool(session.agent),
+        )
 
     def _proposal(
         self,
@@ -490,6 +497,7 @@ class Workspace:
                 self.show,
                 self._documents.given,
                 hides,
+                to_agent=reader is not None and bool(reader.agent),
             )
             if dry_run:
                 return Receipt(
