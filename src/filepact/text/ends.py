@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Middle", "common_head", "common_tail", "middle_of"]
+__all__ = ["Middle", "common_head", "common_tail", "middle_of", "middles_of"]
 
 _MARGIN = 64
 
@@ -58,6 +58,36 @@ class Middle:
     whole_tail: bool
 
 
+def middles_of(first: str, *others: str) -> list[str]:
+    """Several texts without the lines that all of them share at both ends, but for a margin."""
+    head = min(common_head(first, other) for other in others)
+    tail = min(common_tail(first[head:], other[head:]) for other in others)
+    start = _before_margin(first, head)
+    kept = _after_margin(first[len(first) - tail :])
+    return [text[start : len(text) - tail + kept] for text in (first, *others)]
+
+
+def _before_margin(text: str, head: int) -> int:
+    """Where the lines begin that are kept before what differs."""
+    start = head
+    for _ in range(_MARGIN + 1):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    return start + 1
+
+
+def _after_margin(shared: str) -> int:
+    """How many characters are kept of what texts share at the back."""
+    kept = 0
+    for _ in range(_MARGIN + 1):
+        at = shared.find("\n", kept)
+        if at < 0:
+            return len(shared)
+        kept = at + 1
+    return kept
+
+
 def middle_of(old: str, new: str) -> Middle:
     """Cut off the lines that two texts share at both ends, but for a margin.
 
@@ -65,22 +95,11 @@ def middle_of(old: str, new: str) -> Middle:
     choosing between equally good places for it.
     """
     head = common_head(old, new)
-    start = head
-    for _ in range(_MARGIN + 1):
-        start = old.rfind("\n", 0, start)
-        if start < 0:
-            break
-    start += 1
+    start = _before_margin(old, head)
     tail = common_tail(old[head:], new[head:])
     old_end, new_end = len(old) - tail, len(new) - tail
     shared = old[old_end:]
-    kept = 0
-    for _ in range(_MARGIN + 1):
-        at = shared.find("\n", kept)
-        if at < 0:
-            kept = len(shared)
-            break
-        kept = at + 1
+    kept = _after_margin(shared)
     return Middle(
         old=old[start : old_end + kept],
         new=new[start : new_end + kept],

@@ -17,6 +17,7 @@ from filepact.domain.document import Remembered, Revision
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
+from filepact.text.ends import middles_of
 from filepact.text.lines import LineIndex, chomp, split_lines
 
 if TYPE_CHECKING:
@@ -207,7 +208,8 @@ class Known:
         if self.content is None or text == self.content or (text, True) in self.older:
             return None
         for earlier, _ in self.older:
-            if _takes_back(split_lines(earlier), split_lines(self.content), split_lines(text)):
+            # What all have alike at both ends says nothing, and may be most of a long text.
+            if _takes_back(*map(split_lines, middles_of(earlier, self.content, text))):
                 return earlier
         return None
 
