@@ -22,6 +22,7 @@ from tests.agents.scenes import (
     MADE,
     OUTSIDE_HAS,
     PAST,
+    SAVED,
     TYPED,
     TYPED_AND_WRITTEN,
     WRITTEN_BY_BOTH,
@@ -105,6 +106,8 @@ def wrong(agent: Agent, client: str, bare: Played, played: Played) -> list[str]:
         left["past.txt"] = played.cancelled["past.txt"]
     undo(played)
     now = contents(played.root, agent.keeps)
+    if now["both.txt"] == SAVED:
+        left["both.txt"] = SAVED  # a person's, and never taken for the agent's
     if kept := [name for name in now | left if now.get(name) != left.get(name)]:
         found.append(f"not undone: {', '.join(sorted(kept))}")
     return found

@@ -30,6 +30,7 @@ __all__ = [
     "MADE",
     "OUTSIDE_HAS",
     "PAST",
+    "SAVED",
     "TYPED",
     "TYPED_AND_WRITTEN",
     "TYPING",
@@ -74,6 +75,7 @@ TYPING, WRITING = "write what is typed in", "served write"
 
 TYPED = "ONE\r\ntwo\r\nthree\r\nfour\r\n"
 TYPED_AND_WRITTEN = "ONE\r\ntwo\r\nthree\r\nvier\r\n"
+SAVED = b"ONE\ntwo\nthree\nfour\n"
 WRITTEN_BY_BOTH = b"ONE\nzwei\nthree\nvier\n"
 """What has to come of them."""
 
