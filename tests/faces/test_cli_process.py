@@ -257,7 +257,7 @@ def test_a_server_says_where_it_works_and_shows_its_tools(cli: CommandLine) -> N
         (["--read-only"], 4, "Nothing can be changed here."),
         (["--max-level", "safe"], 4, "Nothing can be changed here."),
         (["--tier", "essential"], 6, "Every change is recorded"),
-        (["--mode", "preview"], 9, "wait for the person"),
+        (["--mode", "preview"], 9, "until the person agrees"),
     ],
 )
 def test_a_server_can_be_narrowed(
