@@ -9,6 +9,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
+from filepact.workspace.past import Patience
 from tests.workspace.acting import edit, read, write
 
 if TYPE_CHECKING:
@@ -200,3 +201,57 @@ def test_where_nothing_waits_nobody_does(workspace: Workspace, session: Session)
         raise AssertionError
 
     assert workspace.past(session, cancelled=never_asked).status(wait=50) == ()
+
+
+def test_no_more_sessions_wait_at_once_than_there_is_room_for(
+    open_here: Callable[..., Workspace], session: Session
+) -> None:
+    patience, asked = Patience(most=1), []
+
+    def over() -> bool:
+        # Whoever comes while another waits is answered before it has asked anything.
+        patience.wait(50, lambda: asked.append("over"), lambda: asked.append("cancelled"))
+        return True
+
+    patience.wait(50, over, lambda: False)
+    assert asked == []
+    patience.wait(0, lambda: asked.append("over"), lambda: False)
+    assert asked == ["over"], "the room is free again, and the time has passed at once"
+
+
+def test_without_an_id_the_newest_change_is_shown(
+    workspace: Workspace, session: Session, other: Session
+) -> None:
+    past = workspace.past(session)
+    assert code_of(lambda: past.change(None)) == "NOT_FOUND"
+    write(workspace, session, "a.txt", "a\n")
+    newest = write(workspace, session, "b.txt", "b\n").operation
+    write(workspace, other, "c.txt", "c\n")
+    assert past.change(None).id == newest
+
+
+def test_undo_goes_back_one_change_at_a_time_and_redo_forward(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    def now() -> str:
+        return (root / "a.txt").read_text()
+
+    for text in ("one\n", "two\n", "three\n"):
+        write(workspace, session, "a.txt", text)
+    past = workspace.past(session)
+    assert code_of(lambda: past.redo(None, dry_run=False)) == "NO_CHANGE"
+    past.undo(None, dry_run=False)
+    past.undo(None, dry_run=False)
+    assert now() == "one\n"
+    past.redo(None, dry_run=False)
+    assert now() == "two\n"
+    past.undo(None, dry_run=False)
+    assert now() == "one\n"
+    past.redo(None, dry_run=False)
+    past.redo(None, dry_run=False)
+    assert now() == "three\n"
+    assert code_of(lambda: past.redo(None, dry_run=False)) == "NO_CHANGE"
+    past.undo(None, dry_run=False)
+    write(workspace, session, "b.txt", "b\n")
+    assert code_of(lambda: past.redo(None, dry_run=False)) == "NO_CHANGE"
+    assert now() == "two\n", "a new change ends what could be brought back"
