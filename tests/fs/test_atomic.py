@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -171,6 +170,27 @@ def test_what_cannot_be_kept_is_told(
     notes = " ".join(replace(root).notes)
     assert "user.note" in notes
     assert ("owner" in notes) == (os.geteuid() == 0)
+
+
+@pytest.mark.parametrize(("number", "told"), [(errno.ENOTSUP, False), (errno.EIO, True)])
+def test_attributes_that_cannot_be_read_are_told_where_there_are_any(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, number: int, told: bool
+) -> None:
+    def refused(*_: object) -> list[str]:
+        raise OSError(number, "no")
+
+    monkeypatch.setattr(os, "listxattr", refused)
+    written = replace(root)
+    assert ("attributes" in " ".join(written.notes)) == told
+    assert (grounds.root / "README.md").read_text() == "new"
+
+
+def test_a_system_without_attributes_has_none_to_keep(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "listxattr")
+    assert replace(root).notes == ()
+    assert (grounds.root / "README.md").read_text() == "new"
 
 
 def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
@@ -745,7 +765,6 @@ def test_a_folder_that_may_not_be_written_is_told_as_a_refused_write(
     assert grounds.left()["README.md"] == "readme"
 
 
-@pytest.mark.skipif(shutil.which("setfacl") is None, reason="setfacl is not installed")
 def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     tmp_path: Path,
 ) -> None:
@@ -754,8 +773,12 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     path = folder / "private.txt"
     path.write_bytes(b"old")
     path.chmod(0o640)
-    set_default = ["setfacl", "-d", "-m", "u:nobody:rw", str(folder)]
-    if subprocess.run(set_default, check=False, capture_output=True).returncode != 0:
+    # user::rwx user:1234:rw- group::r-x mask::rwx other::---, as the kernel stores it
+    default = "0200000001000700ffffffff02000600d204000004000500ffffffff"
+    default += "10000700ffffffff20000000ffffffff"
+    try:
+        os.setxattr(folder, "system.posix_acl_default", bytes.fromhex(default))
+    except (OSError, AttributeError):
         pytest.skip("this file system has no access lists")
     with Root.open(folder) as root:
         before = Expected(content_id(b"old"), 0o640)
@@ -833,3 +856,71 @@ def test_who_may_move_no_links_removes_one_and_says_how(
     monkeypatch.setattr(atomic, "renameat2", forbidden)
     assert remove_link(root).notes
     assert os.listdir(grounds.root / "docs") == ["guide.md"]
+
+
+def test_a_link_that_cannot_be_made_leaves_nothing(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "no")
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    for where, call, refusal in (
+        (atomic, "renameat2", full),
+        (os, "symlink", full),
+        (os, "symlink", forbidden),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, call, refusal)
+            with pytest.raises(WriteFailedError):
+                root.replace("docs/link", b"nowhere", mode=LINK, expected=None, token=MARK)
+        assert os.listdir(grounds.root / "docs") == ["guide.md"]
+
+
+def test_a_link_that_cannot_be_moved_out_stays(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grounds.root / "docs/link").symlink_to("nowhere")
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", broken)
+    with pytest.raises(WriteFailedError):
+        remove_link(root)
+    assert leads(grounds) == "nowhere"
+
+
+def test_who_may_move_no_links_removes_none_that_was_exchanged_just_now(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (grounds.root / "docs/link").symlink_to("nowhere")
+
+    def forbidden(*_: object) -> None:
+        save(grounds, "somebody's", "docs/link")
+        raise PermissionError(errno.EACCES, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", forbidden)
+    with pytest.raises(StaleFileError):
+        remove_link(root)
+    assert (grounds.root / "docs/link").read_text() == "somebody's"
+
+
+@pytest.mark.parametrize("movable", [True, False])
+def test_a_link_that_cannot_be_removed_has_its_name_again(
+    grounds: Grounds, root: Root, monkeypatch: pytest.MonkeyPatch, movable: bool
+) -> None:
+    (grounds.root / "docs/link").symlink_to("nowhere")
+
+    def forbidden(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EPERM, "no")
+
+    monkeypatch.setattr(os, "unlink", forbidden)
+    if not movable:
+        monkeypatch.setattr(atomic, "renameat2", forbidden)
+    with pytest.raises(WriteFailedError):
+        remove_link(root)
+    assert leads(grounds) == "nowhere"
+    assert sorted(os.listdir(grounds.root / "docs")) == ["guide.md", "link"]

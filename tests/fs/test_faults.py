@@ -78,7 +78,13 @@ def run(top: Path, what: str, *options: str) -> subprocess.CompletedProcess[str]
         check=False,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": os.environ["PATH"], "LC_ALL": "C"},
+        env={
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "PATH": os.environ["PATH"],
+            "LC_ALL": "C",
+            # Else the first run makes other calls than those after it, which find what it compiled.
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
     )
 
 

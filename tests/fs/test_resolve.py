@@ -426,6 +426,58 @@ def test_a_rename_that_races_a_step_upwards_is_asked_again(
     assert next(answers, None) is None
 
 
+def test_renames_that_race_all_the_time_leave_it_to_the_walk(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: int | str) -> int:
+        raise BlockingIOError(errno.EAGAIN, "again")
+
+    fd = os.open(grounds.root, os.O_RDONLY)
+    monkeypatch.setattr(resolve, "openat2", never)
+    found = Openat2(str(grounds.root), Border.around(fd)).find(fd, "src/main.py")
+    os.close(fd)
+    found.close()
+    assert found.path == "src/main.py"
+
+
+@pytest.mark.parametrize("call", ["openat2", "walk"])
+def test_what_the_system_refuses_is_told_with_its_reason(
+    grounds: Grounds, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    def refused(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, "no")
+
+    fd = os.open(grounds.root, os.O_RDONLY)
+    border = Border.around(fd)
+    if call == "openat2":
+        monkeypatch.setattr(resolve, "openat2", refused)
+        resolver = Openat2(str(grounds.root), border)
+    else:
+        monkeypatch.setattr(os, "open", refused)
+        resolver = ComponentWalk(str(grounds.root), border)
+    try:
+        with pytest.raises(FilepactError) as caught:
+            resolver.find(fd, "src/main.py")
+    finally:
+        monkeypatch.undo()
+        os.close(fd)
+    assert caught.value.code == "READ_ERROR"
+    assert os.strerror(errno.EACCES) in caught.value.message
+    assert str(grounds.outer) not in caught.value.report()
+
+
+def test_a_canonical_path_longer_than_the_kernel_takes_at_once_is_walked(
+    grounds: Grounds,
+) -> None:
+    depth = 5_000 // 201
+    deep = "/".join(["d" * 200] * depth)
+    with Root.open(grounds.root) as root:
+        root.make_directories(deep)
+        assert len(deep) > 4_096 - len("/x.txt")
+        root.replace(f"{deep}/x.txt", b"deep", mode=0o644, expected=None, token="c0-0")
+        assert root.read(f"{deep}/x.txt", limit=9, follow=False).data == b"deep"
+
+
 def test_names_are_put_together_where_the_system_does_not_tell_them(
     grounds: Grounds, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -479,6 +479,30 @@ def test_what_a_crash_left_is_told_and_removed(
     root.discard_leftover(directory, MARK)
 
 
+def test_a_link_that_a_crash_left_is_told_itself(grounds: Grounds, root: Root) -> None:
+    left = grounds.root / "src" / f".filepact-{MARK}.tmp"
+    left.symlink_to(grounds.outside / "secret.txt")
+    assert root.leftover("src", MARK) == os.fsencode(grounds.outside / "secret.txt")
+    root.discard_leftover("src", MARK)
+    assert not left.is_symlink()
+    left.mkdir()
+    assert root.leftover("src", MARK) is None
+    assert grounds.untouched()
+
+
+def test_a_name_that_is_too_long_for_the_system_is_refused(grounds: Grounds, root: Root) -> None:
+    long, expected = "n" * 300, Expected(content_id(b"x"), 0o644)
+    for path in (long, f"{long}/x", f"src/{long}/x"):
+        fails("PATH_BLOCKED", lambda path=path: root.place(path))
+        fails("PATH_BLOCKED", lambda path=path: root.read(path, limit=9))
+        below = f"{path}/x"
+        fails(
+            "WRITE_ERROR",
+            lambda path=below: root.remove(path, expected=expected, token=MARK),
+        )
+    assert sorted(os.listdir(grounds.root)) == ["README.md", "docs", "src"]
+
+
 def test_reading_needs_no_right_to_write(grounds: Grounds, resolver: str, tmp_path: Path) -> None:
     grounds.root.chmod(0o555)
     with Root.open(grounds.root, resolver=resolver) as root:

@@ -221,7 +221,7 @@ def remove_link(parent: int, name: str, *, expected: Expected, token: str, shown
         _bring_back(parent, temp, name, shown)
     if not _discard(parent, temp):
         if temp != name:
-            _bring_back(parent, temp, name, shown)
+            _return(parent, temp, name, shown)
         raise WriteFailedError(
             f"{shown}: the link cannot be removed",
             hint="Nothing was changed. Ask the person to look at the rights of its folder.",
@@ -416,11 +416,16 @@ def _move_out(parent: int, name: str, temp: str, shown: str) -> None:
 
 def _bring_back(parent: int, temp: str, name: str, shown: str) -> None:
     """Return what was to be removed, because it is not what was expected."""
+    _return(parent, temp, name, shown)
+    raise _moved(shown)
+
+
+def _return(parent: int, temp: str, name: str, shown: str) -> None:
+    """Give what was moved out its name again; where that is taken by now, it is put aside."""
     try:
         _rename_new(parent, temp, name)
     except OSError:
         raise _saved_twice(shown, _put_aside(parent, temp, name)) from None
-    raise _moved(shown)
 
 
 def sync(parent: int) -> Literal["applied", "applied_not_durable"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -114,8 +113,6 @@ def open_state(path: str) -> StateFolder:
             f"the state folder {path} cannot be used: {error.strerror}",
             hint="Choose another with --state or FILEPACT_STATE_DIR.",
         ) from None
-    if not stat.S_ISDIR(found.st_mode):
-        raise StateFailedError(f"{path} is not a folder", hint="Choose another with --state.")
     if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
         raise StateFailedError(
             f"the state folder {path} belongs to another user",
