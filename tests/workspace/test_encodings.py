@@ -14,6 +14,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.text.glob import Glob
 from filepact.tools.registry import Call
+from filepact.workspace import encodings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,3 +186,42 @@ def test_a_part_of_a_large_file_is_read_in_its_encoding(
         got = call(workspace, "read_file", path="a.txt", offset=400, lines=3)
     assert all(line in got for line in lines[400:403])
     assert lines[403] not in got
+
+
+def test_what_is_said_about_files_says_nothing_about_itself(
+    opened: Callable[..., Workspace], root: Path
+) -> None:
+    said = "[*]\ncharset = latin1\n# caf\u00e9\n"
+    (root / ".editorconfig").write_text(said, encoding="utf-8")
+    (root / "a.txt").write_bytes(b"caf\xe9\n")
+    with closing(opened()) as workspace:
+        reader = workspace.reader(AGENT)
+        assert reader.document("a.txt").text == "caf\u00e9\n"
+        assert reader.document(".editorconfig").text == said
+
+
+def test_a_folder_that_is_called_so_says_nothing(
+    opened: Callable[..., Workspace], root: Path
+) -> None:
+    (root / "sub" / ".editorconfig").mkdir(parents=True)
+    (root / ".editorconfig").write_text("[*]\ncharset = latin1\n")
+    (root / "sub" / "a.txt").write_bytes(b"caf\xe9\n")
+    with closing(opened()) as workspace:
+        assert workspace.reader(AGENT).document("sub/a.txt").text == "caf\u00e9\n"
+
+
+def test_of_more_folders_than_are_kept_each_is_still_heard(
+    opened: Callable[..., Workspace], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encodings, "_MOST_KEPT", 2)
+    texts = {"latin1": b"caf\xe9\n", "utf-8": "caf\u00e9\n".encode()}
+    for number in range(5):
+        folder = root / str(number)
+        folder.mkdir()
+        charset = ("latin1", "utf-8")[number % 2]
+        (folder / ".editorconfig").write_text(f"root = true\n[*]\ncharset = {charset}\n")
+        (folder / "a.txt").write_bytes(texts[charset])
+    with closing(opened()) as workspace:
+        reader = workspace.reader(AGENT)
+        for number in (*range(5), *range(5)):
+            assert reader.document(f"{number}/a.txt").text == "caf\u00e9\n"

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import (
+    FOLDER,
+    LINK,
+    Revision,
+    RootId,
+    WorkspacePath,
+    content_id,
+)
 from filepact.errors import FilepactError
 from filepact.text.locate import place
+from filepact.workspace import receipt
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:
@@ -274,3 +284,65 @@ def test_undo_finds_its_operation_behind_many_of_other_roots(
     here.undo(session, dry_run=False)
     assert not (root / "a.txt").exists()
     assert (tmp_path / "other" / "b.txt").read_text() == "104\n"
+
+
+def change(path: str, before: Revision | None, after: Revision | None) -> FileChange:
+    return FileChange(WorkspacePath(RootId("/r"), path), before, after)
+
+
+def patched(*changes: FileChange, contents: tuple[bytes, ...] = ()) -> str:
+    known = {content_id(data): data for data in contents}
+    return receipt.patch_of(ChangeSet(changes), known.__getitem__).decode()
+
+
+def test_a_patch_tells_of_files_and_not_of_folders() -> None:
+    made = Revision.of(b"a\n", 0o644)
+    patch = patched(
+        change("sub", None, FOLDER), change("sub/a.txt", None, made), contents=(b"a\n",)
+    )
+    assert "+a\n" in patch
+    assert patch.count("diff --git") == 1
+
+
+def test_a_patch_says_which_contents_were_not_kept() -> None:
+    made = Revision.of(b"a\n", 0o644)
+    patch = patched(change("big.bin", Revision.unread("x", 0o644), made), contents=(b"a\n",))
+    assert "big.bin" in patch
+    assert "not kept" in patch
+    assert "+a" not in patch
+
+
+def test_a_link_is_no_earlier_name_of_a_file_with_the_same_bytes() -> None:
+    link, file = Revision.of(b"nowhere", LINK), Revision.of(b"nowhere", 0o644)
+    patch = patched(change("link", link, None), change("file", None, file), contents=(b"nowhere",))
+    assert "rename" not in patch
+    assert "deleted file mode 120000" in patch
+    assert "new file mode 100644" in patch
+
+
+def test_bytes_that_are_no_text_are_told_by_their_size() -> None:
+    old, new = b"\0old", b"\0\1new!"
+    patch = patched(
+        change("a.bin", Revision.of(old, 0o644), Revision.of(new, 0o644)), contents=(old, new)
+    )
+    assert "a.bin" in patch
+    assert str(len(old)) in patch
+    assert str(len(new)) in patch
+    assert "\0" not in patch
+
+
+def test_of_very_many_files_only_equal_ones_are_taken_for_renamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    old, alike, same = b"1\n2\n3\n4\n", b"1\n2\n3\nfour\n", b"same\n"
+    changes = (
+        change("old.txt", Revision.of(old, 0o644), None),
+        change("new.txt", None, Revision.of(alike, 0o644)),
+        change("from.txt", Revision.of(same, 0o644), None),
+        change("to.txt", None, Revision.of(same, 0o644)),
+    )
+    assert patched(*changes, contents=(old, alike, same)).count("rename from") == 2
+    monkeypatch.setattr(receipt, "_FEW_PAIRS", 0)
+    patch = patched(*changes, contents=(old, alike, same))
+    assert patch.count("rename from") == 1
+    assert "rename from from.txt\nrename to to.txt\n" in patch

@@ -230,32 +230,28 @@ def _origins(
     """
     some = [one for one in changes if one.retraceable and FOLDER not in (one.before, one.after)]
     gone = {one.path: one for one in some if one.before and not one.after}
-    made = [one for one in some if one.after and not one.before]
+    made = [(one, one.after) for one in some if one.after and not one.before]
     by_bytes = {
         (one.before.content, one.before.is_link): one for one in gone.values() if one.before
     }
     found: dict[WorkspacePath, FileChange] = {}
-    for new in made:
-        if new.after is None:
-            continue
-        same = by_bytes.pop((new.after.content, new.after.is_link), None)
+    for new, after in made:
+        same = by_bytes.pop((after.content, after.is_link), None)
         if same is not None:
             found[new.path] = gone.pop(same.path)
-    left = [one for one in made if one.path not in found]
+    left = [(one, after) for one, after in made if one.path not in found]
     if len(gone) * len(left) > _FEW_PAIRS:
         return found
-    for new in left:
-        alike = (old for old in gone.values() if _same_lines(old.before, new.after, content))
+    for new, after in left:
+        alike = (old for old in gone.values() if _same_lines(old.before, after, content))
         if (one := next(alike, None)) is not None:
             found[new.path] = gone.pop(one.path)
     return found
 
 
-def _same_lines(
-    old: Revision | None, new: Revision | None, content: Callable[[str], bytes]
-) -> bool:
+def _same_lines(old: Revision | None, new: Revision, content: Callable[[str], bytes]) -> bool:
     """Whether at least half of the lines of both are the same, in order."""
-    if old is None or new is None or old.is_link or new.is_link:
+    if old is None or old.is_link or new.is_link:
         return False
     sides = [content(side.content) for side in (old, new)]
     if any(len(side) > _COMPARED or b"\0" in side for side in sides):
