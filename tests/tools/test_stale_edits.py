@@ -138,6 +138,38 @@ def test_equal_lines_elsewhere_are_told_to_who_has_not_read_the_file(
     assert ("lines 1, 7" in answer) == told
 
 
+@pytest.mark.parametrize(
+    ("header", "unread"),
+    [
+        ("@@ -1,3 +1,3 @@", "refused"),
+        ("@@ -20,3 +20,3 @@", "refused"),
+        ("@@ -9,3 +9,3 @@", "right"),
+        ("@@ -12,3 +12,3 @@", "right"),
+        ("@@", "right"),
+    ],
+)
+def test_a_hunk_goes_far_from_its_header_only_in_a_file_that_was_read(
+    world: World, header: str, unread: str
+):
+    text = "".join(f"{n}\n" for n in range(1, 9)) + "zone\n one\n two\n three\n" + "end\n" * 9
+    patch = f"--- a/{{path}}\n+++ b/{{path}}\n{header}\n  one\n- two\n+ 2\n  three\n"
+    case = Stale(
+        "", "txt", text, text, "patch_apply", {"patch": patch}, text.replace(" two\n", " 2\n")
+    )
+    outcome, answer = world.run(case, read=False)
+    assert outcome == unread, answer
+    assert outcome == "right" or answer.startswith("PATCH_CONTEXT_MISMATCH")
+    assert world.run(case)[0] == "right"
+
+
+def test_a_hunk_may_go_as_far_as_another_one_says_that_all_has_moved(world: World):
+    text = "new\n" * 10 + "".join(f"{n}\n" for n in range(1, 21))
+    hunks = "@@ -2,3 +2,3 @@\n 2\n-3\n+three\n 4\n@@ -12,3 +12,3 @@\n 12\n-13\n+thirteen\n 14\n"
+    right = text.replace("\n3\n", "\nthree\n").replace("\n13\n", "\nthirteen\n")
+    case = Stale("", "txt", text, text, "patch_apply", {"patch": hunks}, right)
+    assert world.run(case, read=False)[0] == "right"
+
+
 def test_a_function_that_was_only_renamed_is_still_found(world: World):
     now = LOAD.replace("load(", "load_file(")
     right = now.replace("read(path)", "read(path, 'utf-8')")

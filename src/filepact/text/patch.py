@@ -45,12 +45,15 @@ class Applied:
         notes: What was not as the patch says, one sentence each.
         twins: Where the lines of a hunk stand as well, one sentence each, for whoever has not
             read the file.
+        far: Hunks that stand far from their stated lines, with nothing else that says they belong
+            there: number of the hunk, its stated line and its line, all from 1.
     """
 
     edits: EditList
     hunks: int
     notes: tuple[str, ...]
     twins: tuple[str, ...] = ()
+    far: tuple[tuple[int, int, int], ...] = ()
 
 
 def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "") -> Applied:
@@ -158,7 +161,8 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         f"also at {_lines(others)}."
         for number, others in placement.twins.items()
     )
-    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes), twins)
+    far = tuple(placement.far(hunks, places))
+    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far)
 
 
 def _lines(places: Sequence[int]) -> str:

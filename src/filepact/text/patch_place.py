@@ -18,7 +18,7 @@ from filepact.text.lines import chomp
 from filepact.text.patch_refusals import MOST_SHOWN, Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from filepact.errors import FilepactError
     from filepact.text.anchors import Anchored
@@ -119,6 +119,27 @@ class Placement:
             if moved and next_shift == before and later.old_start != hunk.old_start:
                 raise self._refusals.twin(hunk, number, self._keyed(hunk.old), at, found[number])
             before = shift
+
+    @staticmethod
+    def far(hunks: Sequence[Hunk], found: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Hunks that went far from their stated lines, and nothing else says that they should.
+
+        They have no anchor, and no other hunk has moved by as much.  What was at the stated lines
+        may have been rewritten, and a twin of it been found.
+
+        Yields:
+            The hunk's number, its stated line and the one where it stands, all from 1.
+        """
+        shifts = [
+            None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
+            for hunk, at in zip(hunks, found, strict=True)
+        ]
+        for number, (hunk, shift) in enumerate(zip(hunks, shifts, strict=True)):
+            if shift is None or abs(shift) <= _MISCOUNTED or hunk.anchors:
+                continue
+            if shifts.count(shift) == 1:
+                at = found[number] + 1
+                yield number + 1, at - shift, at
 
     def _place_one(self, hunks: Sequence[Hunk], number: int, after: int, drift: int) -> int:
         hunk = hunks[number]

@@ -179,6 +179,8 @@ def _apply_one(
         edits, whole = EditList(()), text
         for one in patches:
             applied = apply(whole, one, name=source.spot.shown)
+            if draft.session.agent and source.seen is None and applied.far:
+                raise _unread(source, *applied.far[0])
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
             notes.extend(f"{source.spot.shown}: {note}" for note in told)
             edits, whole = applied.edits, applied.edits.apply(whole)
@@ -215,6 +217,20 @@ def _check_kind(patch: FilePatch, target: Target) -> None:
             hint="Look at it with directory_tree, and make the patch for what is there.",
             path=target.spot.shown,
         )
+
+
+def _unread(target: Target, hunk: int, stated: int, found: int) -> PatchContextMismatchError:
+    """The refusal of a hunk that would go far away in a file that nobody has looked into."""
+    return PatchContextMismatchError(
+        f"{target.spot.shown}: hunk {hunk} says line {stated}, and its lines stand at line {found} only; "
+        "you have not read this file, so what is meant may have been rewritten",
+        hint=f"Read the file around the lines {stated} and {found}, then send the patch again; if line "
+        f"{found} is meant, say so in the hunk's header.",
+        path=target.spot.shown,
+        hunk=hunk,
+        line=stated,
+        twin=found,
+    )
 
 
 def _only_begins(patch: FilePatch) -> bool:
