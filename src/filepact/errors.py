@@ -34,6 +34,7 @@ __all__ = [
     "StringNotFoundError",
     "TimedOutError",
     "TooLargeError",
+    "UnattendedError",
     "UserDeniedError",
     "WriteFailedError",
 ]
@@ -130,6 +131,10 @@ class PatchAlreadyAppliedError(FilepactError, code="PATCH_ALREADY_APPLIED"):
 
 class ApprovalRequiredError(FilepactError, code="APPROVAL_REQUIRED"):
     """A person has to approve this first."""
+
+
+class UnattendedError(FilepactError, code="UNATTENDED"):
+    """A person has to decide this, and a program wants to without saying so."""
 
 
 class UserDeniedError(FilepactError, code="USER_DENIED"):

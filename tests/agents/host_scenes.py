@@ -84,7 +84,15 @@ def refusals_and_reasons(host: Host, base: Path) -> None:
         )
         found = re.search(r"\bc[0-9a-z]{8,}\b", listed.stdout)
         assert found is not None, listed.stdout
-        refusal = [*words, "reject", found[0], *where, "--reason", "not on a Sunday"]
+        refusal = [
+            *words,
+            "reject",
+            "--unattended",
+            found[0],
+            *where,
+            "--reason",
+            "not on a Sunday",
+        ]
         subprocess.run(refusal, check=True, capture_output=True)
 
     edit = {"path": "a.txt", "old_string": "line 7\n", "new_string": "seven\n"}

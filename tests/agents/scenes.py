@@ -270,7 +270,7 @@ def journal(played: Played) -> list[dict[str, Any]]:
 def undo(played: Played) -> None:
     """Take back everything that stands in the journal, the newest first, as a person would."""
     for done in journal(played):
-        _filepact(played, "undo", str(done["id"]))
+        _filepact(played, "undo", "--unattended", str(done["id"]))
 
 
 def _filepact(played: Played, *words: str) -> subprocess.CompletedProcess[str]:

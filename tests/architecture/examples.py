@@ -4,6 +4,8 @@ A fenced block marked `console` holds commands after `$ ` and what they print; a
 `python` is a whole program.  All blocks of one document run in order, in one copy of the small
 project in `tree/`, with a home and a state folder of their own.
 
+They run on a terminal, as for that reader: a decision of a person is one there.
+
 What is printed must be what is written, with two wildcards: `...` within a line stands for any
 text, and a line that is only `...` for any lines, none included.  A command that should fail says
 so itself: `$ filepact undo || echo refused`.
@@ -14,19 +16,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.architecture.project import PACKAGE
+from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TREE = Path(__file__).parent / "tree"
-SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +123,10 @@ class Shell:
             command = [sys.executable, "-W", "error", "-c", example.command]
         else:
             command = ["/bin/sh", "-c", example.command]
-        result = subprocess.run(
-            command,
-            cwd=self.work,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            timeout=SECONDS,
-            check=False,
-        )
-        printed = tuple(line.rstrip() for line in result.stdout.splitlines())
-        if result.returncode:
-            return _report(example, f"ended with status {result.returncode}", printed)
+        status, shown = on_terminal(command, cwd=self.work, env=self._environment)
+        printed = tuple(line.rstrip() for line in shown.splitlines())
+        if status:
+            return _report(example, f"ended with status {status}", printed)
         if example.expected is not None and not matches(example.expected, printed):
             return _report(example, "printed something else than is written", printed)
         return ""

@@ -125,6 +125,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         ),
         "subprocess.": "npm and pip, when a person has something fetched",
     },
+    "faces.cli.deciding": {
+        "os.getppid": "which programs a person's decision came through",
+        "pathlib.": "what the system says of these processes",
+    },
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },

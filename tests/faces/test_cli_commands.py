@@ -204,7 +204,7 @@ def test_folders_are_made_and_files_moved_and_removed_from_where_one_stands(
     assert cli("rm", "deep").code == 0
     assert not (cli.root / "src" / "deep").exists()
     for _ in range(3):
-        assert cli("undo").code == 0
+        assert cli("undo", "--unattended").code == 0
     assert app(cli) == before
     assert not (cli.root / "src" / "deep").exists()
     assert cli("rm", "missing").code == 1
@@ -250,7 +250,7 @@ def test_the_log_of_nothing_says_so(cli: CommandLine) -> None:
     assert cli("log").out == "Nothing was done here yet.\n"
     assert cli.json("log") == {"operations": []}
     assert cli("diff").code == 3
-    assert cli("undo").code == 3
+    assert cli("undo", "--unattended").code == 3
     assert cli("checkpoints").out == "No checkpoint is set here.\n"
     assert cli("pending").out == "Nothing waits for you.\n"
 
@@ -321,14 +321,14 @@ def test_undo_and_redo_are_operations_that_can_be_previewed(cli: CommandLine) ->
     operation = edit(cli, "80", "81")
     assert cli.json("undo", "--dry-run")["status"] == "preview"
     assert app(cli).startswith("port = 81")
-    taken_back = cli.json("undo", operation)
+    taken_back = cli.json("undo", "--unattended", operation)
     assert app(cli).startswith("port = 80")
     line = cli("log").out.splitlines()[1]
     assert line.endswith(f"(undone by {taken_back['operation']})")
-    assert cli("undo").code == 3
-    assert cli.json("undo", operation, code=3)["error"]["code"] == "NO_CHANGE"
+    assert cli("undo", "--unattended").code == 3
+    assert cli.json("undo", "--unattended", operation, code=3)["error"]["code"] == "NO_CHANGE"
     assert cli.json("redo", "--dry-run")["status"] == "preview"
-    assert cli("redo").code == 0
+    assert cli("redo", "--unattended").code == 0
     assert app(cli).startswith("port = 81")
     shown = cli("show", taken_back["operation"]).out
     assert f"of          {operation}\n" in shown
@@ -337,7 +337,7 @@ def test_undo_and_redo_are_operations_that_can_be_previewed(cli: CommandLine) ->
 def test_undo_keeps_what_was_changed_since(cli: CommandLine) -> None:
     operation = edit(cli, "port = 80", "port = 81")
     (cli.root / "src" / "app.py").write_text("port = 81\nhost = 'a'\nextra\n")
-    assert cli("undo", operation).code == 0
+    assert cli("undo", "--unattended", operation).code == 0
     assert app(cli) == "port = 80\nhost = 'a'\nextra\n"
 
 
@@ -354,11 +354,11 @@ def test_a_checkpoint_brings_everything_back(cli: CommandLine) -> None:
     assert cli("checkpoints").out.startswith("before it  ")
     assert cli("restore", "before it", "--dry-run").code == 0
     assert (cli.root / "new.txt").exists()
-    assert cli("restore", "before it").code == 0
+    assert cli("restore", "--unattended", "before it").code == 0
     assert app(cli).startswith("port = 80")
     assert not (cli.root / "new.txt").exists()
-    assert cli("restore", "before it").code == 3
-    assert cli("restore", "never").code == 1
+    assert cli("restore", "--unattended", "before it").code == 3
+    assert cli("restore", "--unattended", "never").code == 1
     assert cli("checkpoint", "a/b").code == 1
 
 
@@ -375,21 +375,22 @@ def test_a_proposal_is_listed_shown_and_approved(cli: CommandLine) -> None:
     shown = cli("show", proposal).out
     assert f"proposal    {proposal}\n" in shown
     assert "waits for   preview mode\n" in shown
-    assert cli.json("approve", proposal)["status"] == "applied"
+    assert cli.json("approve", "--unattended", proposal)["status"] == "applied"
     assert (cli.root / "proposed.txt").read_text() == "hello\n"
-    assert cli("approve", proposal).code == 3
+    assert cli("approve", "--unattended", proposal).code == 3
     assert "approved by" in cli("show", proposal).out
 
 
 def test_a_proposal_is_rejected_with_a_reason(cli: CommandLine) -> None:
     proposal = propose(cli, "hello\n")
     assert (
-        cli("reject", proposal[:7], "--reason", "not yet").out == f"Rejected {proposal}: not yet\n"
+        cli("reject", "--unattended", proposal[:7], "--reason", "not yet").out
+        == f"Rejected {proposal}: not yet\n"
     )
     assert "reason      not yet\n" in cli("show", proposal).out
-    assert cli("reject", proposal).code == 3
+    assert cli("reject", "--unattended", proposal).code == 3
     other = propose(cli, "other\n")
-    assert cli.json("reject", other)["state"] == "rejected"
+    assert cli.json("reject", "--unattended", other)["state"] == "rejected"
     assert not (cli.root / "proposed.txt").exists()
 
 
@@ -614,6 +615,6 @@ def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: Com
     assert "was not kept" in cli("show", looked.lost.id).out
     assert cli.json("show", looked.lost.id)["added"] == 0
     assert "id_rsa" in cli("diff", looked.lost.id).out
-    assert cli.json("undo")["status"] == "applied"
+    assert cli.json("undo", "--unattended")["status"] == "applied"
     assert (cli.root / "src" / "app.py").read_text() != "other\n"
-    assert cli.json("undo", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"
+    assert cli.json("undo", "--unattended", looked.lost.id, code=1)["error"]["code"] == "NOT_FOUND"

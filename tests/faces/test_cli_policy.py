@@ -455,7 +455,7 @@ def test_a_change_that_a_rule_asks_about_waits_for_approval_from_another_process
         (waiting,) = cli.json("pending")["pending"]
         assert waiting["rule"] == "look"
         done = await anyio.run_process(
-            [sys.executable, "-m", "filepact", "approve", waiting["id"]],
+            [sys.executable, "-m", "filepact", "approve", "--unattended", waiting["id"]],
             cwd=cli.root,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )

@@ -21,6 +21,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.cli.history import diff
 from filepact.faces.cli.parser import build_parser
 from filepact.faces.cli.screen import Screen
+from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
@@ -35,17 +36,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 def on_a_terminal(words: list[str], **changes: str) -> str:
     """What the command writes when a terminal reads it."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**changes)
-    ):
-        os.close(theirs)
-        blocks = []
-        with suppress(OSError):  # the end of a terminal is an error on Linux
-            while block := os.read(ours, 65_536):
-                blocks.append(block)
-    os.close(ours)
-    return b"".join(blocks).decode().replace("\r\n", "\n")
+    return on_terminal([*COMMAND, *words], env=environment(**changes))[1]
 
 
 # -- patches ------------------------------------------------------------------------------------
@@ -118,7 +109,7 @@ def operation(cli: CommandLine) -> str:
     text = "port = 8080 \u202e\nhost = 'a'\x1b[31m\n"
     receipt = cli.json("write", "src/app.py", stdin=text.encode())
     found: str = receipt["operation"]
-    cli("approve", found)  # What hides something waits for a person.
+    cli("approve", "--unattended", found)  # What hides something waits for a person.
     return found
 
 

@@ -100,8 +100,8 @@ def test_an_agent_goes_on_with_what_waits_and_a_person_sees_one_change(root: Pat
         waiting = person(root, "pending")
         assert second in waiting
         assert first not in waiting
-        assert second in person(root, "approve", first, status=3)
-        person(root, "approve", second)
+        assert second in person(root, "approve", "--unattended", first, status=3)
+        person(root, "approve", "--unattended", second)
         assert second in one.text("read_file", path="a.py")  # the news, once
         assert second not in one.text("read_file", path="a.py")
     assert (root / "a.py").read_text() == before.replace("return 1\n", "return 11\n")
@@ -111,7 +111,7 @@ def test_after_a_refusal_an_agent_sees_the_files_as_they_are(root: Path) -> None
     with agent(root, "--mode", "preview") as one:
         edit = {"path": "a.py", "old_string": "return 1\n", "new_string": "return 10\n"}
         change = proposal_in(one.text("edit_file", **edit))
-        person(root, "reject", change, "--reason", "rather not")
+        person(root, "reject", "--unattended", change, "--reason", "rather not")
         read = one.text("read_file", path="a.py")
         assert "return 1\n" in read
         assert "rather not" in read
@@ -140,7 +140,7 @@ def test_an_agent_waits_for_a_person_and_goes_on_meanwhile(root: Path) -> None:
         arguments = {"action": "status", "wait": 50}
         asked = one.begin("tools/call", {"name": "history", "arguments": arguments})
         assert "return 1" in one.text("read_file", path="a.py")
-        person(root, "reject", change, "--reason", "rather not")
+        person(root, "reject", "--unattended", change, "--reason", "rather not")
         (block,) = one.answer(asked)["result"]["content"]
         assert change in block["text"]
         assert "rather not" in block["text"]

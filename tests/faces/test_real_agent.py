@@ -120,7 +120,7 @@ def test_an_agent_reads_edits_writes_and_searches_and_a_person_takes_it_back(
     for _ in range(2):
         subprocess.run(
             [
-                *(sys.executable, "-m", "filepact", "undo"),
+                *(sys.executable, "-m", "filepact", "undo", "--unattended"),
                 *("--root", str(repository), "--state", str(home / "state")),
             ],
             check=True,

@@ -207,7 +207,7 @@ def test_all_seven_tools_do_their_work_and_everything_can_be_taken_back(
     log = filepact(root, "log")
     assert "acceptance 7" in log
     for _ in range(7):
-        filepact(root, "undo")
+        filepact(root, "undo", "--unattended")
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
     assert not (root / "new").exists()
 
@@ -318,13 +318,13 @@ def test_a_preview_server_only_proposes_and_a_person_approves(root: Path) -> Non
         text, facts = await call(client, "write_file", path="p.txt", content="p\n")
         assert facts is not None
         assert facts["status"] == "pending"
-        assert "filepact approve" in text
+        assert "filepact pending" in text
         ids.append(facts["operation"])
 
     drive(root, "auto", steps, "--mode", "preview")
     assert not (root / "p.txt").exists()
     assert ids[0] in filepact(root, "pending")
-    filepact(root, "approve", ids[0])
+    filepact(root, "approve", "--unattended", ids[0])
     assert (root / "p.txt").read_text() == "p\n"
 
 

@@ -162,9 +162,9 @@ def test_other_processes_approve_and_undo_while_a_server_runs_behind_it(base: Pa
         asked = client.call("write_file", path="src/main.py", content="two\n")
         operation = asked["_meta"]["filepact/receipt"]["operation"]
         assert operation in filepact(base, "pending")
-        filepact(base, "approve", operation)
+        filepact(base, "approve", "--unattended", operation)
         assert "two" in client.text("read_file", path="src/main.py")
-        filepact(base, "undo")
+        filepact(base, "undo", "--unattended")
         assert "one" in client.text("read_file", path="src/main.py")
 
 

@@ -46,7 +46,11 @@ OperationState = Literal["intended", "applied", "rolled_back", "interrupted"]
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who acts: an agent program, a person, or a program of the person's."""
+    """Who acts: an agent program, a person, or a program of the person's.
+
+    Attributes:
+        version: Of an agent's program; of others how their word came, as ``at a terminal, from bash``.
+    """
 
     kind: Literal["agent", "person", "program"]
     name: str

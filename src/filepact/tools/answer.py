@@ -51,8 +51,8 @@ def _headline(receipt: Receipt) -> str:
     if receipt.status == "pending":
         return (
             f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
-            f"Proposal {receipt.operation}; the person can say `filepact approve "
-            f"{receipt.operation}`, and a later answer of these tools tells you. Until then these "
+            f"Proposal {receipt.operation}; the person finds it with `filepact pending` and decides "
+            "there, and a later answer of these tools tells you. Until then these "
             "tools show you the files as if it were done: go on from there, do not send it again."
         )
     if receipt.status == "withdrawn":

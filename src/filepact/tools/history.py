@@ -78,7 +78,7 @@ def _state(change: Operation | Proposal) -> str:
     if isinstance(change, Operation):
         if change.undone_by is not None:
             return f"undone by {change.undone_by}"
-        by = f", approved by {change.approved_by}" if change.approved_by else ""
+        by = ", approved by a person" if change.approved_by else ""
         return change.state.replace("_", " ") + by
     if change.state == "proposed":
         return f"waits for a person ({change.rule})"

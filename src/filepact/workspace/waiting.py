@@ -305,7 +305,7 @@ class Waiting:
         except NotFoundError:
             return f"Proposal {change_id} is gone from the journal."
         note = f" {operation.note}" if operation.note else ""
-        return f"Proposal {change_id} was approved by {operation.approved_by} and applied.{note}"
+        return f"Proposal {change_id} was approved by a person and applied.{note}"
 
 
 def check_waits(proposal: Proposal) -> None:

@@ -63,7 +63,7 @@ def test_the_example_of_a_client_shows_what_an_agent_says_and_serves_its_files(t
     assert path.read_bytes() == b"Hello, client!\r\n"
     assert (work / ".env").read_text() == "KEY=1\n"
     assert "greeting.txt" in python(work, state, "-m", "filepact", "log").stdout
-    python(work, state, "-m", "filepact", "undo")
+    python(work, state, "-m", "filepact", "undo", "--unattended")
     assert path.read_bytes() == b"Hello, world!\r\n"
 
 

@@ -89,11 +89,11 @@ def test_a_person_is_asked(tmp_path, answer, code, text):
     assert "+new" in asked[0].diff
 
 
-def test_with_nobody_to_ask_the_agent_learns_how_it_is_approved(tmp_path):
+def test_with_nobody_to_ask_the_agent_learns_where_the_person_finds_it(tmp_path):
     path = tmp_path / "work" / "a.txt"
     (said,) = run(tmp_path, (WRITE, {"path": str(path), "content": "new"}), mode="preview")
     assert said["error"]["data"]["errorKind"] == "approval_required"
-    assert "filepact approve c" in said["error"]["message"]
+    assert "filepact pending" in said["error"]["message"]
     assert not path.exists()
 
 

@@ -44,7 +44,7 @@ class AgentFiles:
         version: The agent's version.
         mode: Whether allowed changes are done, or wait for a person.
         ask: Whether the client's person is asked about changes that wait; else they stay waiting
-            for `filepact approve`.
+            for the person's own command.
         settings: What people have set; None reads the person's and the administrator's files.
         home: The person's home folder, whose secrets links may lead to; None for the one of
             whoever runs this.

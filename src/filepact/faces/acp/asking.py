@@ -76,7 +76,7 @@ class Asking:
             REFUSED,
             "approval_required",
             f"This change waits for a person as {change} ({question.rule}). "
-            f"`filepact approve {change}` does it.",
+            "The person finds it with `filepact pending`, and decides there.",
         )
         if self._ask is None:
             raise waits

@@ -304,7 +304,7 @@ class SessionFiles:
             if facts["status"] == "pending":
                 raise ApprovalRequiredError(
                     f"{path}: waits for a person as {made.operation} ({made.rule})",
-                    hint=f"The person can say `filepact approve {made.operation}`.",
+                    hint="The person finds it with `filepact pending`, and decides there.",
                     path=path,
                 )
             if facts["status"] == "applied":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.group import add_dry_run, count, seconds
+from filepact.faces.cli.group import add_dry_run, add_unattended, count, seconds
 
 if TYPE_CHECKING:
     from filepact.faces.cli.group import Group
@@ -210,6 +210,7 @@ def _add_going_back(group: Group) -> None:
             help=f"its id, or the beginning of it (default: {which})",
         )
         add_dry_run(add)
+        add_unattended(add)
     add = group.add(
         "checkpoint",
         "history:checkpoint",
@@ -231,14 +232,22 @@ def _add_going_back(group: Group) -> None:
     )
     add("name", metavar="NAME", help="the checkpoint")
     add_dry_run(add)
+    add_unattended(add)
 
 
 def _add_reviewing(group: Group) -> None:
     group.add(
         "pending", "review:pending", "list the changes that wait for a person", "filepact pending"
     )
-    add = group.add("approve", "review:approve", "do a change that waits", "filepact approve c4k2m")
+    add = group.add(
+        "approve",
+        "review:approve",
+        "do a change that waits",
+        "filepact approve c4k2m",
+        "Shows the change first, whole, and asks.",
+    )
     add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
+    add_unattended(add)
     add = group.add(
         "reject",
         "review:reject",
@@ -247,6 +256,7 @@ def _add_reviewing(group: Group) -> None:
     )
     add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
     add("--reason", metavar="TEXT", default="", help="why; the agent can read it")
+    add_unattended(add)
 
 
 def _add_rules(group: Group) -> None:

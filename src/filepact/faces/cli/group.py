@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Group", "Misuse", "Parser", "add_dry_run", "count", "seconds", "whole"]
+__all__ = [
+    "Group",
+    "Misuse",
+    "Parser",
+    "add_dry_run",
+    "add_unattended",
+    "count",
+    "seconds",
+    "whole",
+]
 
 
 class Misuse(Exception):  # noqa: N818 - not an error of the product; becomes exit code 2
@@ -92,6 +101,15 @@ def add_dry_run(add: Callable[..., Any], *, revision: bool = False) -> None:
     add("--dry-run", action="store_true", help="only show the diff, change nothing")
     if revision:
         add("--expect", metavar="REVISION", help="refuse if the file is at another revision")
+
+
+def add_unattended(add: Callable[..., Any]) -> None:
+    """Add what every command takes that is a person's decision."""
+    add(
+        "--unattended",
+        action="store_true",
+        help="decide without a person at a terminal, and without a question; the journal says so",
+    )
 
 
 def whole(text: str) -> int:

@@ -6,17 +6,17 @@ import time
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import NoChangeError, NotFoundError
+from filepact.faces.cli.deciding import decider
 from filepact.faces.cli.paint import show_diff, tally
-from filepact.faces.cli.place import here, opened, person
-from filepact.faces.cli.record import age, answer_receipt, asked, facts, listed, moment, state
+from filepact.faces.cli.place import here, opened
+from filepact.faces.cli.record import age, answer_receipt, asked, details, facts, listed, moment
 from filepact.faces.cli.screen import Answer, Span, plain
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.domain.operation import Checkpoint, Proposal
+    from filepact.domain.operation import Checkpoint, Operation, Proposal
     from filepact.faces.cli.screen import Screen
     from filepact.workspace.workspace import Workspace
 
@@ -57,7 +57,7 @@ def show(arguments: Namespace, screen: Screen) -> Answer:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
-        spans = [*_details(workspace, change), Span("\n"), *show_diff(text, screen)]
+        spans = [*details(workspace, change), Span("\n"), *show_diff(text, screen)]
     return Answer(tuple(spans), {**known, "diff": text})
 
 
@@ -76,7 +76,10 @@ def undo(arguments: Namespace, screen: Screen) -> Answer:
     """Take an operation back."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.undo(person(), arguments.operation, dry_run=arguments.dry_run), screen
+            workspace.undo(
+                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
+            ),
+            screen,
         )
 
 
@@ -84,7 +87,10 @@ def redo(arguments: Namespace, screen: Screen) -> Answer:
     """Bring back what was undone."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.redo(person(), arguments.operation, dry_run=arguments.dry_run), screen
+            workspace.redo(
+                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
+            ),
+            screen,
         )
 
 
@@ -92,7 +98,10 @@ def restore(arguments: Namespace, screen: Screen) -> Answer:
     """Bring files back to a checkpoint."""
     with opened(arguments) as workspace:
         return answer_receipt(
-            workspace.restore(person(), arguments.name, dry_run=arguments.dry_run), screen
+            workspace.restore(
+                decider(arguments, screen), arguments.name, dry_run=arguments.dry_run
+            ),
+            screen,
         )
 
 
@@ -151,30 +160,3 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
             return workspace.proposal(change_id)
         except NotFoundError:
             raise error from None
-
-
-def _details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
-    actor = change.session.actor
-    rows = [
-        ("operation" if isinstance(change, Operation) else "proposal", change.id),
-        ("what", change.summary),
-        ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
-        ("who", f"{actor} ({actor.kind}, session {change.session.id})"),
-        ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
-        ("state", state(change)),
-    ]
-    if change.target:
-        rows.append(("of", change.target))
-    if isinstance(change, Operation):
-        rows += [("approved by", change.approved_by), ("note", change.note)]
-    else:
-        rows += [("waits for", change.rule), ("reason", change.reason)]
-    for one in change.changes.changes:
-        before, after = (side.short if side else "none" for side in (one.before, one.after))
-        rows.append((one.kind, f"{workspace.show(one.path)}  {before} -> {after}"))
-    return [
-        span
-        for name, value in rows
-        if value
-        for span in (Span(f"{name:<12}", "dim"), Span(f"{' '.join(value.splitlines())}\n"))
-    ]

@@ -99,9 +99,15 @@ def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspa
         yield workspace
 
 
-def person() -> Session:
-    """This run of the command, by the person who is logged in."""
-    return Session(f"cli-{secrets.token_hex(4)}", Actor("person", _login_name()))
+def person(*, how: str = "", program: bool = False) -> Session:
+    """This run of the command, for the person who is logged in.
+
+    Args:
+        how: Where the word was given, and through which programs.
+        program: Whether a program of theirs gave it, and nobody was there.
+    """
+    actor = Actor("program" if program else "person", _login_name(), how)
+    return Session(f"cli-{secrets.token_hex(4)}", actor)
 
 
 def _login_name() -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from filepact.domain.operation import Operation
+from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import FilepactError
 from filepact.faces.cli.paint import show_diff, tally
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
@@ -17,24 +17,29 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.domain.asked import Question
-    from filepact.domain.operation import Proposal
+    from filepact.domain.operation import Actor, Proposal
     from filepact.faces.cli.paint import Tally
     from filepact.faces.cli.screen import Screen, Style
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
+    "HOW_TO_DECIDE",
     "age",
     "answer_receipt",
     "asked",
     "count",
+    "details",
     "facts",
     "line",
     "lines_of",
     "listed",
     "moment",
     "state",
+    "who",
 ]
+
+HOW_TO_DECIDE: Final = "Look with `filepact diff ID`, then `filepact approve ID` or `reject ID`.\n"
 
 _STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
 _STATE_STYLES: dict[str, Style] = {
@@ -80,6 +85,44 @@ def state(change: Operation | Proposal) -> str:
     return change.state.replace("_", " ")
 
 
+def who(actor: Actor) -> str:
+    """Who acts, in one line that begins with what they are, so that no name can pass for another.
+
+    Of a person or a program of theirs not how the word came; `filepact show` has that.
+    """
+    name = str(actor) if actor.kind == "agent" else actor.name
+    return f"{actor.kind} {' '.join(visible(name).split())}"
+
+
+def details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
+    """What is known about an operation or a proposal, a line for each thing."""
+    actor = change.session.actor
+    how = f", {visible(actor.version)}" if actor.kind != "agent" and actor.version else ""
+    rows = [
+        ("operation" if isinstance(change, Operation) else "proposal", change.id),
+        ("what", change.summary),
+        ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
+        ("who", f"{who(actor)} (session {change.session.id}{how})"),
+        ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
+        ("state", state(change)),
+    ]
+    if change.target:
+        rows.append(("of", change.target))
+    if isinstance(change, Operation):
+        rows += [("approved by", change.approved_by), ("note", change.note)]
+    else:
+        rows += [("waits for", change.rule), ("reason", change.reason)]
+    for one in change.changes.changes:
+        before, after = (side.short if side else "none" for side in (one.before, one.after))
+        rows.append((one.kind, f"{workspace.show(one.path)}  {before} -> {after}"))
+    return [
+        span
+        for name, value in rows
+        if value
+        for span in (Span(f"{name:<12}", "dim"), Span(f"{' '.join(value.splitlines())}\n"))
+    ]
+
+
 def line(
     change: Operation | Proposal, counted: Tally | None, *, now: float, width: int = 0
 ) -> tuple[Span, ...]:
@@ -94,7 +137,7 @@ def line(
     spans = [
         Span(change.id, "title"),
         Span(f"  {age(change.created, now):>4}  ", "dim"),
-        Span(f"{change.session.actor!s:<{width}}  ", "dim"),
+        Span(f"{who(change.session.actor):<{width}}  ", "dim"),
         Span(change.summary),
         Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
     ]
@@ -168,7 +211,7 @@ def listed(
     spans: list[Span] = []
     known: list[dict[str, object]] = []
     now = time.time()
-    width = min(24, max((len(str(one.session.actor)) for one in changes), default=0))
+    width = min(24, max((len(who(one.session.actor)) for one in changes), default=0))
     for change in changes:
         counted = lines_of(workspace, change)
         spans += line(change, counted, now=now, width=width)
@@ -181,7 +224,7 @@ def asked(
 ) -> tuple[list[Span], list[dict[str, object]]]:
     """Questions and reports of agents one a line, for people and for programs."""
     now = time.time()
-    width = min(24, max((len(visible(str(one.session.actor))) for one in questions), default=0))
+    width = min(24, max((len(who(one.session.actor)) for one in questions), default=0))
     spans = [
         span for one in questions for span in _question_line(workspace, one, now=now, width=width)
     ]
@@ -194,16 +237,16 @@ def _question_line(
     """All that a stranger wrote is made visible here, in a pipe too: nobody applies this."""
     spans = [
         Span(f"{age(question.when, now):>4}  ", "dim"),
-        Span(f"{visible(str(question.session.actor)):<{width}}  ", "dim"),
+        Span(f"{who(question.session.actor):<{width}}  ", "dim"),
         Span(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
     ]
     if question.change:
         spans.append(Span(f"  {question.change}", "title"))
-    who = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
+    by = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
     if question.title or question.how != "read":
         spans.append(Span(f"  {visible(question.title) or 'no title'}"))
-    if who and question.how != "read":
-        spans.append(Span(f"  ({visible(who)})", "dim"))
+    if by and question.how != "read":
+        spans.append(Span(f"  ({visible(by)})", "dim"))
     if question.reason:
         spans.append(Span(f"  {visible(question.reason)}"))
     root = question.root.rstrip("/")
@@ -251,6 +294,8 @@ def answer_receipt(receipt: Receipt, screen: Screen) -> Answer:
     spans = [Span(f"{head}\n", style)]
     if notes:
         spans.append(Span(f"{notes}\n", "dim"))
+    if receipt.status == "pending":
+        spans.append(Span(HOW_TO_DECIDE, "dim"))
     return Answer(
         (*spans, *show_diff(receipt.diff, screen)),
         {

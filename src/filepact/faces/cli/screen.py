@@ -126,6 +126,10 @@ class Screen:
         self._stream.write(text.encode("utf-8", errors="surrogateescape"))
         self._stream.flush()
 
+    def ask(self, question: str) -> None:
+        """Write a question, to be answered in the same line."""
+        self.write((Span(question, "strong"),))
+
     def progress(self, text: str) -> None:
         """Say on standard error what takes its time; programs get the answer and nothing else."""
         if not self.json:

@@ -248,7 +248,9 @@ class _Tour:
 
     def _command(self, title: str, words: list[str], verdict: str) -> Answer:
         places = ["--root", str(self._root), "--state", str(self._state)]
-        answer = execute([*places, *words], self._screen)
+        # Whoever started the tour has asked for this; the folders are its own.
+        decided = ["--unattended"] if words[0] == "undo" else []
+        answer = execute([*places, *words, *decided], self._screen)
         ok = answer is not None and answer.code == DONE
         shown = answer.spans if answer is not None else ()
         self._report.note(title, f"$ filepact {' '.join(words)}", shown, verdict, ok=ok)

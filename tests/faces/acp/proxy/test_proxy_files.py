@@ -23,7 +23,7 @@ def test_an_editor_without_files_has_them_served_from_the_disk(tmp_path):
         assert (rig.work / "new/deep/b.txt").read_text() == "x\n"
         assert rig.editor.quiet
         assert "write a.txt" in rig.command("log")
-        rig.command("undo")
+        rig.command("undo", "--unattended")
         assert not (rig.work / "new").exists()
 
 
@@ -64,7 +64,7 @@ def test_unsaved_text_is_read_merged_into_the_file_and_stays_when_the_change_is_
         assert told["content"] == "one\nTWO\n3\n"
         assert rig.agent.answer_to(wanted)["result"] == {}
         assert (rig.work / "a.txt").read_bytes() == b"one\r\nTWO\r\n3\r\n"
-        rig.command("undo")
+        rig.command("undo", "--unattended")
         assert (rig.work / "a.txt").read_bytes() == b"one\r\nTWO\r\nthree\r\n"
 
 

@@ -227,7 +227,7 @@ def test_without_a_dialog_a_change_waits_for_the_command(rig):
     error = rig.agent.answer_to(wanted)["error"]
     assert error["data"]["errorKind"] == "approval_required"
     change = error["message"].split(" as ")[1].split()[0]
-    rig.command("approve", change)
+    rig.command("approve", "--unattended", change)
     assert (rig.work / "Makefile").read_text() == "all:\n"
 
 

@@ -33,7 +33,7 @@ def test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not
         newest = wait_for(rig, 2)[0]
         assert newest["tool"] == "outside"
         assert {one["path"] for one in newest["files"]} == {"a.txt", "new.txt"}
-        rig.command("undo")
+        rig.command("undo", "--unattended")
         assert (rig.work / "a.txt").read_text() == "one\n"
         assert not (rig.work / "new.txt").exists()
 

@@ -85,7 +85,7 @@ def waits(receipt: Receipt) -> Refusal:
         REFUSED,
         "approval_required",
         f"This change waits for a person as {change} ({receipt.rule}); nothing is changed yet. "
-        f"`filepact approve {change}` does it. Do not send it again.",
+        "The person finds it with `filepact pending`, and decides there. Do not send it again.",
     )
 
 

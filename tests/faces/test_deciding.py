@@ -1,0 +1,140 @@
+"""A person's decisions: at a terminal they are asked, and a program has to say that it is one."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from tests.architecture.project import PACKAGE
+from tests.terminal import on_terminal
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
+
+COMMAND = [sys.executable, "-m", "filepact"]
+QUESTION = "[y/N]"
+
+
+def propose(cli: CommandLine, text: str, agent: str = "robot") -> str:
+    """What an agent leaves for a person in preview mode; the proposal's id."""
+    with (
+        open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace,
+        workspace.draft(Session("s", Actor("agent", agent, "9")), "write_file") as draft,
+    ):
+        draft.write(draft.open("proposed.txt"), text)
+        return str(workspace.submit(draft, "create proposed.txt").operation)
+
+
+def person(*words: str, types: str = "") -> tuple[int, str]:
+    """What a person at a terminal is shown, having answered every question so."""
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
+    typed = [(QUESTION, f"{types}\n")] if types else []
+    return on_terminal([*COMMAND, *words], typed=typed, env=environment)
+
+
+@pytest.mark.parametrize("command", ["approve", "reject", "undo", "redo", "restore"])
+def test_a_program_decides_nothing_without_saying_that_it_is_meant_to(
+    cli: CommandLine, command: str
+) -> None:
+    cli("checkpoint", "here")
+    proposal = propose(cli, "new\n")
+    cli("write", "other.txt", "--content", "x")
+    if command == "redo":
+        cli("undo", "--unattended")
+    names = {"approve": [proposal], "reject": [proposal], "restore": ["here"]}.get(command, [])
+    before = cli.json("log"), cli.json("pending"), sorted(os.listdir(cli.root))
+    assert cli.json(command, *names, code=1)["error"]["code"] == "UNATTENDED"
+    assert (cli.json("log"), cli.json("pending"), sorted(os.listdir(cli.root))) == before
+    assert cli(command, *names, "--unattended").code == 0
+
+
+def test_a_preview_is_no_decision(cli: CommandLine) -> None:
+    cli("write", "other.txt", "--content", "x")
+    assert cli("undo", "--dry-run").code == 0
+
+
+def test_a_person_is_shown_the_change_and_asked(cli: CommandLine) -> None:
+    proposal = propose(cli, "one\u202e\n")
+    code, shown = person("approve", proposal, types="n")
+    assert code == 3
+    assert "+one\\u202e\n" in shown.partition(QUESTION)[0]
+    assert "hidden characters" in shown.partition(QUESTION)[0]
+    assert not (cli.root / "proposed.txt").exists()
+    assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
+    assert person("approve", proposal, types="y")[0] == 0
+    assert (cli.root / "proposed.txt").read_text() == "one\u202e\n"
+
+
+def test_a_person_goes_back_without_a_question(cli: CommandLine) -> None:
+    cli("write", "other.txt", "--content", "x")
+    code, shown = person("undo")
+    assert code == 0
+    assert QUESTION not in shown
+    assert not (cli.root / "other.txt").exists()
+
+
+def test_what_waits_no_more_is_not_asked_about(cli: CommandLine) -> None:
+    proposal = propose(cli, "one\n")
+    cli("reject", "--unattended", proposal)
+    code, shown = person("approve", proposal)
+    assert code == 3
+    assert QUESTION not in shown
+
+
+def test_who_decided_is_in_the_journal_with_the_programs_that_it_came_through(
+    cli: CommandLine,
+) -> None:
+    by_program, by_person = propose(cli, "one\n"), ""
+    cli("approve", "--unattended", by_program)
+    by_person = propose(cli, "two\n")
+    assert person("approve", by_person, types="y")[0] == 0
+    program, terminal = (cli.json("show", one)["approved_by"] for one in (by_program, by_person))
+    assert "without a terminal" in program
+    assert "at a terminal" in terminal
+    if sys.platform == "linux":
+        # This process started the second one, and has the name that the system gives it.
+        ours = Path("/proc/self/comm").read_text().strip()
+        assert ours in terminal.partition("from ")[2].split(", ")
+    assert person("undo")[0] == 0
+    cli("undo", "--unattended")
+    actors = [one["actor"] for one in cli.json("log", "-n", "2")["operations"]]
+    assert [one["kind"] for one in actors] == ["program", "person"]
+
+
+def test_an_agent_hears_nothing_of_the_programs_of_a_person(cli: CommandLine) -> None:
+    session = Session("s", Actor("agent", "robot"))
+    with open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace:
+        with workspace.draft(session, "write_file") as draft:
+            draft.write(draft.open("proposed.txt"), "x\n")
+            change = workspace.submit(draft, "create proposed.txt").operation
+        cli("approve", "--unattended", str(change))
+        (news,) = workspace.news(session)
+    assert "terminal" not in news.text
+
+
+@pytest.mark.parametrize("name", ["you (person)", "ann\nperson ann", "person ann"])
+def test_no_agent_passes_for_a_person_by_its_name(cli: CommandLine, name: str) -> None:
+    proposal = propose(cli, "one\n", agent=name)
+    (line, *_) = cli("pending").out.splitlines()
+    assert line.startswith(proposal)
+    assert line.split()[2] == "agent"
+    cli("approve", "--unattended", proposal)
+    assert cli("log").out.split()[2] == "agent"
+
+
+def test_only_what_people_read_names_the_commands_that_decide() -> None:
+    people = PACKAGE / "faces" / "cli"
+    assert [
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if not path.is_relative_to(people)
+        and re.search(r"filepact (approve|reject)", path.read_text())
+    ] == []
