@@ -274,6 +274,6 @@ def _waiting(receipt: Receipt) -> dict[str, str]:
     return {
         "id": str(receipt.operation),
         "rule": receipt.rule,
-        "message": "Nothing is written yet: a person has to approve it, who finds it with "
-        "`filepact pending`. A later answer tells what was said. Do not send it again.",
+        "message": "Nothing is written yet: a person has to approve it, who finds it as "
+        f"{receipt.operation} with `filepact pending`. A later answer tells what was said. Do not send it again.",
     }
