@@ -47,6 +47,7 @@ PROCESSES = "store/test_processes.py"
 PROPOSALS = "store/test_proposals.py"
 PROTOCOL = "faces/test_mcp_protocol.py"
 SCREEN = "faces/test_cli_screen.py"
+PLANTED = "hostile/test_planted.py"
 SEARCH = "workspace/test_search.py"
 TRACKED = "agreement/test_git_tracked.py"
 WALK = "fs/test_walk.py"
@@ -92,6 +93,14 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SEARCH, "test_refused_files_are_not_found"),
                 (SEARCH, "test_a_refused_file_is_never_searched"),
                 (SEARCH, "test_ignored_and_refused_entries_are_not_drawn"),
+            ),
+        ),
+        Promise(
+            "No answer tells an agent anything of what a file holds that it may not read, nor its "
+            "size, its hash, or that a change would leave it as it is.",
+            (
+                (PLANTED, "test_nothing_of_a_planted_secret_is_seen"),
+                (PLANTED, "test_nothing_of_it_is_seen_behind_an_editor"),
             ),
         ),
         Promise(

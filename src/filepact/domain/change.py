@@ -68,10 +68,16 @@ class ChangeSet:
 
     @property
     def compared(self) -> ChangeSet:
-        """The same once it may be known which files really change; the others are left out."""
+        """The same as it is to be done: what was set aside counts only where nothing would change.
+
+        Such a file is written once more: that it was so already is told to nobody.
+        """
         pairs = [(one, one.before and one.before.compared) for one in self.changes]
         return ChangeSet(
-            tuple(FileChange(one.path, was, one.after) for one, was in pairs if was != one.after)
+            tuple(
+                one if was == one.after else FileChange(one.path, was, one.after)
+                for one, was in pairs
+            )
         )
 
     def then(self, later: ChangeSet) -> ChangeSet:

@@ -107,6 +107,7 @@ def edit_file(
         raise _to_be_written(missing) from None
     if (
         target.document is not None
+        and not target.hidden
         and not target.document.text
         and replacements[0].old_string == ""
     ):

@@ -260,7 +260,7 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
         )
     text = created_text(patch)
     if target.document is not None:
-        if target.document.text == text:
+        if not target.hidden and target.document.text == text:
             raise PatchAlreadyAppliedError(
                 f"{target.spot.shown}: already holds what the patch would make of it",
                 hint="Nothing has to be done.",

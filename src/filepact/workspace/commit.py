@@ -141,7 +141,7 @@ class Committer:
         return root.replace(
             change.path.path,
             contents[change.after.content],
-            mode=change.after.mode,
+            mode=change.after.compared.mode,
             expected=expected,
             token=token,
         )
@@ -333,4 +333,4 @@ def _rescued_name(operation: Operation, token: str) -> str:
 
 
 def _expected(revision: Revision | None) -> Expected | None:
-    return Expected(revision.content, revision.mode) if revision is not None else None
+    return Expected(revision.content, revision.compared.mode) if revision is not None else None

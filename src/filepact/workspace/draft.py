@@ -174,8 +174,9 @@ class Draft:
             # What only goes away or gets another name is never looked into line by line.
             limit = LARGEST if path in itself else EDIT_LIMIT
             # Whether a text is the file's again must not be told where that may not be seen.
-            merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
-            if merged.note:
+            with self._judge.untold(spot, hidden=hidden):
+                merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
+            if merged.note and not hidden:
                 self.notes.append(merged.note)
             if merged.shown is not None:
                 self._judge.check_held(spot, merged.shown.data)
@@ -276,7 +277,7 @@ class Draft:
         An existing file keeps its encoding and its line ends; when it changed since the session
         read it, both changes are merged by lines.
         """
-        shown, document, seen = target.spot.shown, target.document, target.seen
+        shown, document = target.spot.shown, target.document
         there = "" if document is None or target.hidden else document.text
         if left := left_in(text, there):
             raise InvalidParamsError(
@@ -288,6 +289,11 @@ class Draft:
         if document is None:
             self._put(target, encode_new(text, shown, self._documents.given(target.spot.path)))
             return
+        with self._judge.untold(target.spot, hidden=target.hidden):
+            self._write_over(target, document, text, append=append)
+
+    def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
+        shown, seen = target.spot.shown, target.seen
         if append:
             ends = adopt_line_ends(text, document.text)
             size = len(document.text)

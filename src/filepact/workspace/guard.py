@@ -7,7 +7,7 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from filepact.text.shown import shown_name
 from filepact.workspace.near import near_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.policy import Action, Sign
     from filepact.fs.root import Place, Root
@@ -231,10 +231,24 @@ class Guard:
         if self.net and holds_private_key(data):
             self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
 
-    def hides(self, path: WorkspacePath, agent: str) -> bool:
-        """Whether an agent may not see what a file holds."""
+    def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes] = ()) -> bool:
+        """Whether an agent may not see what a file holds, nor its size, revision or sameness.
+
+        Whatever tells an agent of a file that it did not just open itself asks here: receipts,
+        differences in refusals, notes, news, previews and looks back.
+
+        Args:
+            path: The file.
+            agent: The name that rules know the agent by.
+            held: What the file held, holds or is to hold, as far as it would be told of.
+        """
         request = Request(path.root, path.path, "read", agent)
-        return decide(request, self.policy).verdict != "allow"
+        if decide(request, self.policy).verdict != "allow":
+            return True
+        if not self.net or not any(map(holds_private_key, held)):
+            return False
+        marked = replace(request, signs=frozenset({"private key"}))
+        return decide(marked, self.policy).verdict != "allow"
 
     # -- walks ----------------------------------------------------------------------------
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from filepact.errors import BinaryFileError, PathBlockedError
+from filepact.errors import (
+    BinaryFileError,
+    EncodingUnsafeError,
+    PathBlockedError,
+    StaleFileError,
+    TooLargeError,
+)
 from filepact.text.hidden import adds_hidden
 from filepact.text.lookalike import resembles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import Document, WorkspacePath
@@ -84,6 +91,24 @@ class Judge:
                 hint="Give it a whole new text with write_file; a person is asked first.",
                 path=spot.shown,
             )
+
+    @contextmanager
+    def untold(self, spot: Spot, *, hidden: bool) -> Iterator[None]:
+        """What goes wrong for what a hidden file holds is told as no more than that.
+
+        Raises:
+            PathBlockedError: In place of an error that tells its size, its encoding or its text.
+        """
+        try:
+            yield
+        except (BinaryFileError, EncodingUnsafeError, StaleFileError, TooLargeError):
+            if not hidden:
+                raise
+            raise PathBlockedError(
+                f"{spot.shown}: what it holds may not be seen, and nothing can be put into it here",
+                hint="Ask the person to do this step.",
+                path=spot.shown,
+            ) from None
 
     def hear(
         self,

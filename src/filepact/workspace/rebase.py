@@ -10,6 +10,7 @@ shown.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -20,11 +21,13 @@ from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
 from filepact.text.merge import merge
+from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.domain.document import WorkspacePath
+    from filepact.workspace.receipt import Hides
 
 __all__ = ["Fitted", "fit", "not_kept"]
 
@@ -51,7 +54,7 @@ def fit(
     content: Callable[[str], bytes],
     *,
     show: Callable[[WorkspacePath], str],
-    hides: Callable[[WorkspacePath], bool] = lambda _path: False,
+    hides: Hides = lambda _path, _held: False,
 ) -> Fitted:
     """Make a change set start from the files' present states.
 
@@ -60,7 +63,8 @@ def fit(
         current: The file as it is now, None when there is none.
         content: Stored bytes by content id.
         show: How a path is shown in messages.
-        hides: Whether the reader may not see what a file holds; messages then tell nothing of it.
+        hides: Whether the reader may not see what a file holds; then nothing tells of it, not
+            even that it is already as it should be.
 
     Raises:
         NotFoundError: What a file is to hold was given up, or never kept.
@@ -72,24 +76,30 @@ def fit(
     notes: list[str] = []
     for change in changes.changes:
         now = current(change.path)
+        held = () if now is None else (now.data,)
+        hidden = hides(change.path, chain(held, states(change, content)))
         try:
             result = _fit_one(change, now, content, show(change.path))
         except NotFoundError:
             raise not_kept(show(change.path)) from None
         except StaleFileError:
-            if hides(change.path):
+            if hidden:
                 raise _stale(show(change.path), "somebody changed it meanwhile") from None
             raise
         if now is not None:
             contents[now.revision.content] = now.data
+        before = now.revision if now is not None else None
+        if result is None and hidden and before is not None and not before.is_folder:
+            # That it is so already would confirm a guess: it is written once more.
+            fitted.append(FileChange(change.path, before.aside, before))
+            continue
         if result is None:
             notes.append(f"{show(change.path)} is already as it should be.")
             continue
         after, data = result
         if after is not None and data is not None:
             contents[after.content] = data
-        before = now.revision if now is not None else None
-        if before != (change.before and change.before.compared):
+        if before != (change.before and change.before.compared) and not hidden:
             notes.append(f"{show(change.path)} had changed; the later changes were kept.")
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
@@ -113,7 +123,8 @@ def _fit_one(
     change: FileChange, now: Document | None, content: Callable[[str], bytes], shown: str
 ) -> tuple[Revision | None, bytes | None] | None:
     """The state a file goes to with its bytes; None when it is there already."""
-    before, after = change.before and change.before.compared, change.after
+    before = change.before and change.before.compared
+    after = change.after and change.after.compared
     at = now.revision if now is not None else None
     if at == after:
         return None

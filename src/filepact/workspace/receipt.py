@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import FOLDER
-from filepact.errors import BinaryFileError
+from filepact.errors import BinaryFileError, NotFoundError
 from filepact.text.codec import decode
 from filepact.text.compare import compare_lines
 from filepact.text.diff import quote_name, unified, unified_binary
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
@@ -25,18 +27,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileReport",
+    "Hides",
     "Receipt",
     "Shown",
     "Status",
     "Texts",
     "patch_of",
     "show_changes",
+    "states",
     "summary_of",
     "texts_of",
 ]
 
 Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
 """``withdrawn``: nothing waits any more of what the session itself had proposed."""
+
+Hides = Callable[["WorkspacePath", Iterable[bytes]], bool]
+"""Whether the reader may not see what a file holds, by its path and what it holds or held."""
 
 _NAMED = 5
 _FEW_PAIRS = 16
@@ -127,7 +134,7 @@ def show_changes(
     content: Callable[[str], bytes],
     show: Callable[[WorkspacePath], str],
     given: Callable[[WorkspacePath], Given | None],
-    hides: Callable[[WorkspacePath], bool] = lambda _path: False,
+    hides: Hides = lambda _path, _held: False,
     *,
     to_agent: bool = False,
 ) -> Shown:
@@ -144,7 +151,8 @@ def show_changes(
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
-    origins = _origins([one for one in changes.changes if not hides(one.path)], content)
+    hidden = {one.path for one in changes.changes if hides(one.path, states(one, content))}
+    origins = _origins([one for one in changes.changes if one.path not in hidden], content)
     moved = {one.path for one in origins.values()}
     for change in changes.changes:
         shown = show(change.path)
@@ -152,7 +160,7 @@ def show_changes(
         if FOLDER in (change.before, change.after):
             shown = f"{shown}/"
             diff = f"{'Folder' if change.after else 'Removed folder'} {shown}\n"
-        elif hides(change.path):
+        elif change.path in hidden:
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
@@ -173,13 +181,21 @@ def show_changes(
         files.append(
             FileReport(
                 path=shown,
-                before=_short(change.before, hides(change.path)),
-                after=_short(change.after, hides(change.path)),
+                before=_short(change.before, change.path in hidden),
+                after=_short(change.after, change.path in hidden),
                 added=added,
                 removed=removed,
             )
         )
     return Shown("".join(diffs), tuple(files))
+
+
+def states(change: FileChange, content: Callable[[str], bytes]) -> Iterator[bytes]:
+    """What a file holds before a change and after it, as far as that was kept."""
+    for side in (change.before, change.after):
+        if side is not None and side.was_read and not side.is_folder:
+            with suppress(NotFoundError):
+                yield content(side.content)
 
 
 def _leads_out(change: FileChange, content: Callable[[str], bytes]) -> bool:

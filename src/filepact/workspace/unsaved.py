@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.fs.lock import FileLocks
-    from filepact.workspace.buffers import Buffers
+    from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
@@ -127,7 +127,7 @@ class Unsaved:
                     self.agree([both])
             except StaleFileError as error:
                 buffer = self._buffers.get(path)
-                if buffer is None or buffer.base is None or self._guard.hides(path, agent):
+                if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
                     raise
                 name = spot.shown
                 typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
@@ -138,6 +138,11 @@ class Unsaved:
                     "it holds now.",
                     **error.details,
                 ) from None
+
+    def _hides(self, path: WorkspacePath, agent: str, buffer: Buffer) -> bool:
+        texts = (buffer.text, "" if buffer.base is None else buffer.base.text)
+        held = (text.encode("utf-8", "surrogatepass") for text in texts)
+        return self._guard.hides(path, agent, held)
 
     def look_after(self, meant: Document, *, client: str, operation: str = "") -> Left:
         """See what an editor made of a file that it was given to write.
@@ -214,20 +219,20 @@ class Unsaved:
         spot = self._guard.find(path.absolute, "list")
         merged = self._documents.merged(spot)
         stored, shown = merged.stored, merged.shown
-        if shown is None or shown.revision != state:
+        if shown is None or shown.revision != state.compared:
             raise StaleFileError(
                 f"{spot.shown}: somebody typed in it or wrote to it just now",
                 hint="Read the file again and make the change for what it holds now.",
                 path=spot.shown,
             )
         self._buffers.starts(buffer, shown)
-        if stored is not None and stored.revision == state:
+        if stored is not None and stored.revision == state.compared:
             return
         known = {state.content: data}
         if stored is not None:
             known[stored.revision.content] = stored.data
         before = None if stored is None else stored.revision
-        change = FileChange(path, before, state)
+        change = FileChange(path, before, state.compared)
         summary = f"unsaved text of {spot.shown}"
         self._committer.commit(_operation(_own(buffer.client), BY_EDITOR, summary, change), known)
 

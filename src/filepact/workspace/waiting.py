@@ -148,14 +148,20 @@ class Waiting:
         store: The journal.
         seen: What sessions know; after a rejection they know what they knew before.
         given: What is said about a file's encoding outside the file.
+        hides: Whether an agent may not see what a file holds.
     """
 
     def __init__(
-        self, store: Store, seen: Seen, given: Callable[[WorkspacePath], Given | None]
+        self,
+        store: Store,
+        seen: Seen,
+        given: Callable[[WorkspacePath], Given | None],
+        hides: Callable[[WorkspacePath, str], bool] = lambda _path, _agent: False,
     ) -> None:
         self._store = store
         self._seen = seen
         self._given = given
+        self._hides = hides
         self._open: dict[str, list[ChangeId]] = {}
         self._looked: set[Session] = set()
         self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
@@ -304,7 +310,9 @@ class Waiting:
             operation = self._store.operation(change_id)
         except NotFoundError:
             return f"Proposal {change_id} is gone from the journal."
-        note = f" {operation.note}" if operation.note else ""
+        agent = operation.session.agent
+        hidden = any(self._hides(path, agent) for path in operation.changes.paths)
+        note = f" {operation.note}" if operation.note and not hidden else ""
         return f"Proposal {change_id} was approved by a person and applied.{note}"
 
 

@@ -33,7 +33,7 @@ from filepact.workspace.unsaved import Unsaved
 from filepact.workspace.waiting import Waiting, check_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId, WorkspacePath
@@ -89,7 +89,7 @@ class Workspace:
         self._documents = Documents(encodings or Encodings(guard), self._buffers)
         self.editors = Editors(guard, self._documents, self._buffers)
         self._patience = Patience()
-        self._waiting = Waiting(store, self._seen, self._documents.given)
+        self._waiting = Waiting(store, self._seen, self._documents.given, guard.hides)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
@@ -212,9 +212,7 @@ class Workspace:
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
-        if not (changes := changes.compared):
-            return self._nothing_new(draft, summary, notes)
-        operation = self._do(proposal, Fitted(changes, contents, ()))
+        operation = self._do(proposal, Fitted(changes.compared, contents, ()))
         self._seen.wrote(draft.session, draft.known)
         if operation.note:
             notes = (*notes, operation.note)
@@ -239,13 +237,12 @@ class Workspace:
         self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session
     ) -> Shown:
         """A change set as a session may see it."""
-        hides = partial(self.guard.hides, agent=session.agent)
         return show_changes(
             changes,
             contents,
             self.show,
             self._documents.given,
-            hides,
+            lambda path, held: self.guard.hides(path, session.agent, held),
             to_agent=bool(session.agent),
         )
 
@@ -299,7 +296,8 @@ class Workspace:
                 continue
             self._buffers.deliver(after)
             # Who goes back is shown what that changes.
-            if done.kind != "change" and not self.guard.hides(after.path, session.agent):
+            held = (one.data for one in (before, after) if one is not None)
+            if done.kind != "change" and not self.guard.hides(after.path, session.agent, held):
                 self._seen.shown_change(session, before, after)
         return done
 
@@ -478,9 +476,9 @@ class Workspace:
         waits: bool = False,
         approved_by: str = "",
     ) -> Receipt:
-        def hides(path: WorkspacePath) -> bool:
+        def hides(path: WorkspacePath, held: Iterable[bytes]) -> bool:
             agent = reader.agent if reader is not None else ""
-            return bool(agent) and self.guard.hides(path, agent)
+            return bool(agent) and self.guard.hides(path, agent, held)
 
         changes = proposal.changes
         for change in changes.changes:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from tests.faces.acp.proxy.rig import Tools
+
 __all__ = ["SILENT", "AgentSide", "ClientSide", "ProxySide", "Refused", "Screen", "Side"]
 
 PATIENCE = 0.3
@@ -118,6 +120,11 @@ class Side:
     def write(self, name: str, text: str) -> None:
         raise NotImplementedError
 
+    def tool(self, name: str, arguments: dict[str, Any]) -> str:
+        """What one of our own tools answers, where the agent is given them."""
+        del name, arguments
+        return ""
+
 
 class ProxySide(Side):
     """An agent behind `filepact acp`, whose editor answers each request in a thread of its own."""
@@ -127,6 +134,7 @@ class ProxySide(Side):
         fs = {"readTextFile": True, "writeTextFile": write}
         self.rig = Rig(folder, "--mode", mode, "--patience", str(PATIENCE), "--no-watch", fs=fs)
         self._answering: list[threading.Thread] = []
+        self._tools: Tools | None = None
 
     def __enter__(self) -> Self:
         self.rig.__enter__()
@@ -136,6 +144,8 @@ class ProxySide(Side):
         return self
 
     def __exit__(self, *problem: object) -> None:
+        if self._tools is not None:
+            self._tools.close()
         for answering in tuple(self._answering):
             answering.join(30)
         self.rig.__exit__(*problem)
@@ -183,6 +193,11 @@ class ProxySide(Side):
 
     def write(self, name: str, text: str) -> None:
         _result(self.rig.write(name, text))
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> str:
+        if self._tools is None:
+            self._tools = self.rig.tools(self.request)
+        return repr(self._tools.call(name, **arguments))
 
 
 def _result(answer: dict[str, Any]) -> Any:
@@ -272,6 +287,10 @@ class AgentSide(Side):
 
     def write(self, name: str, text: str) -> None:
         self._asked(self._files.write(str(self.work / name), text))
+
+    def tool(self, name: str, arguments: dict[str, Any]) -> str:
+        outcome = self._loop.run(self._files.call(name, arguments))
+        return f"{outcome.text} {outcome.receipt} {outcome.data!r}"
 
     def _asked(self, awaitable: Any) -> Any:
         try:

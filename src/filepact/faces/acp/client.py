@@ -433,7 +433,8 @@ class ClientFileSystem:
             if bound.turn != turn:
                 withdraw(bound, change)
                 raise too_late()
-            decide = bound.workspace.approve if approved else bound.workspace.reject
+            approve = partial(bound.workspace.approve, to_agent=True)
+            decide = approve if approved else bound.workspace.reject
             try:
                 done = await self._flights.run(bound, _go_on, decide, change, person)
             except FilepactError as error:
