@@ -19,6 +19,12 @@ settings.register_profile("deep", deadline=None, max_examples=1_000, print_blob=
 settings.load_profile("steady")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that no long one is left to a single process in the end."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test, and no program that a test starts, sees state or settings of whoever runs it."""

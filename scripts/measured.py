@@ -1,0 +1,72 @@
+"""Run pytest, and measure which branches of the core the tests take: it fails under 95 %.
+
+`scripts/test --all` starts it with the interpreter of the test environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import coverage
+import pytest
+
+CORE = ("text", "domain", "fs", "store", "workspace")
+LEAST = 95.0
+
+
+def main(arguments: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        # The workers of pytest-xdist read it as well; pytest-cov combines what they measured.
+        os.environ["COVERAGE_FILE"] = str(Path(folder, "coverage"))
+        measured = [f"--cov=filepact.{floor}" for floor in CORE]
+        status = int(pytest.main([*arguments, *measured, "--cov-report="]))
+        if status in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            enough = report(Path(folder))
+            return status or (0 if enough else 1)
+    return status
+
+
+def report(folder: Path) -> bool:
+    """Print which share of the core's lines and branches was run; whether it is enough."""
+    data, table = coverage.Coverage(), folder / "coverage.json"
+    data.load()
+    data.json_report(outfile=str(table), ignore_errors=True)
+    files = json.loads(table.read_text())["files"]
+    print(f"\n{'core':<12}{'lines':>14}{'branches':>16}")
+    sums = [0, 0, 0, 0]
+    for floor in CORE:
+        part = [0, 0, 0, 0]
+        for name, file in files.items():
+            if f"filepact/{floor}/" in name:
+                figures = file["summary"]
+                part[0] += figures["covered_lines"]
+                part[1] += figures["num_statements"]
+                part[2] += figures["covered_branches"]
+                part[3] += figures["num_branches"]
+        print(row(floor, part))
+        sums = [left + right for left, right in zip(sums, part, strict=True)]
+    print(row("all", sums))
+    enough = percent(sums[2], sums[3]) >= LEAST
+    if not enough:
+        print(f"fewer than {LEAST:.0f} % of the core's branches were taken; least covered:")
+        missed = {name: len(file["missing_branches"]) for name, file in files.items()}
+        for name in sorted(filter(missed.get, missed), key=lambda name: -missed[name])[:5]:
+            print(f"  {name}: {missed[name]} branches missed")
+    return enough
+
+
+def row(name: str, figures: list[int]) -> str:
+    lines, branches = (percent(*figures[at : at + 2]) for at in (0, 2))
+    return f"{name:<12}{lines:>8.1f} %{figures[1]:>6}{branches:>8.1f} %{figures[3]:>6}"
+
+
+def percent(part: int, of: int) -> float:
+    return 100.0 * part / of if of else 0.0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

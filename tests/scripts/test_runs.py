@@ -1,0 +1,159 @@
+"""What `scripts/test` runs, and how a run ends in which the branches of the core are measured."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+SLOW = ["-m", "not slow"]
+
+
+@pytest.fixture(scope="module")
+def script():
+    """`scripts/test` as a module, with those beside it within reach."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPTS)
+        loader = SourceFileLoader("scripts_test", str(SCRIPTS / "test"))
+        module = module_from_spec(spec_from_loader(loader.name, loader))
+        loader.exec_module(module)
+        yield module
+
+
+@pytest.mark.parametrize(
+    "given", [[], ["-x"], ["-q", "--tb=short"], ["--numprocesses=4"], ["--durations=20"]]
+)
+def test_without_a_selection_each_behaviour_is_run_once_in_several_processes(script, given):
+    assert script.command(False, given) == ["-m", "pytest", *script.PARALLEL, *SLOW, *given]
+    program, *arguments = script.command(True, given)
+    assert Path(program) == SCRIPTS / "measured.py"
+    assert arguments == [*script.PARALLEL, *given]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [["tests/text"], ["-k", "diff"], ["-m", "slow"], ["--lf"], ["--collect-only"], ["--pdb"]],
+)
+def test_a_selection_is_for_pytest_alone(script, given):
+    assert script.command(False, given) == ["-m", "pytest", *given]
+
+
+def test_everything_and_a_part_of_it_are_not_asked_for_at_once():
+    asked = [sys.executable, str(SCRIPTS / "test"), "--all", "tests/text"]
+    assert subprocess.run(asked, check=False, capture_output=True).returncode == 1
+
+
+CORE = """
+def sign(number):
+    if number < 0:
+        return -1
+    return 1
+"""
+HALF = """
+from filepact.text.sign import sign
+
+def test_positive(): assert sign(1) == 1
+"""
+REST = """
+import os
+from filepact.text.sign import sign
+
+def test_negative(): assert sign(-1) == -1
+
+def test_elsewhere(worker_id): assert worker_id != "master"
+"""
+WRONG = """
+def test_wrong(): assert "this" == "that"
+"""
+WAITING = """
+import subprocess, threading
+
+def test_waiting():
+    child = subprocess.Popen(["sleep", "300"])
+    open("began", "w").close()
+    threading.Event().wait()
+"""
+
+
+class Project:
+    """A small project with a core of one module, and with tests of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "pyproject.toml").write_text(
+            '[tool.pytest]\naddopts = ["--dist=loadfile"]\n[tool.coverage.run]\nbranch = true\n'
+        )
+        for floor in ("", "text", "domain", "fs", "store", "workspace"):
+            package = folder / "filepact" / floor
+            package.mkdir()
+            (package / "__init__.py").touch()
+        (folder / "filepact" / "text" / "sign.py").write_text(CORE)
+
+    def write(self, *tests: str) -> None:
+        for number, text in enumerate(tests):
+            (self.folder / f"test_{number}.py").write_text(text)
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, SCRIPTS / "measured.py", "-n", "2", "-p", "no:cacheprovider", "."],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.folder)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self) -> tuple[int, str]:
+        with self.start() as process:
+            said, _ = process.communicate()
+        return process.returncode, said
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_what_several_processes_measured_counts_together(project):
+    project.write(HALF, REST)
+    code, said = project.run()
+    assert code == 0, said
+    assert said.splitlines()[-1].split() == ["all", "100.0", "%", "4", "100.0", "%", "2"]
+
+
+def test_too_few_branches_fail_a_run_in_which_all_tests_passed(project):
+    project.write(HALF)
+    code, said = project.run()
+    assert code == 1, said
+    assert " 1 passed" in said
+    assert said.splitlines()[-1] == "  filepact/text/sign.py: 1 branches missed"
+
+
+def test_a_failure_in_one_process_fails_the_run_and_is_printed(project):
+    project.write(HALF, REST, WRONG)
+    code, said = project.run()
+    assert code == 1
+    assert "assert 'this' == 'that'" in said
+    assert "FAILED test_2.py::test_wrong" in said
+    assert "100.0 %" in said
+
+
+def test_an_interrupt_ends_all_processes(project):
+    os.mkfifo(project.folder / "began")
+    project.write(WAITING)
+    with project.start() as process:
+        with (project.folder / "began").open():
+            pass
+        os.killpg(process.pid, signal.SIGINT)
+        said, _ = process.communicate()
+    assert process.returncode == pytest.ExitCode.INTERRUPTED, said
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
