@@ -176,9 +176,7 @@ def open_workspace(
                 root.close()
                 continue
             opened.append(root)
-        state = open_state(state_dir or state_folder())
-        for root in opened:
-            state.guard_against(root.path)
+        state = open_state(state_dir or state_folder(), [root.path for root in opened])
         if landlock != "off":
             if secrets is not None:
                 secrets.learn()
@@ -200,7 +198,7 @@ def open_workspace(
             mode=mode,
             encodings=Encodings(guard, settings.encodings),
             buffers=buffers,
-            lasting=Lasting(KnownFile(state.known), state.conversations),
+            lasting=Lasting(KnownFile(state.known), state.locks),
         )
     except BaseException:
         for root in opened:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -13,6 +16,7 @@ import pytest
 
 from filepact.domain.document import RootId
 from filepact.errors import StateFailedError, TimedOutError
+from filepact.fs import lock as locking
 from filepact.fs import state as states
 from filepact.fs.lock import FileLocks
 from filepact.fs.state import open_state
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 HOLDER = """
 import sys
 from filepact.fs.lock import FileLocks
-with FileLocks(sys.argv[1]).hold(["a"]):
+with FileLocks(sys.argv[1] + "/locks").hold(["a"]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -67,7 +71,7 @@ def end(process: subprocess.Popen[bytes], *, kill: bool = False) -> None:
 
 
 def test_another_process_waits_and_is_told_what_for(tmp_path: Path) -> None:
-    locks = FileLocks(str(tmp_path))
+    locks = FileLocks(str(tmp_path / "locks"))
     process = holder(tmp_path)
     with pytest.raises(TimedOutError) as caught, locks.hold(["a"], timeout=0.05):
         pass
@@ -83,13 +87,13 @@ def test_another_process_waits_and_is_told_what_for(tmp_path: Path) -> None:
 def test_a_holder_that_is_killed_frees_its_locks(tmp_path: Path) -> None:
     process = holder(tmp_path)
     end(process, kill=True)
-    held = FileLocks(str(tmp_path)).try_hold(["a"])
+    held = FileLocks(str(tmp_path / "locks")).try_hold(["a"])
     assert held is not None
     held.close()
 
 
 def test_who_waits_gets_the_lock_as_soon_as_it_is_free(tmp_path: Path) -> None:
-    locks = FileLocks(str(tmp_path))
+    locks = FileLocks(str(tmp_path / "locks"))
     process = holder(tmp_path)
     got = threading.Event()
 
@@ -105,7 +109,7 @@ def test_who_waits_gets_the_lock_as_soon_as_it_is_free(tmp_path: Path) -> None:
 
 
 def test_a_wait_that_was_given_up_does_not_keep_the_lock(tmp_path: Path) -> None:
-    locks = FileLocks(str(tmp_path))
+    locks = FileLocks(str(tmp_path / "locks"))
     process = holder(tmp_path)
     for _ in range(3):
         with pytest.raises(TimedOutError), locks.hold(["a"], timeout=0.01):
@@ -119,7 +123,7 @@ def test_a_wait_that_was_given_up_does_not_keep_the_lock(tmp_path: Path) -> None
 def test_a_wait_that_a_signal_ends_does_not_keep_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
-    locks = FileLocks(str(tmp_path))
+    locks = FileLocks(str(tmp_path / "locks"))
     process = holder(tmp_path)
     real = threading.Event.wait
 
@@ -143,7 +147,7 @@ def test_a_wait_that_a_signal_ends_does_not_keep_the_lock(
 
 
 def test_threads_of_one_process_exclude_each_other(tmp_path: Path) -> None:
-    locks = FileLocks(str(tmp_path))
+    locks = FileLocks(str(tmp_path / "locks"))
     with locks.hold(["a", "b"]):
         answers: list[object] = []
 
@@ -160,18 +164,145 @@ def test_threads_of_one_process_exclude_each_other(tmp_path: Path) -> None:
     assert answers == [None, True]
 
 
-def test_keys_of_one_stripe_do_not_wait_for_each_other(tmp_path: Path) -> None:
-    locks = FileLocks(str(tmp_path))
-    keys = [f"key {number}" for number in range(10_000)]
-    assert len(locks._stripes(keys)) < 4_096
-    with locks.hold([*keys[:40], *keys[:40]], timeout=1):
-        pass
+def test_nobody_waits_for_another_key(tmp_path: Path) -> None:
+    locks = FileLocks(str(tmp_path / "locks"))
+    with locks.hold([f"key {number}" for number in range(4_000)]):
+        other = FileLocks(str(tmp_path / "locks"))
+        with other.hold([f"other {number}" for number in range(4_000)], timeout=0):
+            pass
+        assert other.try_hold(["key 7"]) is None
     with locks.hold([], timeout=0):
         pass
+    assert [file.name for file in tmp_path.iterdir()] == ["locks"]
+    assert (tmp_path / "locks").stat().st_size < 10_000
+
+
+def test_any_number_of_files_takes_one_descriptor(tmp_path: Path) -> None:
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+    try:
+        with FileLocks(str(tmp_path / "locks")).hold(map(str, range(1_000))):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def test_what_was_had_is_given_up_when_the_rest_was_not(tmp_path: Path) -> None:
+    locks = FileLocks(str(tmp_path / "locks"))
+    names = sorted("abcdef", key=locking._place)
+    with locks.hold([names[-1]]):
+        for timeout in (0, 0.01):
+            with pytest.raises(TimedOutError), locks.hold(names, timeout=timeout):
+                pass
+            held = locks.try_hold(names[:-1])
+            assert held is not None
+            held.close()
+
+
+# -- the file that they are in ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_locks_that_were_taken_in_a_removed_file_are_noticed(
+    tmp_path: Path, *, replaced: bool
+) -> None:
+    locks = FileLocks(str(tmp_path / "locks"))
+    with locks.hold(["a"]):
+        locks.check()
+        (tmp_path / "locks").unlink()
+        if replaced:
+            (tmp_path / "locks").touch()
+        with pytest.raises(StateFailedError):
+            locks.check()
+    locks.check()
+    with locks.hold(["a"]):
+        locks.check()
+        assert FileLocks(str(tmp_path / "locks")).try_hold(["a"]) is None
+
+
+def test_who_waited_for_a_lock_in_a_removed_file_takes_it_in_the_new_one(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    locks, waits, got = FileLocks(str(tmp_path / "locks")), threading.Event(), threading.Event()
+    real = locks._open
+
+    def opened(end: float) -> int:
+        descriptor = real(end)
+        if not waits.is_set():
+            # Opened before it is removed, and locked after that.
+            (tmp_path / "locks").unlink()
+            waits.set()
+        return descriptor
+
+    locks._open = opened  # type: ignore[method-assign] # the moment in between
+
+    def wait() -> None:
+        with locks.hold(["a"], timeout=60):
+            got.set()
+            assert FileLocks(str(tmp_path / "locks")).try_hold(["a"]) is None
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    assert waits.wait(60)
+    end(process, kill=True)
+    waiter.join(60)
+    assert got.is_set()
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo", "link"])
+def test_a_file_of_locks_that_is_something_else_is_refused_at_once(
+    tmp_path: Path, kind: str
+) -> None:
+    locks = FileLocks(str(tmp_path / "locks"))
+    with locks.hold(["a"]):
+        pass
+    (tmp_path / "locks").unlink()
+    {
+        "folder": (tmp_path / "locks").mkdir,
+        "fifo": lambda: os.mkfifo(tmp_path / "locks"),
+        "link": lambda: (tmp_path / "locks").symlink_to("elsewhere"),
+    }[kind]()
+    with pytest.raises(StateFailedError), locks.hold(["a"]):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_folder_of_an_earlier_version_becomes_a_file_in_which_it_cannot_lock(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    with (folder / "abc").open("w") as earlier:
+        fcntl.flock(earlier, fcntl.LOCK_EX)
+        for locks in (FileLocks(str(folder)), FileLocks(str(folder))):
+            # Whoever is changing a file is waited for, by everybody.
+            assert locks.try_hold(["a"]) is None
+            with pytest.raises(TimedOutError), locks.hold(["a"], timeout=0.05):
+                pass
+        with pytest.raises(NotADirectoryError):
+            (folder / "abd").touch()
+        with pytest.raises(FileExistsError):
+            folder.mkdir(exist_ok=True)
+    with locks.hold(["a"]):
+        assert [file.name for file in tmp_path.iterdir()] == ["locks"]
+
+
+def test_a_holder_that_is_stopped_is_named(tmp_path: Path) -> None:
+    process = holder(tmp_path)
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    with (
+        pytest.raises(TimedOutError) as caught,
+        FileLocks(str(tmp_path / "locks")).hold(["a"], timeout=0.05),
+    ):
+        pass
+    assert str(process.pid) in caught.value.message
+    assert "stopped" in caught.value.message
+    os.kill(process.pid, signal.SIGCONT)
+    end(process, kill=True)
 
 
 def test_a_name_that_is_no_text_can_be_locked(tmp_path: Path) -> None:
-    with FileLocks(str(tmp_path)).hold(["1:2:\udcff"]):
+    with FileLocks(str(tmp_path / "locks")).hold(["1:2:\udcff"]):
         pass
 
 
@@ -184,11 +315,18 @@ def test_a_folder_that_takes_no_locks_is_told(
         raise OSError(37, "No locks available")
 
     with monkeypatch.context() as patch:
-        patch.setattr("fcntl.flock", refused)
+        patch.setattr("fcntl.fcntl", refused)
         with pytest.raises(StateFailedError), locks.hold(["a"]):
             pass
-    (tmp_path / "locks").rename(tmp_path / "gone")
-    with pytest.raises(StateFailedError), locks.hold(["a"]):
+
+
+def test_a_state_folder_that_is_gone_is_told_until_it_is_back(tmp_path: Path) -> None:
+    state = open_state(str(tmp_path / "state"))
+    (tmp_path / "state").rename(tmp_path / "gone")
+    with pytest.raises(StateFailedError), state.locks.hold(["a"]):
+        pass
+    (tmp_path / "gone").rename(tmp_path / "state")
+    with state.locks.hold(["a"]):
         pass
 
 
@@ -255,21 +393,26 @@ def test_a_state_folder_has_to_be_a_folder(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_state_and_roots_are_kept_apart(tmp_path: Path, state: str, root: str, apart: bool) -> None:
-    opened = open_state(str(tmp_path / state))
     (tmp_path / root).mkdir(parents=True, exist_ok=True)
+    named = RootId(str(tmp_path / root))
     if apart:
-        opened.guard_against(RootId(str(tmp_path / root)))
-    else:
-        with pytest.raises(StateFailedError):
-            opened.guard_against(RootId(str(tmp_path / root)))
+        assert open_state(str(tmp_path / state), [named]).path == str(tmp_path / state)
+        return
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(StateFailedError):
+        open_state(str(tmp_path / state), [named])
+    # Nothing is made in a folder of agents.
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_state_and_roots_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
-    opened = open_state(str(tmp_path / "root/state"))
+    (tmp_path / "root").mkdir()
     (tmp_path / "alias").symlink_to("root")
-    with pytest.raises(StateFailedError):
-        opened.guard_against(RootId(str(tmp_path / "alias")))
-    opened.guard_against(RootId(str(tmp_path / "gone")))
+    for state, root in (("root/state", "alias"), ("alias/state", "root"), ("alias", "root")):
+        with pytest.raises(StateFailedError):
+            open_state(str(tmp_path / state), [RootId(str(tmp_path / root))])
+    assert list((tmp_path / "root").iterdir()) == []
+    open_state(str(tmp_path / "state"), [RootId(str(tmp_path / "gone"))])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from filepact.errors import StateFailedError
 from filepact.fs.lock import FileLocks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from filepact.domain.document import RootId
 
 __all__ = ["StateFolder", "open_state"]
@@ -23,13 +25,11 @@ class StateFolder:
 
     Attributes:
         path: Its true absolute path.
-        locks: One lock for each real file.
-        conversations: One lock for each conversation that a process goes on with.
+        locks: One lock for each real file, and for each conversation that a process goes on with.
     """
 
     path: str
     locks: FileLocks
-    conversations: FileLocks
 
     @property
     def database(self) -> str:
@@ -40,18 +40,6 @@ class StateFolder:
     def known(self) -> str:
         """Where it is kept what sessions know of files."""
         return os.path.join(self.path, "known.db")
-
-    def guard_against(self, root: RootId) -> None:
-        """Refuse to keep state where agents may write, or a root that holds the state.
-
-        Raises:
-            StateFailedError: One lies within the other.
-        """
-        if _holds(root, self.path) or _holds(self.path, root):
-            raise StateFailedError(
-                f"the state folder {self.path} and the root {root} lie within each other",
-                hint="Choose another state folder with --state or FILEPACT_STATE_DIR.",
-            )
 
     def rescue(self, name: str, data: bytes) -> str:
         """Keep bytes that would be lost otherwise; the path they were put under."""
@@ -74,20 +62,40 @@ class StateFolder:
         raise StateFailedError(f"no free name left in {folder}", hint="Clear that folder.")
 
 
+def _keep_apart(path: str, root: RootId) -> None:
+    """Refuse to keep state where agents may write, or a root that holds the state.
+
+    Raises:
+        StateFailedError: One lies within the other.
+    """
+    if _holds(root, path):
+        raise StateFailedError(
+            f"the root {root} holds the state folder {path}, where no agent may write",
+            hint="Name folders below that root instead, or keep the state elsewhere with --state "
+            "or FILEPACT_STATE_DIR.",
+        )
+    if _holds(path, root):
+        raise StateFailedError(
+            f"the root {root} lies in the state folder {path}",
+            hint="Choose another state folder with --state or FILEPACT_STATE_DIR.",
+        )
+
+
 def _holds(outer: str, inner: str) -> bool:
     """Whether a folder is another or lies in it, by what they are and not by their names.
 
-    One folder may have several names: a second mount of it, or other letter case.
+    One folder may have several names: a second mount of it, or other letter case.  The inner one
+    may not be there yet.
     """
-    with suppress(OSError):
-        while True:
+    inner = os.path.realpath(inner)
+    while True:
+        with suppress(OSError):
             if os.path.samefile(outer, inner):
                 return True
-            above = os.path.dirname(inner)
-            if above == inner:
-                break
-            inner = above
-    return False
+        above = os.path.dirname(inner)
+        if above == inner:
+            return False
+        inner = above
 
 
 def _write_new(path: str, data: bytes) -> None:
@@ -98,12 +106,19 @@ def _write_new(path: str, data: bytes) -> None:
         os.fsync(descriptor)
 
 
-def open_state(path: str) -> StateFolder:
-    """Open the state folder, made when it is missing.
+def open_state(path: str, roots: Iterable[RootId] = ()) -> StateFolder:
+    """Open the state folder; when it is missing it is made, after all else was found right.
+
+    Args:
+        path: The folder.
+        roots: Where agents may write; the folder lies in none of them, and none in it.
 
     Raises:
-        StateFailedError: Another user could read or replace what is in it.
+        StateFailedError: One lies within the other, or another user could read or replace what is
+            in the folder.
     """
+    for root in roots:
+        _keep_apart(path, root)
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         true = os.path.realpath(path, strict=True)
@@ -123,7 +138,4 @@ def open_state(path: str) -> StateFolder:
             f"other users may write into the state folder {path}",
             hint=f"chmod 700 {path}",
         )
-    locks, conversations = (
-        FileLocks(os.path.join(true, name)) for name in ("locks", "conversations")
-    )
-    return StateFolder(true, locks, conversations)
+    return StateFolder(true, FileLocks(os.path.join(true, "locks")))

@@ -77,6 +77,7 @@ class Committer:
                 folder for change in operation.changes.changes for folder in self._missing(change)
             )
         )
+        self._locks.check()
         begun = self._store.begin(replace(operation, directories=planned), contents)
         done: list[FileChange] = []
         notes: list[str] = []
