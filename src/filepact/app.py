@@ -12,6 +12,7 @@ from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
 from filepact.fs.home import HomeSecrets
+from filepact.fs.process import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.known import KnownFile
@@ -193,7 +194,7 @@ def open_workspace(
         )
         return Workspace(
             guard,
-            SqliteStore(state.database),
+            SqliteStore(state.database, locked_by=locked_by),
             state,
             mode=mode,
             encodings=Encodings(guard, settings.encodings),

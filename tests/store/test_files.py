@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import apsw
@@ -44,7 +47,7 @@ def test_what_is_no_database_is_left_alone(path: Path, junk: bytes) -> None:
     assert path.read_bytes() == junk
 
 
-@pytest.mark.parametrize("name", ["journal.db", "journal.db-wal"])
+@pytest.mark.parametrize("name", ["journal.db", "journal.db-wal", "journal.db-shm"])
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_journal_that_is_taken_away_under_a_running_program_takes_nothing_more(
     path: Path, name: str, *, replaced: bool
@@ -62,6 +65,119 @@ def test_a_journal_that_is_taken_away_under_a_running_program_takes_nothing_more
     do(store, None, b"3", path="c")
     store.close()
     assert len(SqliteStore(str(path)).operations()) == 2
+
+
+def test_a_removed_log_keeps_others_out_until_its_program_has_ended(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    path.with_name("journal.db-wal").unlink()
+    assert refused(path).code == "STATE_ERROR"
+    store.close()
+    store = SqliteStore(str(path))
+    assert do(store, None, b"2").seq == 1
+    store.close()
+
+
+@pytest.mark.parametrize("names", [("",), ("", "-wal", "-shm"), ("-shm",)])
+def test_who_lost_the_journal_does_no_harm_to_the_one_in_its_place(
+    path: Path, names: tuple[str, ...]
+) -> None:
+    early = SqliteStore(str(path))
+    do(early, None, b"1", path="a")
+    for name in names:
+        path.with_name(path.name + name).unlink()
+    late = SqliteStore(str(path))
+    do(late, None, b"2", path="b")
+    with pytest.raises(FilepactError):
+        do(early, None, b"3", path="c")
+    early.close()
+    assert do(late, None, b"4", path="d").state == "applied"
+    late.close()
+    again = SqliteStore(str(path))
+    assert [one.changes.changes[0].path.path for one in again.operations()][:2] == ["d", "b"]
+    assert again._database._connection.pragma("integrity_check") == "ok"
+    again.close()
+
+
+def test_a_journal_that_is_emptied_under_a_running_program_takes_nothing_and_is_put_back(
+    path: Path,
+) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    os.truncate(path, 0)
+    assert refused(path).code == "STATE_ERROR"
+    with pytest.raises(FilepactError) as caught:
+        do(store, None, b"2", path="b")
+    assert caught.value.code == "STATE_ERROR"
+    store.close()
+    assert len(SqliteStore(str(path)).operations()) == 1
+
+
+def test_a_log_beside_an_emptied_journal_is_left_alone(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    log = path.with_name("journal.db-wal")
+    kept = log.read_bytes()
+    store.close()
+    path.write_bytes(b"")
+    log.write_bytes(kept)
+    assert refused(path).code == "STATE_ERROR"
+    assert (path.read_bytes(), log.read_bytes()) == (b"", kept)
+
+
+def test_a_log_that_is_overwritten_under_a_running_program_is_noticed(path: Path) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"1")
+    with path.with_name("journal.db-wal").open("r+b") as log:
+        log.write(b"garbage!" * 9)
+    with pytest.raises(FilepactError) as caught:
+        do(store, None, b"2", path="b")
+    assert caught.value.code == "STATE_ERROR"
+    store.close()
+
+
+READER = """
+import os, sys
+from filepact.errors import FilepactError
+from filepact.fs.landlock import CHANGE, READ, restrict
+from filepact.store.sqlite import SqliteStore
+state = os.open(sys.argv[1], os.O_RDONLY)
+rest = [os.open(one, os.O_RDONLY) for one in (sys.prefix, sys.base_prefix, "/usr", "/lib")]
+restrict([(one, READ) for one in (state, *rest)])
+store = SqliteStore(os.path.join(sys.argv[1], "journal.db"))
+[one] = store.operations()
+print(store.content(one.changes.changes[0].after.content).decode())
+try:
+    store.finish(one.id, state="applied")
+except FilepactError as error:
+    print(error.code)
+"""
+
+
+@pytest.mark.parametrize("left", ["nothing", "log", "log and memory"])
+def test_a_journal_that_cannot_be_written_is_read(path: Path, left: str) -> None:
+    store = SqliteStore(str(path))
+    do(store, None, b"text")
+    names = {"nothing": (), "log": ("-wal",), "log and memory": ("-wal", "-shm")}[left]
+    kept = {name: path.with_name(path.name + name).read_bytes() for name in names}
+    before = path.read_bytes()
+    store.close()
+    if kept:
+        path.write_bytes(before)
+    for name, data in kept.items():
+        path.with_name(path.name + name).write_bytes(data)
+    told = subprocess.run(
+        [sys.executable, "-c", READER, str(path.parent)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    if left == "log":
+        # SQLite has no place to put its index of the log.
+        assert "STATE_ERROR" in told.stderr or "StateFailedError" in told.stderr
+    else:
+        assert told.stdout.split() == ["text", "STATE_ERROR"], told.stderr
 
 
 def test_a_damaged_journal_is_an_error_and_not_overwritten(path: Path) -> None:

@@ -55,6 +55,26 @@ def test_the_oldest_makes_room(tmp_path: Path):
         assert file.get("c", path("3")) == known(texts[3])
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_removed_or_replaced_meanwhile_is_made_anew(
+    tmp_path: Path, *, replaced: bool
+):
+    with closing(KnownFile(str(tmp_path / "known.db"))) as file:
+        file.put({("c", path("a")): known("a")})
+        assert file.get("c", path("a")) == known("a")
+        for one in tmp_path.glob("known.db*"):
+            one.unlink()
+        if replaced:
+            with closing(KnownFile(str(tmp_path / "known.db"))) as other:
+                other.put({("c", path("o")): known("o")})
+        assert file.get("c", path("a")) is None
+        file.put({("c", path("b")): known("b")})
+        assert file.get("c", path("b")) == known("b")
+    with closing(KnownFile(str(tmp_path / "known.db"))) as file:
+        assert file.get("c", path("b")) == known("b")
+        assert file.get("c", path("o")) == (known("o") if replaced else None)
+
+
 def test_where_nothing_can_be_kept_nothing_is_known(tmp_path: Path):
     with closing(KnownFile(str(tmp_path / "missing" / "known.db"))) as file:
         file.put({("c", path("a")): known("a")})

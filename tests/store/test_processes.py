@@ -13,6 +13,9 @@ import pytest
 
 import filepact
 from filepact.domain.document import content_id
+from filepact.errors import TimedOutError
+from filepact.fs.process import locked_by
+from filepact.store.connection import Database
 from filepact.store.sqlite import SqliteStore
 
 WRITER = """
@@ -93,4 +96,39 @@ def test_what_a_killed_process_was_told_is_in_the_journal(path: Path, lines: int
     begun = [line for line in acknowledged if line[0] != "finished"]
     # One more may have been written down without anybody having been told.
     assert store.last_seq() - len(begun) in (0, 1)
+    store.close()
+
+
+HOLDER = """
+import sys
+from filepact.store.connection import Database
+with Database(sys.argv[1]).writing(durable=True):
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_process_that_is_stopped_while_it_writes_is_named_to_who_waits_for_it(path: Path) -> None:
+    store = Database(str(path), patience=0.05, locked_by=locked_by)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"writing\n"
+    os.kill(process.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+    for _ in range(2):
+        with pytest.raises(TimedOutError) as caught, store.writing(durable=True):
+            pass
+        assert f"process {process.pid}" in caught.value.message
+        assert "stopped" in caught.value.message
+        with store.reading() as view:  # Who only looks back waits for nobody.
+            assert view.value("SELECT count(*) FROM operation") == 0
+    os.kill(process.pid, signal.SIGCONT)
+    process.communicate(timeout=60)
+    with store.writing(durable=True) as view:
+        view.run("INSERT INTO root (path) VALUES (x'2f')")
     store.close()

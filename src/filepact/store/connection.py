@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,18 +13,22 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from filepact.errors import StateFailedError, TimedOutError
-from filepact.store.schema import check, migrate
+from filepact.store.schema import MIGRATIONS, check, migrate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Database", "View"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
-_DAMAGED = (
-    "Nothing was written to it. Move the state folder away to start anew, or restore the file."
-)
+_DAMAGED = "`filepact state check` says what is damaged, `filepact state repair` keeps the rest."
+_FIRST_PAGE = 512
+_LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+# Bytes that SQLite locks: of the file while anybody has it open, of its shared memory to write.
+# See "File Locking" in its os.h and "WAL-Index Locks" in its documentation of the file format.
+_SHARED = (0x4000_0002, 510)
+_WRITE = (120, 1)
 
 
 class View:
@@ -61,31 +66,87 @@ class Database:
     wrote last, so that some processes starve; here each waits short random times.
 
     Args:
-        path: The file, made with mode 0600 when missing; its folder is there.
+        path: The file, made with mode 0600 when missing; its folder is there.  Where it cannot be
+            written, it is only read.
         patience: How long to wait for other processes, in seconds.
+        locked_by: Says which process holds a lock on some bytes of a file, by the file, the first
+            byte and their number; empty when that is not known.
 
     Raises:
         StateFailedError: It is no journal, or not of this version; it is left as it is.
         TimedOutError: Another process held it for too long.
     """
 
-    def __init__(self, path: str, *, patience: float = _PATIENCE) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        patience: float = _PATIENCE,
+        locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
+    ) -> None:
         self._path = Path(path)
         self._log = self._path.with_name(f"{self._path.name}-wal")
+        self._memory = self._path.with_name(f"{self._path.name}-shm")
         self._patience = patience
+        self._locked_by = locked_by
         self._random = SystemRandom()
         self._waiting_since = 0.0
         self._synchronous = ""
         self._lock = Lock()
+        self._log_handle: int | None = None
         with self._told():
+            self._refuse_cut()
+            before = _identity(self._path)
             self._connection = apsw.Connection(path)
-            self._view = View(self._connection)
             try:
-                self._prepare()
+                self.read_only = self._connection.readonly("main")
+                if self.read_only:
+                    self._open_to_read()
+                else:
+                    self._prepare()
+                self._view = View(self._connection)
                 self._files = self._identities()
+                self._check_opened(before)
+                if self._files[1] is not None:
+                    self._log_handle = os.open(self._log, os.O_RDONLY | os.O_CLOEXEC)
             except BaseException:
                 self._connection.close()
                 raise
+
+    def _refuse_cut(self) -> None:
+        """Refuse a file that was emptied: SQLite would remove the log, which may hold everything.
+
+        Raises:
+            StateFailedError: It was.
+        """
+        log = self._log.stat().st_size if self._log.exists() else 0
+        if log and self._path.exists() and self._path.stat().st_size < _FIRST_PAGE:
+            raise _cut()
+
+    def _check_opened(self, before: tuple[int, int] | None) -> None:
+        """Refuse a file that took the place of the one that was opened."""
+        if before not in (None, self._files[0]):
+            raise _taken_away()
+
+    def _open_to_read(self) -> None:
+        """Open the file again where nothing can be written, not even what readers share."""
+        self._connection.close()
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        # Without a log there is nothing to be shared, and nobody who could write.
+        still = "" if self._log.exists() and self._log.stat().st_size else "&immutable=1"
+        self._connection = apsw.Connection(f"{self._path.as_uri()}?mode=ro{still}", flags=flags)
+        self._connection.set_busy_handler(self._wait)
+        self._protect()
+        if check(self._connection) < len(MIGRATIONS):
+            raise StateFailedError(
+                "the journal is of an earlier version and cannot be written here",
+                hint="Make the state folder writable, or name a copy of it with --state.",
+            )
+
+    def _protect(self) -> None:
+        self._connection.pragma("mmap_size", 0)
+        self._connection.pragma("trusted_schema", False)
+        self._connection.pragma("cell_size_check", True)
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -97,9 +158,7 @@ class Database:
         # holds on the file in this process.  The log beside it gets the mode of the file.
         if self._path.stat().st_mode & 0o077:
             self._path.chmod(0o600)
-        connection.pragma("mmap_size", 0)
-        connection.pragma("trusted_schema", False)
-        connection.pragma("cell_size_check", True)
+        self._protect()
         connection.pragma("foreign_keys", True)
         connection.pragma("temp_store", "memory")
         if version == 0:
@@ -148,6 +207,11 @@ class Database:
             durable: Whether it is on the disk when the block is left, so that a power cut does
                 not undo it; otherwise only a crash of this process does not.
         """
+        if self.read_only:
+            raise StateFailedError(
+                "the state folder can only be read, so nothing can be changed",
+                hint="Make it writable, or choose another with --state or FILEPACT_STATE_DIR.",
+            )
         with self._lock, self._told():
             wanted = "full" if durable else "normal"
             if wanted != self._synchronous:
@@ -166,22 +230,24 @@ class Database:
             StateFailedError: They were.
         """
         if self._identities() != self._files:
-            raise StateFailedError(
-                "the journal's files were removed or replaced while this program had them open",
-                hint="Nothing was changed. Put them back, or start this program again.",
-            )
+            raise _taken_away()
+        if self._path.stat().st_size < _FIRST_PAGE:
+            raise _cut()
+        if self._log_handle is not None:
+            # SQLite looks at this only when it opens the log, and would then forget all in it.
+            begins = os.pread(self._log_handle, 4, 0)
+            if begins and begins not in _LOG_BEGINS:
+                raise StateFailedError(
+                    "the journal's write-ahead log was overwritten by another program",
+                    hint=f"Nothing was changed. End this program, then: {_DAMAGED}",
+                )
 
     def _identities(self) -> tuple[tuple[int, int] | None, ...]:
-        """Device and inode of the file and of its write-ahead log; None for what is gone."""
-        found: list[tuple[int, int] | None] = []
-        for path in (self._path, self._log):
-            try:
-                status = path.stat()
-            except FileNotFoundError:
-                found.append(None)
-            else:
-                found.append((status.st_dev, status.st_ino))
-        return tuple(found)
+        """Device and inode of the file, its log and its shared memory; None for what is gone.
+
+        Two processes with different shared memory would write over each other.
+        """
+        return _identity(self._path), _identity(self._log), _identity(self._memory)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -198,6 +264,7 @@ class Database:
     def shorten_log(self) -> None:
         """Put the write-ahead log into the file and cut it, unless somebody is reading."""
         with self._lock, self._told():
+            self._check_place()
             self._connection.set_busy_handler(None)
             try:
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
@@ -212,7 +279,21 @@ class Database:
 
     def close(self) -> None:
         with self._lock, self._told():
+            if self._log_handle is not None and self._identities() != self._files:
+                # It would put its log into a file that others may have made anew, and remove theirs.
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._connection.close()
+            if self._log_handle is not None:
+                os.close(self._log_handle)
+                self._log_handle = None
+
+    def _holder(self) -> str:
+        """Who writes to the journal, else who has it open, as far as the system tells."""
+        for file, (first, count) in ((self._memory, _WRITE), (self._path, _SHARED)):
+            holder = self._locked_by(str(file), first, count)
+            if holder:
+                return holder
+        return "another process"
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -221,8 +302,8 @@ class Database:
             yield
         except (apsw.BusyError, apsw.LockedError) as error:
             raise TimedOutError(
-                f"other processes kept the journal busy for {self._patience:g} s",
-                hint="Try again; if it stays so, see which filepact processes run.",
+                f"{self._holder()} kept the journal busy for {self._patience:g} s",
+                hint="Try again; if it goes on, see what that process does.",
             ) from error
         except (apsw.NotADBError, apsw.CorruptError) as error:
             raise StateFailedError(
@@ -245,3 +326,27 @@ class Database:
                 f"the state folder cannot be used ({error.strerror})",
                 hint="See that the state folder is there, writable and on a local disk.",
             ) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None when it is gone."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _taken_away() -> StateFailedError:
+    return StateFailedError(
+        "the journal's files were removed or replaced while this program had them open",
+        hint="Nothing was changed. Put them back, or start this program again.",
+    )
+
+
+def _cut() -> StateFailedError:
+    return StateFailedError(
+        "the journal's file was emptied, while what was written last stands in its log",
+        hint="Nothing was changed. End all filepact processes, which puts back what they can, and "
+        f"look again: {_DAMAGED}",
+    )

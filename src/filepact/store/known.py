@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import apsw
 
@@ -50,6 +50,13 @@ PRAGMA user_version = {_VERSION};
 """
 
 
+class _Open(NamedTuple):
+    """A connection, and the device and inode of its file."""
+
+    database: apsw.Connection
+    file: tuple[int, int]
+
+
 class KnownFile:
     """The texts by conversation and file; a failure of any kind only means that nothing is known.
 
@@ -63,8 +70,8 @@ class KnownFile:
         self._path = Path(path)
         self._kept = kept
         self._limit = limit
-        self._reading: apsw.Connection | None = None
-        self._writing: apsw.Connection | None = None
+        self._reading: _Open | None = None
+        self._writing: _Open | None = None
         # Who looks something up never waits for who writes.
         self._reading_lock, self._writing_lock = Lock(), Lock()
 
@@ -73,9 +80,8 @@ class KnownFile:
         if not self._path.exists():
             return None
         with self._reading_lock, suppress(apsw.Error, ValueError, OSError):
-            if self._reading is None:
-                self._reading = self._open()
-            rows: list[tuple[Any, ...]] = self._reading.execute(
+            self._reading = self._opened(self._reading)
+            rows: list[tuple[Any, ...]] = self._reading.database.execute(
                 "SELECT revision, mode, read, shown, size, text FROM known"
                 " WHERE conversation = ? AND root = ? AND path = ? AND at > ?",
                 (conversation, *_names(path), time.time() - self._kept),
@@ -97,9 +103,8 @@ class KnownFile:
                 return
 
     def _put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
-        if self._writing is None:
-            self._writing = self._open()
-        database, now = self._writing, time.time()
+        self._writing = self._opened(self._writing)
+        database, now = self._writing.database, time.time()
         with database:
             for (conversation, path), one in known.items():
                 key = (conversation, *_names(path))
@@ -129,8 +134,14 @@ class KnownFile:
             database.execute("DELETE FROM known WHERE rowid = ?", (rowid,))
             excess -= size
 
-    def _open(self) -> apsw.Connection:
+    def _opened(self, before: _Open | None) -> _Open:
+        """The file that is there now: SQLite would go on in one that was removed or replaced."""
+        if before is not None:
+            if self._path.exists() and _identity(self._path) == before.file:
+                return before
+            before.database.close()
         self._path.touch(mode=0o600)
+        file = _identity(self._path)
         database = apsw.Connection(str(self._path))
         database.set_busy_timeout(_PATIENCE)
         database.pragma("journal_mode", "wal")
@@ -141,7 +152,7 @@ class KnownFile:
             if version != _VERSION:
                 database.execute("DROP TABLE IF EXISTS known")
                 database.execute(_TABLE)
-        return database
+        return _Open(database, file)
 
     def _throw_away(self) -> None:
         self._let_go()
@@ -150,16 +161,21 @@ class KnownFile:
                 self._path.with_name(self._path.name + end).unlink(missing_ok=True)
 
     def _let_go(self) -> None:
-        for database in (self._reading, self._writing):
-            if database is not None:
+        for opened in (self._reading, self._writing):
+            if opened is not None:
                 with suppress(apsw.Error):
-                    database.close()
+                    opened.database.close()
         self._reading = self._writing = None
 
     def close(self) -> None:
         """Let go of the file; it is opened again when it is used again."""
         with self._writing_lock, self._reading_lock:
             self._let_go()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _names(path: WorkspacePath) -> tuple[bytes, bytes]:

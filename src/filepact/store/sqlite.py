@@ -66,15 +66,21 @@ class SqliteStore:
 
     Args:
         path: The file; made when missing, in a folder that is there.  Large contents are kept in
-            the folder ``contents`` beside it.
+            the folder ``contents`` beside it.  Where it cannot be written, it is only read.
+        locked_by: As for `Database`.
 
     Raises:
         StateFailedError: The file is no journal, or of a newer filepact; it is left as it is.
         TimedOutError: Another process held it for too long.
     """
 
-    def __init__(self, path: str) -> None:
-        self._database = Database(path)
+    def __init__(
+        self,
+        path: str,
+        *,
+        locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
+    ) -> None:
+        self._database = Database(path, locked_by=locked_by)
         self._contents = Contents(Path(path).parent / "contents")
 
     def close(self) -> None:

@@ -229,9 +229,11 @@ class Committer:
                     self._root_of(path.root).place(path.path, follow=False).lock_key
                     for path in operation.changes.paths
                 }
+                held = self._locks.try_hold(keys)
             except FilepactError:
-                continue  # Its root is not one of ours, or is gone; whoever has it will settle it.
-            held = self._locks.try_hold(keys)
+                # Its root is not one of ours, or is gone; or nothing can be locked here.  Whoever
+                # has both will settle it.
+                continue
             if held is None:
                 continue
             with held:
