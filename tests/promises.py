@@ -39,6 +39,8 @@ REGISTRY = "tools/test_registry.py"
 SERVER = "faces/test_seven_tools.py"
 MACHINE = "properties/test_workspace_machine.py"
 CRASH = "crash/test_kill.py"
+APPROVING = "workspace/test_approving.py"
+DRIFT = "properties/test_drift.py"
 REFERENCE = "architecture/test_reference.py"
 CODEC = "text/test_codec.py"
 CODEC_PROPERTIES = "text/test_codec_properties.py"
@@ -199,6 +201,26 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 (CHANGES, "test_a_preview_mode_change_waits_and_is_done_on_approval"),
                 (SERVER, "test_a_preview_server_only_proposes_and_a_person_approves"),
+            ),
+        ),
+        Promise(
+            "What a person approved is done to the byte as it stood under its id, or shown to them again, whoever wrote to "
+            "the files since.",
+            (
+                (
+                    APPROVING,
+                    "test_a_change_whose_file_moved_is_fitted_anew_shown_and_done_only_then",
+                ),
+                (APPROVING, "test_an_edit_that_was_allowed_cannot_ride_on_an_approval_of_another"),
+                (DRIFT, "test_what_was_not_shown_is_not_done"),
+            ),
+        ),
+        Promise(
+            "What a person approved is done, or waits again: after a crash, after somebody else's save, on a full disk.",
+            (
+                (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
+                (APPROVING, "test_a_save_in_the_last_moment_leaves_the_change_waiting"),
+                (APPROVING, "test_an_approval_on_a_full_disk_is_done_or_waits_again"),
             ),
         ),
         Promise(

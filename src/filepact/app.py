@@ -200,6 +200,7 @@ def open_workspace(
             encodings=Encodings(guard, settings.encodings),
             buffers=buffers,
             lasting=Lasting(KnownFile(state.known), state.locks),
+            limits=settings.limits,
         )
     except BaseException:
         for root in opened:

@@ -27,6 +27,9 @@ __all__ = [
     "PatchContextMismatchError",
     "PatchMalformedError",
     "PathBlockedError",
+    "PendingFullError",
+    "ProposalChangedError",
+    "ProposalExpiredError",
     "ReadFailedError",
     "SearchFailedError",
     "StaleFileError",
@@ -139,6 +142,18 @@ class UnattendedError(FilepactError, code="UNATTENDED"):
 
 class UserDeniedError(FilepactError, code="USER_DENIED"):
     """A person said no."""
+
+
+class ProposalChangedError(FilepactError, code="PROPOSAL_CHANGED"):
+    """The files have moved since the proposal was shown; what fits them now has to be looked at."""
+
+
+class ProposalExpiredError(FilepactError, code="PROPOSAL_EXPIRED"):
+    """Nobody has decided about the proposal in time."""
+
+
+class PendingFullError(FilepactError, code="PENDING_FULL"):
+    """As much waits for a person as may; it has to be decided first."""
 
 
 class NewErrorsError(FilepactError, code="NEW_ERRORS"):

@@ -91,6 +91,8 @@ def test_a_wrong_word_about_the_guard_is_refused_with_its_line(
 def test_what_an_answer_may_take_is_set() -> None:
     assert parse_settings("[mcp]\npage = 12_000\n", name="f.toml").serving.page == 12_000
     assert parse_settings("[mcp]\n", name="f.toml").serving.page is None
+    limits = parse_settings("[proposals]\ndays = 3\ncount = 7\n", name="f.toml").limits
+    assert (limits.days, limits.count, limits.megabytes) == (3, 7, 100)
     assert parse_settings("", name="f.toml").proxying.answer_own
     assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxying.answer_own
 
@@ -104,6 +106,11 @@ def test_what_an_answer_may_take_is_set() -> None:
         ("[acp]\nanswers = true\n", 2, "acp.answers"),
         ("[acp]\nanswer_own = 1\n", 2, "acp.answer_own"),
         ("[mcp]\npage = '9000'\n", 2, "mcp.page"),
+        ("proposals = 3\n", 1, "proposals"),
+        ("[proposals]\nhours = 3\n", 2, "proposals.hours"),
+        ("[proposals]\ndays = 0\n", 2, "proposals.days"),
+        ("[proposals]\ncount = true\n", 2, "proposals.count"),
+        ("[proposals]\nmegabytes = 1_000_001\n", 2, "proposals.megabytes"),
         ("[mcp]\npage = true\n", 2, "mcp.page"),
         ("[mcp]\npage = 1_999\n", 2, "mcp.page"),
         ("[mcp]\npage = 1_000_001\n", 2, "mcp.page"),

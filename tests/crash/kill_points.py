@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.app import open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
 from filepact.tools.manage import manage_files
 from tests.workspace.acting import delete, edit, write
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 SESSION = Session("s", Actor("agent", "crash"))
+PERSON = Approval(Actor("person", "ann"))
 LINKS = {"link": "nothere.txt"}
 BEFORE = {"a.txt": b"one\ntwo\n", "b.txt": b"b\r\n", "sub/c.txt": b"c\n"}
 
@@ -54,6 +55,15 @@ def manage(workspace: Workspace, **sent: str) -> None:
         workspace.submit(draft, summary)
 
 
+def propose(workspace: Workspace) -> None:
+    workspace.mode = "preview"
+    three_files(workspace)
+
+
+def approve(workspace: Workspace) -> None:
+    workspace.approve(workspace.pending()[0].id, PERSON)
+
+
 def undo(workspace: Workspace) -> None:
     workspace.undo(SESSION, dry_run=False)
 
@@ -63,6 +73,7 @@ SCENARIOS: dict[str, tuple[Callable[[Workspace], object] | None, Callable[[Works
     "create": (None, lambda w: write(w, SESSION, "x/y/new.txt", "new\n")),
     "delete": (None, lambda w: delete(w, SESSION, "a.txt")),
     "three": (None, three_files),
+    "approve": (propose, approve),
     "undo": (lambda w: edit(w, SESSION, "a.txt", "one", "1"), undo),
     "delete-link": (None, remove_link),
     "undo-link": (remove_link, undo),
@@ -122,7 +133,26 @@ def child(base: Path, act: Callable[[Workspace], object], point: int) -> None:
     os._exit(0)
 
 
-def check(base: Path, before: dict[str, bytes | None], after: dict[str, bytes | None]) -> None:
+def check_proposal(workspace: Workspace, proposed: str, *, done: bool) -> None:
+    """What was approved is done, or waits under its id, and its author hears nothing else."""
+    said = workspace.proposal(proposed).state
+    assert said == ("committed" if done else "proposed"), f"done: {done}, proposal: {said}"
+    with workspace.draft(SESSION, "edit_file") as draft:
+        seen = draft.open("a.txt").document
+    assert seen is not None
+    assert seen.data == b"ONE\ntwo\n", "its author sees neither what was done nor what it proposed"
+    if not done:
+        workspace.approve(proposed, PERSON)
+        assert [one.state for one in workspace.log()] == ["applied"]
+        workspace.undo(SESSION)
+
+
+def check(
+    base: Path,
+    before: dict[str, bytes | None],
+    after: dict[str, bytes | None],
+    proposed: str = "",
+) -> None:
     """The promises after a crash: old or new, never between; journal and disk agree."""
     workspace = opened(base)
     try:
@@ -133,6 +163,8 @@ def check(base: Path, before: dict[str, bytes | None], after: dict[str, bytes | 
             assert now == after, "an acknowledged change is lost"
         newest = workspace.log(limit=1)
         done = bool(newest) and newest[0].state == "applied"
+        if proposed:
+            check_proposal(workspace, proposed, done=done)
         if now == after and newest:
             assert done, "done on disk, not in the journal"
         if done:
@@ -154,12 +186,13 @@ def main(scenario: str, folder: str, step: int, first: int) -> None:
     act(workspace)
     after = tree(root)
     workspace.close()
-    point, points = first, 0
+    point, points, proposed = first, 0, ""
     while True:
         root = fresh(base)
         if prepare is not None:
             workspace = opened(base)
             prepare(workspace)
+            proposed = "".join(one.id for one in workspace.pending())
             workspace.close()
         pid = os.fork()
         if pid == 0:
@@ -171,7 +204,7 @@ def main(scenario: str, folder: str, step: int, first: int) -> None:
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
             raise SystemExit(f"{scenario}: the child failed at point {point}")
         try:
-            check(base, before, after)
+            check(base, before, after, proposed)
         except AssertionError as error:
             raise SystemExit(f"{scenario}, killed before call {point}: {error}") from None
         if os.WIFEXITED(status):

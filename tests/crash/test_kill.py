@@ -21,6 +21,7 @@ PROJECT = Path(__file__).resolve().parents[2]
         "create",
         "delete",
         "three",
+        "approve",
         "undo",
         "undo-create",
         "delete-link",

@@ -138,3 +138,65 @@ def test_only_what_people_read_names_the_commands_that_decide() -> None:
         if not path.is_relative_to(people)
         and re.search(r"filepact (approve|reject)", path.read_text())
     ] == []
+
+
+def test_a_person_is_shown_again_what_has_moved_and_asked_again(cli: CommandLine) -> None:
+    (cli.root / "proposed.txt").write_text("1\n2\n3\n4\n5\n6\n")
+    proposal = propose(cli, "1\n2\n3\n4\n5\nSIX\n")
+    (cli.root / "proposed.txt").write_text("one\n2\n3\n4\n5\n6\n")
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
+    code, shown = on_terminal(
+        [*COMMAND, "approve", proposal],
+        typed=[(QUESTION, "y\n"), (QUESTION, "y\n")],
+        env=environment,
+    )
+    assert code == 0
+    first, second, _ = shown.split(QUESTION)
+    assert (proposal in first, "+SIX" in first, "+SIX" in second) == (True, True, True)
+    assert second.index("+one") < second.index("+SIX"), "what happened since, then what is asked"
+    assert (cli.root / "proposed.txt").read_text() == "one\n2\n3\n4\n5\nSIX\n"
+
+
+def test_a_program_is_shown_what_has_moved_and_has_to_say_it_again(cli: CommandLine) -> None:
+    (cli.root / "proposed.txt").write_text("1\n2\n3\n4\n5\n6\n")
+    proposal = propose(cli, "1\n2\n3\n4\n5\nSIX\n")
+    (cli.root / "proposed.txt").write_text("one\n2\n3\n4\n5\n6\n")
+    error = cli.json("approve", "--unattended", proposal, code=1)["error"]
+    assert error["code"] == "PROPOSAL_CHANGED"
+    fitted = error["details"]["proposal"]
+    assert error["details"]["diff"] == cli.json("diff", fitted)["diff"]
+    assert "+one\n" in error["details"]["since"]
+    assert (cli.root / "proposed.txt").read_text() == "one\n2\n3\n4\n5\n6\n"
+    assert cli("approve", "--unattended", fitted).code == 0
+    assert (cli.root / "proposed.txt").read_text() == "one\n2\n3\n4\n5\nSIX\n"
+
+
+def test_all_that_waits_is_refused_in_one_go_or_what_one_agent_wants_or_one_folder(
+    cli: CommandLine,
+) -> None:
+    ids: dict[str, str] = {}
+    with open_workspace([str(cli.root)], state_dir=str(cli.state), mode="preview") as workspace:
+        for agent in ("robot", "other"):
+            for name in ("a.txt", "sub/b.txt"):
+                session = Session(agent, Actor("agent", agent, "9"))
+                with workspace.draft(session, "write_file") as draft:
+                    draft.write(draft.open(name), f"by {agent}\n")
+                    ids[f"{agent} {name}"] = str(workspace.submit(draft, "write").operation)
+
+    def waiting() -> set[str]:
+        return {one["id"] for one in cli.json("pending")["pending"]}
+
+    for wrong in ([], ["--all", ids["robot a.txt"]], [ids["robot a.txt"], "--agent", "robot"]):
+        assert (
+            cli.json("reject", "--unattended", *wrong, code=1)["error"]["code"] == "INVALID_PARAMS"
+        )
+    assert waiting() == set(ids.values())
+    refused = cli.json("reject", "--unattended", "--all", "--agent", "robot", "--path", "sub")
+    assert [one["id"] for one in refused["rejected"]] == [ids["robot sub/b.txt"]]
+    cli("reject", "--unattended", "--all", "--path", "a.txt", "--reason", "no")
+    assert waiting() == {ids["other sub/b.txt"]}
+    assert "no" in cli("show", ids["other a.txt"]).out
+    assert cli("reject", "--unattended", "--all").code == 0
+    assert waiting() == set()
+    assert cli("reject", "--unattended", "--all").code == 3

@@ -58,7 +58,7 @@ def test_proposals_are_listed_by_state_and_root_oldest_first(
     assert store.proposals() == (waiting, second, third)
     assert store.proposals(root=ROOT) == (waiting, second)
     assert store.proposals(root=OTHER) == (second, third)
-    store.reject(second.id, Approval(ADA, "no"))
+    store.reject([second.id], Approval(ADA, "no"))
     assert store.proposals(root=OTHER) == (third,)
     assert store.proposals(state="rejected") == (replace(second, state="rejected", reason="no"),)
 
@@ -76,10 +76,46 @@ def test_beginning_a_proposal_commits_it_and_uses_it_up(waiting: Proposal, store
     store.begin(wanted, {})
     assert store.proposal(waiting.id).state == "committed"
     assert store.proposals() == ()
-    store.finish(waiting.id, state="rolled_back")
+    store.finish(waiting.id, state="applied")
     assert refused(lambda: store.begin(wanted, {})).code == "NO_CHANGE"
-    assert refused(lambda: store.reject(waiting.id, Approval(ADA))).code == "NO_CHANGE"
+    assert refused(lambda: store.reject([waiting.id], Approval(ADA))).code == "NO_CHANGE"
     assert store.proposal(waiting.id).state == "committed"
+
+
+def test_what_was_rolled_back_waits_again_and_its_next_attempt_takes_the_place_of_the_first(
+    waiting: Proposal, store: Store
+) -> None:
+    wanted = operation(*waiting.changes.changes, id=waiting.id, approved_by="ada")
+    store.begin(wanted, {})
+    store.finish(waiting.id, state="rolled_back", note="the disk was full")
+    assert store.proposals() == (waiting,)
+    assert store.proposal(waiting.id).decided_by == ""
+    assert store.operation(waiting.id).note == "the disk was full"
+    second = store.begin(wanted, {})
+    store.finish(waiting.id, state="applied")
+    (done,) = store.operations()
+    assert (done.id, done.seq, done.state, done.note) == (waiting.id, second.seq, "applied", "")
+    # A note that comes late, for the attempt that was rolled back, opens nothing again.
+    store.finish(waiting.id, state="rolled_back")
+    assert store.proposals() == ()
+
+
+def test_a_proposal_is_begun_as_what_it_is_and_as_nothing_else(
+    waiting: Proposal, store: Store
+) -> None:
+    (shown,) = waiting.changes.changes
+    for other in (
+        change("a.txt", b"old", b"newer"),
+        change("b.txt", b"old", b"new"),
+        change("a.txt", b"older", b"new"),
+        change("a.txt", None, b"new"),
+        replace(shown, after=replace(shown.after, mode=0o755)),
+    ):
+        data = contents(b"old", b"new", b"newer", b"older")
+        with pytest.raises(ValueError):
+            store.begin(operation(other, id=waiting.id), data)
+    assert store.proposals() == (waiting,)
+    assert store.last_seq() == 0
 
 
 def test_a_beginning_that_fails_leaves_the_proposal_waiting(
@@ -94,17 +130,17 @@ def test_a_beginning_that_fails_leaves_the_proposal_waiting(
 def test_what_a_person_rejected_cannot_be_begun(
     waiting: Proposal, store: Store, reason: str, said: str
 ) -> None:
-    store.reject(waiting.id, Approval(ADA, reason))
+    store.reject([waiting.id], Approval(ADA, reason))
     assert store.proposal(waiting.id).reason == reason
     error = refused(lambda: store.begin(operation(*waiting.changes.changes, id=waiting.id), {}))
     assert error.code == "USER_DENIED"
     assert error.message.endswith(said)
     assert store.last_seq() == 0
-    assert refused(lambda: store.reject(waiting.id, Approval(ADA))).code == "NO_CHANGE"
+    assert refused(lambda: store.reject([waiting.id], Approval(ADA))).code == "NO_CHANGE"
 
 
 def test_rejecting_what_is_not_there_is_not_found(store: Store) -> None:
-    error = refused(lambda: store.reject(ChangeId("cnone"), Approval(ADA)))
+    error = refused(lambda: store.reject([ChangeId("cnone")], Approval(ADA)))
     assert error.code == "NOT_FOUND"
 
 
@@ -146,7 +182,7 @@ def test_a_proposal_takes_the_place_of_others_and_nobody_can_decide_about_these(
     assert store.proposal(waiting.id) == gone
     assert store.proposals(state="superseded") == (gone,)
     assert store.proposals(state="rejected") == ()
-    reject = refused(lambda: store.reject(waiting.id, Approval(ADA)))
+    reject = refused(lambda: store.reject([waiting.id], Approval(ADA)))
     wanted = operation(*waiting.changes.changes, id=waiting.id)
     begin = refused(lambda: store.begin(wanted, {}))
     for error in (reject, begin):
@@ -154,7 +190,7 @@ def test_a_proposal_takes_the_place_of_others_and_nobody_can_decide_about_these(
 
 
 def test_what_does_not_wait_any_more_cannot_be_superseded(waiting: Proposal, store: Store) -> None:
-    store.reject(waiting.id, Approval(ADA, "no"))
+    store.reject([waiting.id], Approval(ADA, "no"))
     later = proposal(change("a.txt", b"old", b"newer"))
     error = refused(lambda: store.propose(later, contents(b"newer"), supersedes=[waiting.id]))
     assert error.code == "NO_CHANGE"

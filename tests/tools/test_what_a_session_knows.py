@@ -11,7 +11,7 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, ProposalChangedError
 from filepact.tools.registry import Call, Outcome
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def test_a_change_that_a_person_approved_counts_as_the_sessions_own_text(
     assert waiting.receipt["status"] == "pending"
     (root / "Makefile").write_text(text(line_3="a person's"))
     person = Approval(Actor("person", "ann"))
-    workspace.approve(waiting.receipt["operation"], person)
+    with pytest.raises(ProposalChangedError) as caught:
+        workspace.approve(waiting.receipt["operation"], person)
+    workspace.approve(str(caught.value.details["proposal"]), person)
     again = tool("write_file", "Makefile", content=text(line_15="second"))
     assert not again.failed, again.text
     workspace.approve(again.receipt["operation"], person)

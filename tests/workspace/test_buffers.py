@@ -13,6 +13,7 @@ from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     NotFoundError,
+    ProposalChangedError,
     StaleFileError,
 )
 from filepact.text.edit import Edit, EditList
@@ -198,7 +199,11 @@ def test_a_preview_saves_nothing_and_an_approval_merges_what_was_typed_since(
     assert receipt.status == "pending"
     assert (root / "a.txt").read_text() == "one\n\ntwo\n"
     cautious.editors.change("a.txt", [Typed("one\n\ntwo\n\n3\n")], client=EDITOR, version=2)
-    cautious.approve(receipt.operation, Approval(Actor("person", "ann")))
+    person = Approval(Actor("person", "ann"))
+    with pytest.raises(ProposalChangedError) as caught:
+        cautious.approve(receipt.operation, person)
+    assert (root / "a.txt").read_text() == "one\n\ntwo\n"
+    cautious.approve(str(caught.value.details["proposal"]), person)
     assert (root / "a.txt").read_text() == "1\n\ntwo\n\n3\n"
 
 

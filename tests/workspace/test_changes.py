@@ -277,6 +277,11 @@ def test_a_preview_mode_change_waits_and_is_done_on_approval(
     person = open_here()
     (proposal,) = person.pending()
     assert proposal.id == receipt.operation
+    with pytest.raises(FilepactError) as caught:
+        person.approve(proposal.id, Approval(Actor("person", "ada")))
+    assert caught.value.code == "PROPOSAL_CHANGED"
+    (proposal,) = person.pending()
+    assert caught.value.details["proposal"] == proposal.id != receipt.operation
     done = person.approve(proposal.id, Approval(Actor("person", "ada")))
     assert done.operation == proposal.id
     assert (root / "a.txt").read_text() == "one\n2\n3\n4\nfive\n"
@@ -338,16 +343,20 @@ def test_an_approval_that_the_disk_refuses_leaves_a_proposal_to_approve_again(
     open_here: Callable[..., Workspace], session: Session, root: Path
 ) -> None:
     (root / "a.txt").write_text("a\n")
+    (root / "a.txt").chmod(0o444)
     waiting = open_here(mode="preview")
     receipt = write(waiting, session, "a.txt", "b\n")
     assert receipt.operation is not None
-    (root / "a.txt").chmod(0o444)
     person = Approval(Actor("person", "ada"))
     with pytest.raises(FilepactError) as caught:
         waiting.approve(receipt.operation, person)
     assert caught.value.code == "WRITE_ERROR"
     (again,) = waiting.pending()
-    assert again.id in caught.value.hint
+    assert caught.value.details["proposal"] == again.id == receipt.operation
+    assert waiting.news(session) == ()
     (root / "a.txt").chmod(0o644)
-    waiting.approve(again.id, person)
+    with pytest.raises(FilepactError):
+        waiting.approve(again.id, person)
+    (fitted,) = waiting.pending()
+    waiting.approve(fitted.id, person)
     assert (root / "a.txt").read_text() == "b\n"

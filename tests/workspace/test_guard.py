@@ -305,7 +305,7 @@ def test_an_agent_hears_at_its_next_call_what_a_person_has_said(
     person.reject(waiting[1], Approval(ann, "not here"))
     news = workspace.news(session)
     assert [one.text for one in news] == [
-        f"Proposal {waiting[0]} was approved by ann and applied.",
+        f"Proposal {waiting[0]} was approved by a person and applied.",
         f"Proposal {waiting[1]} was rejected by a person: not here",
     ]
     assert workspace.news(session) == news

@@ -323,7 +323,10 @@ def test_lines_changed_on_the_disk_meanwhile_are_kept_by_an_approval(
     edit(preview, session, "a.py", "return 1", "return 10")
     (root / "a.py").write_text("# by hand\n" + (root / "a.py").read_text())
     receipt = edit(preview, session, "a.py", "return 10", "return 11")
-    preview.approve(str(receipt.operation), PERSON)
+    assert code_of(lambda: preview.approve(str(receipt.operation), PERSON)) == "PROPOSAL_CHANGED"
+    (fitted,) = preview.pending()
+    assert "by hand" not in preview.diff(fitted).split("@@")[0]
+    preview.approve(fitted.id, PERSON)
     text = (root / "a.py").read_text()
     assert text.startswith("# by hand\n")
     assert "return 11" in text

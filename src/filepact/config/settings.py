@@ -16,6 +16,7 @@ from filepact.config.layers import Rules, Source
 from filepact.config.places import refusal
 from filepact.config.problems import Problems, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
+from filepact.domain.operation import Limits
 from filepact.errors import SearchFailedError
 from filepact.text.charsets import find_charset
 from filepact.text.glob import Glob
@@ -38,7 +39,7 @@ __all__ = [
 
 OTHER_KEYS: Final[dict[Layer, tuple[str, ...]]] = {
     "administrator": DIAGNOSING_KEYS,
-    "person": ("encodings", "guard", "mcp", "acp", *DIAGNOSING_KEYS),
+    "person": ("encodings", "guard", "mcp", "acp", "proposals", *DIAGNOSING_KEYS),
     "project": (),
 }
 """What a file of each layer may hold besides rules."""
@@ -51,6 +52,12 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
 
 
 _PAGES: Final = (2_000, 1_000_000)  # least and most that an answer may be told to take
+
+_PROPOSALS: Final[dict[str, tuple[int, int]]] = {
+    "days": (1, 3_650),
+    "count": (1, 100_000),
+    "megabytes": (1, 1_000_000),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +108,7 @@ class Settings:
         guard: How far the guard goes.
         serving: How agents' programs are served.
         proxying: What is done between editors and agents.
+        limits: How much may wait for this person, and for how long.
         wishes: What is said about language servers.
     """
 
@@ -109,6 +117,7 @@ class Settings:
     guard: Guarding = Guarding()
     serving: Serving = Serving()
     proxying: Proxying = Proxying()
+    limits: Limits = field(default_factory=Limits)
     wishes: Wishes = field(default_factory=Wishes)
 
     @property
@@ -171,7 +180,7 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             known = ", ".join(keys)
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving, proxying = Guarding(), Serving(), Proxying()
+    guard, serving, proxying, limits = Guarding(), Serving(), Proxying(), Limits()
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
@@ -180,8 +189,12 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         serving = _serving(found["mcp"], text, name)
     if "acp" in found:
         proxying = _proxying(found["acp"], text, name)
+    if "proposals" in found:
+        limits = _limits(found["proposals"], text, name)
     wishes = read_wishes(found, text, name)
-    return Settings(encodings, guard=guard, serving=serving, proxying=proxying, wishes=wishes)
+    return Settings(
+        encodings, guard=guard, serving=serving, proxying=proxying, limits=limits, wishes=wishes
+    )
 
 
 def _guarding(table: Any, text: str, name: str) -> Guarding:
@@ -221,6 +234,21 @@ def _proxying(table: Any, text: str, name: str) -> Proxying:
         if type(value) is not bool:
             raise refusal(text, name, path, "has to be one of true, false")
     return Proxying(**table)
+
+
+def _limits(table: Any, text: str, name: str) -> Limits:
+    if not isinstance(table, dict):
+        raise refusal(text, name, ("proposals",), "has to be a table")
+    for key, value in table.items():
+        path = ("proposals", key)
+        if key not in _PROPOSALS:
+            known = ", ".join(_PROPOSALS)
+            raise refusal(text, name, path, f"there is no such key; known are {known}")
+        least, most = _PROPOSALS[key]
+        if type(value) is not int or not least <= value <= most:
+            problem = f"has to be a whole number from {least} to {most}"
+            raise refusal(text, name, path, problem)
+    return Limits(**table)
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

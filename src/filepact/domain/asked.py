@@ -29,6 +29,7 @@ _DECIDED: Final[Mapping[ProposalState, Verdict]] = {
     "committed": "allowed",
     "rejected": "refused",
     "superseded": "cancelled",
+    "expired": "cancelled",
 }
 
 _TITLE: Final = 300

@@ -6,8 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from filepact.domain.document import Revision
+
 if TYPE_CHECKING:
-    from filepact.domain.document import Revision, WorkspacePath
+    from filepact.domain.document import WorkspacePath
 
 __all__ = ["ChangeKind", "ChangeSet", "FileChange"]
 
@@ -78,6 +80,25 @@ class ChangeSet:
                 one if was == one.after else FileChange(one.path, was, one.after)
                 for one, was in pairs
             )
+        )
+
+    @property
+    def exact(self) -> tuple[tuple[WorkspacePath, Revision | None, Revision | None], ...]:
+        """Every path with the states before and after, so that two of them can be compared."""
+        return tuple(
+            (one.path, one.before and one.before.compared, one.after and one.after.compared)
+            for one in self.changes
+        )
+
+    @property
+    def unread(self) -> ChangeSet:
+        """The same of which only the paths and modes are known, and no bytes any more."""
+
+        def side(known: Revision | None) -> Revision | None:
+            return known and Revision.unread(known.content, known.mode)
+
+        return ChangeSet(
+            tuple(FileChange(one.path, side(one.before), side(one.after)) for one in self.changes)
         )
 
     def then(self, later: ChangeSet) -> ChangeSet:

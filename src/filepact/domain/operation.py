@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NewType
 
+from filepact.errors import NoChangeError, ProposalExpiredError
+
 if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
@@ -19,6 +21,7 @@ __all__ = [
     "Approval",
     "ChangeId",
     "Checkpoint",
+    "Limits",
     "Operation",
     "OperationKind",
     "OperationState",
@@ -37,8 +40,9 @@ PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
-ProposalState = Literal["proposed", "committed", "rejected", "superseded"]
-"""``superseded``: whoever made it went on with the same files, and a later one holds both."""
+ProposalState = Literal["proposed", "committed", "rejected", "superseded", "expired"]
+"""``superseded``: a later one stands in its place, which holds what its author added since, or what
+others did to the files.  ``expired``: nobody has decided in time."""
 OperationState = Literal["intended", "applied", "rolled_back", "interrupted"]
 """``intended``: in the journal, effect not confirmed.  ``rolled_back``: nothing of it is on disk.
 ``interrupted``: a crash or a foreign write left it in part; ``note`` says what is where."""
@@ -98,7 +102,7 @@ class Proposal:
         rule: The rule that decided, for people.
         created: Seconds since the epoch.
         superseded_by: The proposal that took its place.
-        decided_by: The name of who approved or rejected it.
+        decided_by: Who approved or rejected it.
     """
 
     id: ChangeId
@@ -115,6 +119,43 @@ class Proposal:
     superseded_by: str = ""
     decided_by: str = field(default="", compare=False)
 
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The names of the rules that want a person's word."""
+        return tuple(filter(None, self.rule.split(", ")))
+
+    @property
+    def kept(self) -> ChangeSet:
+        """Its changes, without what the files were to hold where nobody needs that any more."""
+        if self.state in ("proposed", "committed"):
+            return self.changes
+        return self.changes.unread
+
+    def check_waits(self) -> None:
+        """Refuse what is to become of it where it does not wait any more.
+
+        Raises:
+            NoChangeError: Somebody has decided about it, or another stands in its place.
+            ProposalExpiredError: Nobody did in time.
+        """
+        if self.superseded_by:
+            raise NoChangeError(
+                f"{self.id} waits no more: {self.superseded_by} stands in its place, with what has "
+                "changed since",
+                hint=f"Look at that one: `filepact diff {self.superseded_by}`.",
+                superseded_by=self.superseded_by,
+            )
+        if self.state == "expired":
+            raise ProposalExpiredError(
+                f"{self.id} has expired: nobody decided about it in time",
+                hint="Nothing was changed. Have it proposed again if it is still wanted.",
+            )
+        if self.state != "proposed":
+            raise NoChangeError(
+                f"{self.id} was already {self.state}",
+                hint="`filepact log` shows what was done.",
+            )
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -126,6 +167,7 @@ class Operation:
         undone_by: The undo in force that takes this back, if any.
         directories: Folders that were made for it, as root-relative paths with their root.
         created: When it was begun, seconds since the epoch.
+        approved_by: Who approved the proposal that it was.
         note: What a person should know: a merge, an interruption.
     """
 
@@ -143,6 +185,26 @@ class Operation:
     directories: tuple[tuple[RootId, str], ...] = ()
     approved_by: str = ""
     note: str = field(default="", compare=False)
+
+    @property
+    def kept(self) -> ChangeSet:
+        """Its changes; of a proposal this may be less."""
+        return self.changes
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait for a person.
+
+    Attributes:
+        days: After so many a proposal expires.
+        count: Proposals that may wait in one root.
+        megabytes: What they may give files to hold, in all.
+    """
+
+    days: int = 14
+    count: int = 100
+    megabytes: int = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ written only inside a writing transaction, so two processes never write one at t
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from filepact.errors import NotFoundError, StateFailedError
 from filepact.store.delta import pack, pack_against, unpack, unpack_against
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from filepact.store.connection import View
@@ -258,18 +259,28 @@ class Contents:
         fresh.replace(place)
         _sync(place.parent)
 
-    def remove_strays(self, view: View) -> None:
+    def files(self, view: View, numbers: Sequence[int]) -> list[Path]:
+        """The files in which contents are kept, of those that have one."""
+        rows = view.all(
+            "SELECT lower(hex(id)), base FROM content"
+            " WHERE kept = 'file' AND number IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(numbers)),),
+        )
+        return [self._place(name, base) for name, base in rows]
+
+    def remove_strays(self, view: View, among: Iterable[Path] | None = None) -> None:
         """Remove files that no row tells of: of contents given up, or from a crash.
 
         Args:
             view: In a writing transaction that did nothing else, so that nobody writes
                 files meanwhile and what the rows tell is already on the disk.
+            among: Only these; None for all that there are.
         """
         rows = view.all("SELECT lower(hex(id)), base FROM content WHERE kept = 'file'")
         wanted = {self._place(name, base) for name, base in rows}
-        for file in self._folder.glob("??/*"):
+        for file in self._folder.glob("??/*") if among is None else among:
             if file not in wanted:
-                file.unlink()
+                file.unlink(missing_ok=True)
 
 
 def _sync(folder: Path) -> None:

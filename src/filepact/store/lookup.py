@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filepact.domain.operation import Operation, Proposal
-from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.store.rows import OF_SESSION, of_session, to_path, to_text
 
 if TYPE_CHECKING:
     from filepact.domain.document import RootId
-    from filepact.domain.operation import Session
+    from filepact.domain.operation import ProposalState, Session
     from filepact.store.connection import View
 
-__all__ = ["by_id", "finished", "missing", "only", "superseded"]
+__all__ = ["by_id", "finished", "in_state", "missing", "only"]
 
 _NAMED_AT_MOST = 5
+_SHORTEST = 4  # characters that say which one is meant: all ids begin alike
 
 _ANY = "SELECT 1 FROM operation_change c WHERE "
 _ALL = "WHERE o.state <> 'intended' AND "
@@ -78,6 +79,16 @@ def _touched(view: View, root: RootId | None, path: str | None) -> tuple[list[st
     return conditions, values
 
 
+def in_state(state: ProposalState) -> tuple[str, list[Any]]:
+    """The beginning of a condition on proposals ``p``; two states have columns of their own."""
+    kept = "rejected" if state in ("superseded", "expired") else state
+    condition = (
+        f"WHERE p.state = ? AND p.superseded_by IS {'NOT ' * (state == 'superseded')}NULL"
+        f" AND p.expired = {int(state == 'expired')} "
+    )
+    return condition, [kept]
+
+
 def by_id(table: str, change_id: str) -> tuple[str, list[Any]]:
     """The end of a query for one id, or for all ids that begin so, few of them."""
     stored = to_text(change_id)
@@ -96,16 +107,12 @@ def only(found: tuple[Found, ...], change_id: str, what: str) -> Found:
             f"several begin with {change_id!r}: {names}{more}",
             hint="Give more of the id.",
         )
+    if len(change_id) < _SHORTEST and found[0].id != change_id:
+        raise InvalidParamsError(
+            f"{change_id!r} is too short to say which {what} is meant",
+            hint=f"Give at least {_SHORTEST} characters of the id.",
+        )
     return found[0]
-
-
-def superseded(change_id: str, by: str) -> NoChangeError:
-    """The refusal to decide about what its author has gone on with."""
-    return NoChangeError(
-        f"{change_id} was superseded by {by}: the same files were changed further",
-        hint=f"Look at that one: `filepact diff {by}`.",
-        superseded_by=by,
-    )
 
 
 def missing(change_id: str, what: str) -> NotFoundError:

@@ -42,7 +42,8 @@ _OPERATIONS = (
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
-    " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by, p.decided_by"
+    " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by, p.decided_by,"
+    " p.expired"
     " FROM proposal p JOIN session s ON s.number = p.session "
 )
 _CHANGES = (
@@ -256,7 +257,7 @@ def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple
             created=row[9],
             kind=row[2],
             target=from_text(row[10]),
-            state="superseded" if row[14] else row[11],
+            state="superseded" if row[14] else "expired" if row[16] else row[11],
             rule=from_text(row[12]),
             reason=from_text(row[13]),
             superseded_by=row[14] or "",

@@ -169,7 +169,12 @@ CREATE TABLE conversation (
 CREATE INDEX conversation_name ON conversation (name);
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4)
+# A proposal that nobody has decided about in time keeps the state ``rejected`` as well.
+_VERSION_5 = """
+ALTER TABLE proposal ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 

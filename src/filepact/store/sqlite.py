@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Checkpoint
-from filepact.errors import (
-    InvalidParamsError,
-    NoChangeError,
-    NotFoundError,
-    StateFailedError,
-    UserDeniedError,
-)
+from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import upkeep
 from filepact.store.connection import Database
 from filepact.store.content import Contents
-from filepact.store.lookup import by_id, finished, missing, only, superseded
+from filepact.store.lookup import by_id, finished, in_state, missing, only
+from filepact.store.proposals import (
+    check_room,
+    check_waits,
+    commit_proposal,
+    expire,
+    reject,
+    release,
+    reopen,
+)
 from filepact.store.questions import insert_question, select_questions
 from filepact.store.rows import (
     OF_SESSION,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import (
         Approval,
         ChangeId,
+        Limits,
         Operation,
         OperationState,
         Proposal,
@@ -103,10 +107,11 @@ class SqliteStore:
         contents: Mapping[str, bytes],
         *,
         supersedes: Sequence[ChangeId] = (),
+        limits: Limits | None = None,
     ) -> None:
         with self._database.writing(durable=True) as view:
             for earlier in supersedes:
-                _check_waits(view, earlier)
+                check_waits(view, earlier)
             taken = view.one(
                 "SELECT 1 FROM proposal WHERE id = ?1 UNION ALL"
                 " SELECT 1 FROM operation WHERE id = ?1",
@@ -114,13 +119,17 @@ class SqliteStore:
             )
             if taken is not None:
                 raise InvalidParamsError(f"the id {proposal.id} is taken")
-            sides = self._sides(view, proposal.changes, contents)
-            number = insert_proposal(view, proposal)
-            insert_changes(view, "proposal", number, proposal.changes, sides)
             view.many(
                 "UPDATE proposal SET state = 'rejected', superseded_by = ? WHERE id = ?",
                 [(proposal.id, earlier) for earlier in supersedes],
             )
+            if limits is not None:
+                check_room(view, proposal, contents, limits)
+            sides = self._sides(view, proposal.changes, contents)
+            number = insert_proposal(view, proposal)
+            insert_changes(view, "proposal", number, proposal.changes, sides)
+            files = release(view, self._contents, supersedes)
+        self._remove(files)
 
     def proposal(self, change_id: str) -> Proposal:
         with self._database.reading() as view:
@@ -135,9 +144,7 @@ class SqliteStore:
         state: ProposalState = "proposed",
         limit: int | None = None,
     ) -> tuple[Proposal, ...]:
-        superseded = state == "superseded"
-        tail = f"WHERE p.state = ? AND p.superseded_by IS {'NOT NULL' if superseded else 'NULL'} "
-        values: list[Any] = ["rejected" if superseded else state]
+        tail, values = in_state(state)
         if session is not None:
             tail += "AND " + OF_SESSION.replace("{owner}", "p")
             values += of_session(session)
@@ -162,25 +169,40 @@ class SqliteStore:
             )
         return frozenset(from_text(row[0]) for row in rows) | {session.id}
 
-    def reject(self, change_id: ChangeId, approval: Approval) -> None:
+    def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
         with self._database.writing(durable=True) as view:
-            _check_waits(view, change_id)
-            view.run(
-                "UPDATE proposal SET state = 'rejected', decided_by = ?, reason = ? WHERE id = ?",
-                (to_text(str(approval.actor)), to_text(approval.reason), change_id),
-            )
+            for one in change_ids:
+                check_waits(view, one)
+            reject(view, change_ids, approval)
+            files = release(view, self._contents, change_ids)
+        self._remove(files)
+        upkeep.shrink(self._database)
+
+    def expire(self, before: float) -> None:
+        if not any(one.created < before for one in self.proposals()):
+            return
+        with self._database.writing(durable=True) as view:
+            files = release(view, self._contents, expire(view, before))
+        self._remove(files)
+        upkeep.shrink(self._database)
+
+    def _remove(self, files: list[Path]) -> None:
+        """Remove files of contents that were given up, now that this is on the disk."""
+        if files:
+            with self._database.writing(durable=True) as view:
+                self._contents.remove_strays(view, files)
 
     # -- operations ---------------------------------------------------------------------------
 
     def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         with self._database.writing(durable=True) as view:
-            _commit_proposal(view, operation)
+            commit_proposal(view, operation)
             seq = _insert(view, operation, self._sides(view, operation.changes, contents))
         return replace(operation, seq=seq, state="intended")
 
     def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         with self._database.writing(durable=True) as view:
-            _commit_proposal(view, operation)
+            commit_proposal(view, operation)
             sides = self._sides(view, operation.changes, contents, all_kept=False)
             seq = _insert(view, operation, sides)
             view.run("UPDATE operation SET state = 'applied' WHERE seq = ?", (seq,))
@@ -209,6 +231,8 @@ class SqliteStore:
             )
             view.run("DELETE FROM operation_directory WHERE owner = ?", (seq,))
             insert_directories(view, seq, directories)
+            if state == "rolled_back" and earlier == "intended":
+                reopen(view, change_id)
             if changes is not None:
                 sides = self._sides(view, changes, {})
                 view.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
@@ -347,48 +371,6 @@ def _insert(view: View, operation: Operation, sides: list[Sides]) -> int:
         [(seq, number) for pair in sides for number in pair if number is not None],
     )
     return seq
-
-
-def _check_waits(view: View, change_id: str) -> None:
-    """Refuse what is to become of a proposal on which somebody has decided."""
-    row = view.one("SELECT state, superseded_by FROM proposal WHERE id = ?", (to_text(change_id),))
-    if row is None:
-        raise missing(change_id, "proposal")
-    if row[1]:
-        raise superseded(change_id, row[1])
-    if row[0] != "proposed":
-        raise NoChangeError(
-            f"{change_id} was already {row[0]}",
-            hint=f"`filepact undo {change_id}` takes back what was committed."
-            if row[0] == "committed"
-            else "",
-        )
-
-
-def _commit_proposal(view: View, operation: Operation) -> None:
-    """Use up the proposal of an operation, or refuse to do a thing twice."""
-    begun = view.one("SELECT 1 FROM operation WHERE id = ?", (operation.id,))
-    if begun is not None:
-        raise NoChangeError(
-            f"{operation.id} was already committed",
-            hint="`filepact log` shows what was done.",
-        )
-    row = view.one(
-        "SELECT state, decided_by, reason, superseded_by FROM proposal WHERE id = ?",
-        (operation.id,),
-    )
-    if row is not None and row[3]:
-        raise superseded(operation.id, row[3])
-    if row is not None and row[0] == "rejected":
-        who, why = from_text(row[1]), from_text(row[2])
-        raise UserDeniedError(
-            f"{operation.id} was rejected by {who}" + (f": {why}" if why else ""),
-            hint="Propose something else.",
-        )
-    view.run(
-        "UPDATE proposal SET state = 'committed', decided_by = ? WHERE id = ?",
-        (to_text(operation.approved_by), operation.id),
-    )
 
 
 def _mark(view: View, change_id: str, kind: str, target: str | bytes) -> None:

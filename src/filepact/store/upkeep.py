@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from filepact.store.connection import Database, View
     from filepact.store.content import Contents
 
-__all__ = ["prune", "statistics"]
+__all__ = ["give_up", "prune", "shrink", "statistics"]
 
 _BATCH = 2_048
 _PAGES = 2_000
 
-# Contents that a person may still want: of proposals that wait, or that were settled lately.
+# What proposals that wait need; what settled ones needed alone has gone with them.
 _PROPOSED = """
 SELECT c.before FROM proposal p JOIN proposal_change c ON c.owner = p.number
-WHERE (p.state = 'proposed' OR p.created >= ?1) AND c.before IS NOT NULL
+WHERE p.state = 'proposed' AND c.before IS NOT NULL
 UNION
 SELECT c.after FROM proposal p JOIN proposal_change c ON c.owner = p.number
-WHERE (p.state = 'proposed' OR p.created >= ?1) AND c.after IS NOT NULL
+WHERE p.state = 'proposed' AND c.after IS NOT NULL
 """
 
 
@@ -62,11 +62,11 @@ def prune(
     while total > keep_bytes and at < len(candidates):
         with database.writing(durable=True) as view:
             chosen, seen = _choose(
-                _droppable(view, candidates[at : at + _BATCH], barrier, horizon),
+                _droppable(view, candidates[at : at + _BATCH], barrier),
                 total - keep_bytes,
                 least,
             )
-            total += _give_up(view, contents, chosen)
+            total += give_up(view, contents, chosen)
         dropped += len(chosen)
         at += seen
         # What needed them is whole now and takes some of the room again; with ever larger steps
@@ -75,7 +75,7 @@ def prune(
     # In a transaction of its own: the rows that told of these files are gone from the disk now.
     with database.writing(durable=True) as view:
         contents.remove_strays(view)
-    _shrink(database)
+    shrink(database)
     with database.reading() as view:
         return Pruned(dropped, before - total, total, _oldest(view))
 
@@ -91,11 +91,9 @@ def _barrier(view: View, horizon: float) -> int:
     )
 
 
-def _droppable(
-    view: View, numbers: list[int], barrier: int, horizon: float
-) -> list[tuple[int, int | None]]:
+def _droppable(view: View, numbers: list[int], barrier: int) -> list[tuple[int, int | None]]:
     """The contents with their stored bytes, or None for one that must stay."""
-    proposed = {number for (number,) in view.all(_PROPOSED, (horizon,))}
+    proposed = {number for (number,) in view.all(_PROPOSED)}
     stored = dict(
         view.all(
             "SELECT number, stored FROM content WHERE kept <> 'gone' AND last_seq < ?"
@@ -118,7 +116,7 @@ def _choose(batch: list[tuple[int, int | None]], excess: int, least: int) -> tup
     return chosen, len(batch)
 
 
-def _give_up(view: View, contents: Contents, numbers: list[int]) -> int:
+def give_up(view: View, contents: Contents, numbers: list[int]) -> int:
     """Drop contents; by how many bytes the stored contents have grown, so mostly negative."""
     growth = 0
     # What is kept must not need what goes.
@@ -143,7 +141,7 @@ def _oldest(view: View) -> float | None:
     return float(row[0]) if row is not None else None
 
 
-def _shrink(database: Database) -> None:
+def shrink(database: Database) -> None:
     """Give free pages back to the disk."""
     before, free = -1, 0
     while free != before:

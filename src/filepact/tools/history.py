@@ -84,6 +84,6 @@ def _state(change: Operation | Proposal) -> str:
         return f"waits for a person ({change.rule})"
     if change.state == "superseded":
         return f"superseded by {change.superseded_by}"
-    return {"committed": "approved", "rejected": "rejected"}[change.state] + (
+    return {"committed": "approved"}.get(change.state, change.state) + (
         f": {change.reason}" if change.reason else ""
     )

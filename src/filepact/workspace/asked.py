@@ -215,7 +215,7 @@ class Asked:
         yield from self._store.questions(root=root, session=session, limit=limit, reads=reads)
         if reads:
             return
-        for state in ("proposed", "committed", "rejected"):
+        for state in ("proposed", "committed", "rejected", "expired"):
             for proposal in self._store.proposals(root=root, state=state, limit=limit):
                 # One that changes files of several roots is told of once.
                 first = next(one for one in proposal.changes.paths if self._holds(one.root))

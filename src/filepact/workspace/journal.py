@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         Approval,
         ChangeId,
         Checkpoint,
+        Limits,
         Operation,
         OperationState,
         Proposal,
@@ -32,7 +33,8 @@ class Store(Protocol):
     Every method is one transaction, may be called from any thread, and may also raise
     `TimedOutError` (another process held the journal too long) or `StateFailedError` (the
     journal is damaged, or the disk is full).  Where an id is looked up, its beginning does when
-    no other id begins so: `NotFoundError` for none, `InvalidParamsError` for several.
+    no other id begins so: `NotFoundError` for none, `InvalidParamsError` for several, or for less
+    than four characters.
 
     Contents come with the row that needs them: ``contents`` maps content ids to bytes and must
     hold every content that the change set names and the store does not have.
@@ -53,6 +55,7 @@ class Store(Protocol):
         contents: Mapping[str, bytes],
         *,
         supersedes: Sequence[ChangeId] = (),
+        limits: Limits | None = None,
     ) -> None:
         """Keep a proposal for a person; on disk when this returns.
 
@@ -61,9 +64,11 @@ class Store(Protocol):
             contents: As everywhere.
             supersedes: Proposals that wait and whose place it takes; nobody can commit them any
                 more.
+            limits: How much may wait with it; None for any.
 
         Raises:
             NoChangeError: One of these does not wait any more; nothing was kept.
+            PendingFullError: There is no room; nothing was kept.
         """
 
     def proposal(self, change_id: str) -> Proposal:
@@ -90,19 +95,24 @@ class Store(Protocol):
     def sessions(self, session: Session) -> frozenset[str]:
         """The ids of the session itself and of others of its actor in the same conversation."""
 
-    def reject(self, change_id: ChangeId, approval: Approval) -> None:
-        """Refuse a proposal for a person, with the reason.
+    def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
+        """Refuse proposals for a person, with the reason; what they alone needed is given up.
 
         Raises:
-            NoChangeError: It was committed, rejected or superseded before.
+            NoChangeError: One was committed, rejected or superseded before; nothing is refused.
+            ProposalExpiredError: One has expired; the same.
         """
+
+    def expire(self, before: float) -> None:
+        """Settle what was proposed before a time and waits still; what it alone needed goes."""
 
     # -- operations ---------------------------------------------------------------------------
 
     def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         """Write down an intention, on disk when this returns, before its effect.
 
-        The proposal with this id, if there is one, is committed by it.
+        The proposal with this id, if there is one, is committed by it.  If nothing of it is left
+        in the end, the proposal waits again, and the next attempt takes the place of this one.
 
         Returns:
             The operation as ``intended``, with its place in the journal.
@@ -111,6 +121,8 @@ class Store(Protocol):
             NoChangeError: An operation with this id was begun before, or the proposal was
                 superseded.
             UserDeniedError: A person rejected the proposal.
+            ProposalExpiredError: It has expired.
+            ValueError: The proposal is another change.
         """
 
     def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
@@ -139,7 +151,7 @@ class Store(Protocol):
 
         An undo that turns out applied marks its target as undone; an applied redo marks the undo
         that is its target as taken back, and what that had undone as in force.  Called again, it
-        replaces directories and note.
+        replaces directories and note.  The proposal of one that was rolled back waits again.
 
         Args:
             change_id: The whole id.

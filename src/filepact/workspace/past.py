@@ -7,6 +7,7 @@ not in here, not even what they changed.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final
 
@@ -107,6 +108,11 @@ class Past:
         found: Operation | Proposal
         try:
             found = self._store.operation(change_id)
+            if found.state == "rolled_back":
+                # Where it was approved, it waits again.
+                with suppress(NotFoundError):
+                    proposal = self._store.proposal(found.id)
+                    found = proposal if proposal.state == "proposed" else found
         except NotFoundError:
             found = self._proposal(change_id)
         if found.session.id not in self._store.sessions(self._session):
@@ -155,6 +161,7 @@ class Past:
         done = [
             *self._store.proposals(session=self._session, state="committed"),
             *self._store.proposals(session=self._session, state="rejected"),
+            *self._store.proposals(session=self._session, state="expired"),
         ]
         done.sort(key=lambda proposal: proposal.created)
         return (*self._open(), *done[: -_DECIDED - 1 : -1])

@@ -6,13 +6,15 @@ everybody else the files are what they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, WorkspacePath
-from filepact.domain.operation import Approval
-from filepact.errors import NoChangeError, NotFoundError, StaleFileError
+from filepact.domain.operation import Approval, ChangeId, Limits
+from filepact.errors import NoChangeError, NotFoundError, ProposalExpiredError, StaleFileError
 from filepact.workspace.news import News
 
 if TYPE_CHECKING:
@@ -21,15 +23,17 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import Revision, RootId
-    from filepact.domain.operation import ChangeId, Proposal, Session
+    from filepact.domain.operation import Proposal, Session
+    from filepact.errors import FilepactError
     from filepact.text.codec import Given
     from filepact.workspace.journal import Store
     from filepact.workspace.seen import Known, Seen
 
-__all__ = ["Layer", "Proposed", "Waiting", "check_waits"]
+__all__ = ["Layer", "Proposed", "Waiting"]
 
 _MOST = 200
 _TAKEN_BACK = "taken back by its author"
+_DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +104,21 @@ class Proposed:
         return self._document(layer.path, layer.change.before)
 
     def contents(self, proposals: Iterable[Proposal]) -> dict[str, bytes]:
-        """The bytes of every revision that some proposals name, by content id."""
-        return {
-            side.content: self._content(side.content)
-            for proposal in proposals
-            for change in proposal.changes.changes
-            for side in (change.before, change.after)
-            if side is not None
-        }
+        """The bytes of every revision that some proposals name, by content id.
+
+        Raises:
+            StaleFileError: Somebody has decided about one.
+        """
+        try:
+            return {
+                side.content: self._content(side.content)
+                for proposal in proposals
+                for change in proposal.changes.changes
+                for side in (change.before, change.after)
+                if side is not None
+            }
+        except NotFoundError as error:
+            raise _decided(error) from error
 
     def _all(self) -> Mapping[WorkspacePath, Layer]:
         if self._layers is None:
@@ -121,7 +132,11 @@ class Proposed:
     def _document(self, path: WorkspacePath, revision: Revision | None) -> Document | None:
         if revision is None:
             return None
-        return Document(path, self._content(revision.content), revision, self._given(path))
+        try:
+            data = self._content(revision.content)
+        except NotFoundError as error:
+            raise _decided(error) from error
+        return Document(path, data, revision, self._given(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +164,7 @@ class Waiting:
         seen: What sessions know; after a rejection they know what they knew before.
         given: What is said about a file's encoding outside the file.
         hides: Whether an agent may not see what a file holds.
+        limits: How much may wait, and for how long.
     """
 
     def __init__(
@@ -157,11 +173,13 @@ class Waiting:
         seen: Seen,
         given: Callable[[WorkspacePath], Given | None],
         hides: Callable[[WorkspacePath, str], bool] = lambda _path, _agent: False,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self._store = store
         self._seen = seen
         self._given = given
         self._hides = hides
+        self._limits = limits
         self._open: dict[str, list[ChangeId]] = {}
         self._looked: set[Session] = set()
         self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
@@ -188,11 +206,12 @@ class Waiting:
 
         Raises:
             StaleFileError: Somebody has decided about one of these.
+            PendingFullError: As much waits as may.
         """
         session, gone = proposal.session, [one.id for one in grows]
         try:
-            self._store.propose(proposal, contents, supersedes=gone)
-        except NoChangeError as error:
+            self._store.propose(proposal, contents, supersedes=gone, limits=self._limits)
+        except (NoChangeError, ProposalExpiredError) as error:
             raise _decided(error) from error
         with self._lock:
             waiting = [one for one in self._open.get(session.id, ()) if one not in gone]
@@ -207,6 +226,20 @@ class Waiting:
                 self._seen.forget(session, change.path)
         self._seen.wrote(session, knows or {})
 
+    def replace(self, proposal: Proposal, contents: Mapping[str, bytes], old: ChangeId) -> None:
+        """Have a proposal wait in the place of one that does not fit the files any more.
+
+        Its session, which may be of another process, hears of it by `news`.
+
+        Raises:
+            NoChangeError: Somebody has decided about the old one, or it was replaced before.
+        """
+        self._store.propose(proposal, contents, supersedes=[old])
+
+    def expire(self) -> None:
+        """Let go of what has waited for too long."""
+        self._store.expire(time.time() - self._limits.days * _DAY)
+
     def withdraw(self, proposals: Iterable[Proposal]) -> None:
         """Take proposals back for the session that made them, to which that is no news.
 
@@ -216,8 +249,8 @@ class Waiting:
         for one in proposals:
             session = one.session
             try:
-                self._store.reject(one.id, Approval(one.session.actor, _TAKEN_BACK))
-            except NoChangeError as error:
+                self._store.reject([one.id], Approval(one.session.actor, _TAKEN_BACK))
+            except (NoChangeError, ProposalExpiredError) as error:
                 raise _decided(error) from error
             with self._lock:
                 waiting = self._open.get(session.id, ())
@@ -228,7 +261,12 @@ class Waiting:
         """One sentence for each proposal that was answered, until it was `heard`."""
         with self._lock:
             waiting = tuple(self._open.get(session, ()))
-        answers = {one: self._answer(one) for one in waiting}
+        later = self._later(waiting)
+        if later:
+            with self._lock:
+                known = self._open.setdefault(session, [])
+                known += [one for one in later if one not in known]
+        answers = {one: self._answer(one) for one in dict.fromkeys((*waiting, *later))}
         settled = {one for one, answer in answers.items() if answer == ""}
         if settled:
             self._forget(session, settled)
@@ -237,6 +275,22 @@ class Waiting:
     def heard(self, session: str, news: Iterable[News]) -> None:
         """The session was told these."""
         self._forget(session, {one.about for one in news})
+
+    def answered(self, session: str, change_id: ChangeId) -> None:
+        """The session is told in another way what was said to a proposal, or to what replaced it."""
+        with suppress(NotFoundError):
+            told = {change_id, self.newest(change_id)}
+            self.heard(session, [one for one in self.news(session) if one.about in told])
+
+    def _later(self, waiting: Iterable[ChangeId]) -> tuple[ChangeId, ...]:
+        """What stands in the place of some proposals by now."""
+        later: list[ChangeId] = []
+        for one in waiting:
+            with suppress(NotFoundError):
+                newest = self.newest(one)
+                if newest != one:
+                    later.append(newest)
+        return tuple(later)
 
     def _forget(self, session: str, proposals: AbstractSet[str]) -> None:
         with self._lock:
@@ -278,8 +332,9 @@ class Waiting:
             ]
             states = {by: self._state(by) for by in {one.by for _, one in mine}}
             for key, covered in mine:
-                state = states[covered.by]
+                by, state = states[covered.by]
                 if state == "proposed":
+                    self._covered[key] = replace(covered, by=by)
                     continue
                 del self._covered[key]
                 now = self._seen.last(*key)
@@ -290,11 +345,27 @@ class Waiting:
                 else:
                     self._seen.put_back(*key, covered.known)
 
-    def _state(self, change_id: ChangeId) -> str:
+    def _state(self, change_id: ChangeId) -> tuple[ChangeId, str]:
+        """What a proposal is by now, and what became of that; ``proposed`` while it is being done."""
         try:
-            return self._store.proposal(change_id).state
+            proposal = self._store.proposal(self.newest(change_id))
+            if proposal.state == "committed" and self._is_open(proposal):
+                return proposal.id, "proposed"
         except NotFoundError:
-            return "rejected"
+            return change_id, "rejected"
+        return proposal.id, "rejected" if proposal.state == "expired" else proposal.state
+
+    def newest(self, change_id: ChangeId) -> ChangeId:
+        """What stands in the place of a proposal by now: mostly itself."""
+        by: str = change_id
+        while by:
+            change_id = ChangeId(by)
+            by = self._store.proposal(change_id).superseded_by
+        return change_id
+
+    def _is_open(self, proposal: Proposal) -> bool:
+        """Whether it is not known yet what becomes of an operation that was approved."""
+        return self._store.operation(proposal.id).state == "intended"
 
     def _answer(self, change_id: ChangeId) -> str | None:
         """What was said; empty where that is no news, None where nothing was said yet."""
@@ -303,40 +374,31 @@ class Waiting:
             if proposal.state == "proposed":
                 return None
             if proposal.state == "superseded":
+                newest, state = self._state(change_id)
+                if state == "proposed":
+                    return f"Proposal {change_id} waits as {newest} now, with what changed since."
                 return ""
-            if proposal.state == "rejected":
-                reason = f": {proposal.reason}" if proposal.reason else "."
-                return f"Proposal {change_id} was rejected by a person{reason}"
-            operation = self._store.operation(change_id)
+            return self._decision(proposal)
         except NotFoundError:
             return f"Proposal {change_id} is gone from the journal."
+
+    def _decision(self, proposal: Proposal) -> str | None:
+        if proposal.state == "expired":
+            return f"Proposal {proposal.id} has expired: nobody decided about it in time."
+        if proposal.state == "rejected":
+            reason = f": {proposal.reason}" if proposal.reason else "."
+            return f"Proposal {proposal.id} was rejected by a person{reason}"
+        operation = self._store.operation(proposal.id)
+        if operation.state == "intended":
+            return None
         agent = operation.session.agent
         hidden = any(self._hides(path, agent) for path in operation.changes.paths)
         note = f" {operation.note}" if operation.note and not hidden else ""
-        return f"Proposal {change_id} was approved by a person and applied.{note}"
+        done = "applied" if operation.state == "applied" else "not done, or only in part"
+        return f"Proposal {proposal.id} was approved by a person and {done}.{note}"
 
 
-def check_waits(proposal: Proposal) -> None:
-    """Refuse to do what nobody waits for any more.
-
-    Raises:
-        NoChangeError: It was superseded, or somebody has decided about it.
-    """
-    by = proposal.superseded_by
-    if by:
-        raise NoChangeError(
-            f"{proposal.id} was superseded by {by}: the same files were changed further",
-            hint=f"Look at that one: `filepact diff {by}`.",
-            superseded_by=by,
-        )
-    if proposal.state != "proposed":
-        raise NoChangeError(
-            f"{proposal.id} was already {proposal.state}",
-            hint="`filepact log` shows what was done.",
-        )
-
-
-def _decided(error: NoChangeError) -> StaleFileError:
+def _decided(error: FilepactError) -> StaleFileError:
     """The refusal of a change that builds on what somebody decided about just now."""
     return StaleFileError(
         f"what this change builds on does not wait any more: {error.message}",

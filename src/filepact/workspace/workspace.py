@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import FOLDER, Document
-from filepact.domain.operation import Approval, ChangeId, Checkpoint, Operation, Proposal, Session
-from filepact.errors import FilepactError, NoChangeError, StaleFileError, WriteFailedError
+from filepact.domain.operation import ChangeId, Checkpoint, Limits, Operation, Proposal
+from filepact.errors import FilepactError, NoChangeError, StaleFileError
 from filepact.fs.root import LARGEST
 from filepact.text.page import PAGE
+from filepact.workspace.approving import Approving
 from filepact.workspace.asked import Asked
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
@@ -30,20 +31,20 @@ from filepact.workspace.receipt import Receipt, Texts, patch_of, show_changes, s
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
-from filepact.workspace.waiting import Waiting, check_waits
+from filepact.workspace.waiting import Waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId, WorkspacePath
-    from filepact.domain.operation import OperationKind
+    from filepact.domain.operation import Approval, OperationKind, Session
     from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
     from filepact.workspace.news import News
-    from filepact.workspace.receipt import Shown
+    from filepact.workspace.receipt import Hides, Shown
     from filepact.workspace.seen import Lasting
 
 __all__ = ["Mode", "Workspace"]
@@ -67,6 +68,7 @@ class Workspace:
         encodings: What is said about files' encodings; None asks only ``.editorconfig``.
         buffers: Of editors that other workspaces serve too; None makes new ones.
         lasting: What sessions know beyond the end of the process; None keeps nothing.
+        limits: How much may wait for a person, and for how long.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Workspace:
         encodings: Encodings | None = None,
         buffers: Buffers | None = None,
         lasting: Lasting | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.guard = guard
         self.mode = mode
@@ -89,7 +92,7 @@ class Workspace:
         self._documents = Documents(encodings or Encodings(guard), self._buffers)
         self.editors = Editors(guard, self._documents, self._buffers)
         self._patience = Patience()
-        self._waiting = Waiting(store, self._seen, self._documents.given, guard.hides)
+        self._waiting = Waiting(store, self._seen, self._documents.given, guard.hides, limits)
         self._committer = Committer(
             store, state, state.locks, root_of=guard.root_of, show=self.show
         )
@@ -99,7 +102,19 @@ class Workspace:
         self.unsaved = Unsaved(
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
+        self._approving = Approving(
+            guard,
+            store,
+            self._waiting,
+            locked=self._locked,
+            fit=self._fit,
+            shown=self._shown,
+            do=self._do,
+        )
         self.recovered = self._committer.recover()
+        for operation in self.recovered:
+            if operation.state == "interrupted":
+                self._approving.renew(operation)
 
     def __enter__(self) -> Self:
         return self
@@ -234,17 +249,22 @@ class Workspace:
         return Receipt(None, "unchanged", summary, notes=notes)
 
     def _shown(
-        self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session
+        self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session | None
     ) -> Shown:
-        """A change set as a session may see it."""
+        """A change set as a session may see it, or a person who is to decide about it."""
         return show_changes(
             changes,
             contents,
             self.show,
             self._documents.given,
-            lambda path, held: self.guard.hides(path, session.agent, held),
-            to_agent=bool(session.agent),
+            self._hides(session),
+            to_agent=session is not None and bool(session.agent),
         )
+
+    def _hides(self, session: Session | None) -> Hides:
+        if session is None:
+            return lambda _path, _held: False
+        return lambda path, held: self.guard.hides(path, session.agent, held)
 
     def _proposal(
         self,
@@ -269,7 +289,9 @@ class Workspace:
             rule=rule,
         )
 
-    def _do(self, proposal: Proposal, fitted: Fitted, *, approved_by: str = "") -> Operation:
+    def _do(
+        self, proposal: Proposal, fitted: Fitted, approval: Approval | None = None
+    ) -> Operation:
         """Commit a proposal whose files are locked."""
         operation = Operation(
             id=proposal.id,
@@ -282,7 +304,7 @@ class Workspace:
             created=time.time(),
             target=proposal.target,
             state="intended",
-            approved_by=approved_by,
+            approved_by="" if approval is None else str(approval.actor),
             note=" ".join(fitted.notes),
         )
         if self._buffers:
@@ -305,12 +327,7 @@ class Workspace:
 
     def pending(self) -> tuple[Proposal, ...]:
         """Changes that wait for a person, oldest first, of this workspace's roots."""
-        roots = {root.path for root in self.guard.roots}
-        return tuple(
-            proposal
-            for proposal in self._store.proposals()
-            if any(path.root in roots for path in proposal.changes.paths)
-        )
+        return self._approving.pending()
 
     def proposes(self, session: Session, path: WorkspacePath) -> bool:
         """Whether a change of a file by this session waits for a person."""
@@ -324,54 +341,49 @@ class Workspace:
         """The session was told these; what is not of its proposals is left out."""
         self._waiting.heard(session.id, news)
 
+    def answered(self, session: Session, change_id: str) -> None:
+        """What was said to a change, or to what stands in its place, is told in its answer."""
+        self._waiting.answered(session.id, ChangeId(change_id))
+
     def proposal(self, change_id: str) -> Proposal:
         """One proposal by its id or the beginning of it."""
         return self._store.proposal(change_id)
 
+    def newest(self, change_id: str) -> Proposal:
+        """The proposal that stands in the place of another by now: mostly that itself."""
+        return self._store.proposal(self._waiting.newest(self.proposal(change_id).id))
+
     def approve(self, change_id: str, approval: Approval, *, to_agent: bool = False) -> Receipt:
-        """Do what was proposed, fitted to what the files hold now.
+        """Do what was proposed: the bytes, paths, types and modes that stand under the id.
 
         Args:
-            change_id: The proposal, or the beginning of its id.
+            change_id: The proposal, or the beginning of its id, four characters at least.
             approval: Who says so.
             to_agent: Whether the answer goes to the agent that proposed it: then it tells nothing
                 of what files hold that the agent may not read.
 
         Raises:
+            NoChangeError: It does not wait any more.
+            PathBlockedError: A rule denies it by now; the proposal stays.
+            ProposalChangedError: A file has moved since; what fits it now waits under another id,
+                which the details name as ``proposal``, and has to be looked at.
+            ProposalExpiredError: Nobody has decided about it in time.
             StaleFileError: The same lines were changed since; the proposal stays.
         """
-        proposal = self._store.proposal(change_id)
-        check_waits(proposal)
-        try:
-            reader = proposal.session if to_agent else None
-            return self._fit_and_do(proposal, reader, approved_by=str(approval.actor))
-        except WriteFailedError as error:
-            if self._store.proposal(proposal.id).state == "proposed":
-                raise
-            again = self._propose_again(proposal)
-            raise WriteFailedError(
-                error.message,
-                hint=f"The proposal is kept as {again}; approve it again once the cause is gone.",
-                **error.details,
-            ) from error
-
-    def _propose_again(self, proposal: Proposal) -> ChangeId:
-        """Store what could not be written once more; an id is used only once."""
-        contents = {
-            side.content: self._store.content(side.content)
-            for change in proposal.changes.changes
-            for side in (change.before, change.after)
-            if side is not None
-        }
-        again = replace(proposal, id=new_id(), state="proposed")
-        self._store.propose(again, contents)
-        return again.id
+        return self._approving.approve(change_id, approval, to_agent=to_agent)
 
     def reject(self, change_id: str, approval: Approval) -> Proposal:
-        """Refuse what was proposed; the reason is kept for the agent."""
-        proposal = self._store.proposal(change_id)
-        self._store.reject(proposal.id, approval)
-        return self._store.proposal(proposal.id)
+        """Refuse what was proposed; the reason is kept for the agent, what it was to hold is not.
+
+        Args:
+            change_id: As for `approve`.
+            approval: Who says so, and why.
+        """
+        return self._approving.reject(change_id, approval)
+
+    def reject_all(self, proposals: Sequence[Proposal], approval: Approval) -> None:
+        """Refuse several of those that wait, or none where one does not any more."""
+        self._approving.reject_all(tuple(proposals), approval)
 
     # -- going back -----------------------------------------------------------------------
 
@@ -417,7 +429,7 @@ class Workspace:
             *(self._store, self._waiting, session),
             roots=self._root_ids(),
             go_back=lambda plan, dry_run: self._go_back(plan, session, dry_run=dry_run),
-            diff=lambda change: self._shown(change.changes, self._store.content, session).diff,
+            diff=lambda change: self._shown(change.kept, self._store.content, session).diff,
             patience=self._patience,
             cancelled=cancelled,
             page=page,
@@ -465,53 +477,42 @@ class Workspace:
             target=plan.target,
             rule=rule,
         )
-        return self._fit_and_do(proposal, session, dry_run=dry_run, waits=bool(rule))
-
-    def _fit_and_do(
-        self,
-        proposal: Proposal,
-        reader: Session | None,
-        *,
-        dry_run: bool = False,
-        waits: bool = False,
-        approved_by: str = "",
-    ) -> Receipt:
-        def hides(path: WorkspacePath, held: Iterable[bytes]) -> bool:
-            agent = reader.agent if reader is not None else ""
-            return bool(agent) and self.guard.hides(path, agent, held)
-
-        changes = proposal.changes
-        for change in changes.changes:
+        reader = session if session.agent else None
+        for change in plan.changes.changes:
             self._permit(change)
+        with self._locked(plan.changes):
+            fitted = self._fit(plan.changes, reader)
+            shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
+            if dry_run:
+                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
+            if rule:
+                proposal = replace(proposal, changes=fitted.changes)
+                self._waiting.propose(proposal, fitted.contents)
+                return Receipt(
+                    *(proposal.id, "pending", plan.summary, shown.files, shown.diff),
+                    notes=fitted.notes,
+                    rule=rule,
+                )
+            done = self._do(proposal, fitted)
+        notes = (done.note,) if done.note else ()
+        return Receipt(done.id, "applied", plan.summary, shown.files, shown.diff, notes)
+
+    @contextmanager
+    def _locked(self, changes: ChangeSet) -> Iterator[None]:
         keys = {
             self.guard.root_of(path.root).place(path.path, follow=False).lock_key
             for path in changes.paths
         }
         with self._state.locks.hold(keys):
-            fitted = fit(changes, self._current, self._store.content, show=self.show, hides=hides)
-            shown = show_changes(
-                fitted.changes,
-                fitted.contents.__getitem__,
-                self.show,
-                self._documents.given,
-                hides,
-                to_agent=reader is not None and bool(reader.agent),
-            )
-            if dry_run:
-                return Receipt(
-                    None, "preview", proposal.summary, shown.files, shown.diff, fitted.notes
-                )
-            if waits:
-                proposal = replace(proposal, changes=fitted.changes)
-                self._waiting.propose(proposal, fitted.contents)
-                return Receipt(
-                    *(proposal.id, "pending", proposal.summary, shown.files, shown.diff),
-                    notes=fitted.notes,
-                    rule=proposal.rule,
-                )
-            done = self._do(proposal, fitted, approved_by=approved_by)
-        notes = (done.note,) if done.note else ()
-        return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
+            yield
+
+    def _fit(self, changes: ChangeSet, reader: Session | None) -> Fitted:
+        """A change set fitted to what the locked files hold; what is told of it is for a reader."""
+        return fit(
+            *(changes, self._current, self._store.content),
+            show=self.show,
+            hides=self._hides(reader),
+        )
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
@@ -560,7 +561,7 @@ class Workspace:
 
     def receipt(self, change: Operation | Proposal) -> Receipt:
         """The receipt of an operation or a proposal, from what the journal kept of it."""
-        shown = show_changes(change.changes, self._store.content, self.show, self._documents.given)
+        shown = show_changes(change.kept, self._store.content, self.show, self._documents.given)
         if isinstance(change, Proposal):
             answer = Receipt(change.id, "pending", change.summary, rule=change.rule)
         else:
@@ -569,7 +570,11 @@ class Workspace:
         return replace(answer, files=shown.files, diff=shown.diff)
 
     def patch(self, change: Operation | Proposal) -> bytes:
-        """The same as a patch that programs take, in the bytes of the files."""
+        """The same as a patch that programs take, in the bytes of the files.
+
+        Raises:
+            NotFoundError: They are not kept any more.
+        """
         return patch_of(change.changes, self._store.content)
 
     def unsettled(self) -> tuple[Operation, ...]:

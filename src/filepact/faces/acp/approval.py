@@ -65,8 +65,13 @@ class Approvals:
         self._person = Approval(Actor("person", client))
         self._grants = Grants()
 
-    def question(self, change: str) -> Asking | None:
-        """What the person is shown of a stored change; None where they have said yes before."""
+    def question(self, change: str, since: str = "") -> Asking | None:
+        """What the person is shown of a stored change; None where they have said yes before.
+
+        Args:
+            change: Its id.
+            since: What has happened to the files since they were asked about an earlier one.
+        """
         proposal = self._workspace.proposal(change)
         if self._grants.cover(proposal):
             return None
@@ -77,7 +82,7 @@ class Approvals:
                 return None if asked is None else asked.name
             return None
 
-        shown = exhibit(self._workspace, proposal, name)
+        shown = exhibit(self._workspace, proposal, name, since=since)
         call = ToolCallUpdate.model_validate(
             {
                 "toolCallId": change,
@@ -124,5 +129,4 @@ class Approvals:
 
     def heard(self, change: str) -> None:
         """What was said to this change is in the answer to it, and is not told again."""
-        news = self._workspace.news(self._session)
-        self._workspace.heard(self._session, [one for one in news if one.about == change])
+        self._workspace.answered(self._session, change)

@@ -24,7 +24,7 @@ from acp.schema import (
 
 from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.errors import FilepactError, InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError, ProposalChangedError
 from filepact.faces.acp import files
 from filepact.faces.acp.asking import Asking, Permissions, Question, too_late, withdraw
 from filepact.faces.acp.errors import (
@@ -39,6 +39,7 @@ from filepact.faces.acp.errors import (
 from filepact.faces.acp.listening import listen
 from filepact.faces.acp.open_files import OpenFiles
 from filepact.faces.acp.order import Flights, Queues
+from filepact.faces.acp.proposed import ROUNDS
 from filepact.faces.acp.proxy.traffic import Facts
 from filepact.faces.acp.quirks import quirks_of
 from filepact.faces.acp.sessions import Sessions
@@ -414,13 +415,30 @@ class ClientFileSystem:
         try:
             done = await self._answered(bound, path, asked.receipt, turn)
         except BaseException:
-            if bound.workspace.proposal(asked.id).state == "rejected":
+            if bound.workspace.newest(asked.id).state == "rejected":
                 self._tell(replace(asked, state="refused"))
             raise
         self._tell(replace(asked, state="applied", receipt=done, when=time.time()))
 
     async def _answered(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
-        """What was done because a person said yes."""
+        """What was done because a person said yes.
+
+        Where the files moved while they looked, they are asked about what fits now.
+        """
+        for _ in range(ROUNDS):
+            try:
+                return await self._decided(bound, path, receipt, turn)
+            except ProposalChangedError as changed:
+                proposal = bound.workspace.proposal(str(changed.details["proposal"]))
+                receipt = bound.workspace.receipt(proposal)
+        raise refuse(
+            REFUSED,
+            "approval_required",
+            f"This change waits for a person as {receipt.operation}: the file changed each time "
+            "while they looked at it.",
+        )
+
+    async def _decided(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
         change = str(receipt.operation)
         approved = await self._asking.answer(
             bound, Question(change, path, receipt.diff, receipt.rule)
@@ -437,6 +455,8 @@ class ClientFileSystem:
             decide = approve if approved else bound.workspace.reject
             try:
                 done = await self._flights.run(bound, _go_on, decide, change, person)
+            except ProposalChangedError:
+                raise
             except FilepactError as error:
                 raise to_refusal(error, path, bound.roots) from None
             if not approved:

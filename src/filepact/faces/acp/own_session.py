@@ -11,12 +11,14 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     InvalidParamsError,
+    ProposalChangedError,
     TooLargeError,
 )
 from filepact.faces.acp.asked import News
 from filepact.faces.acp.delivery import Delivery
 from filepact.faces.acp.in_step import InStep
 from filepact.faces.acp.named import named_files
+from filepact.faces.acp.proposed import ROUNDS, renewed
 from filepact.faces.acp.remote import TEXT_LIMIT
 from filepact.faces.acp.waiting import Stop, StoppedError, to_its_end
 from filepact.tools.answer import receipt_facts, render_receipt
@@ -253,23 +255,33 @@ class SessionFiles:
         """
         if self._approvals is None:
             return outcome
-        question, done = await asyncio.to_thread(self._approvals.question, change), False
-        try:
-            allowed = await stop.unless(self._approvals.ask(question))
-            if allowed is None:
-                return outcome
-            await self._step.catch_up(paths, stop)
-            if allowed:
-                await self._step.save(paths, stop)
-            receipt = await asyncio.to_thread(self._approvals.carry_out, change, allowed=allowed)
-            done = True
-        except StoppedError:
-            await asyncio.to_thread(self._approvals.withdraw, change)
-            raise
-        finally:
-            await self._approvals.close(question, done=done)
-        await asyncio.to_thread(self._approvals.heard, change)
-        return Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+        waits, since = change, ""
+        for _ in range(ROUNDS):
+            question = await asyncio.to_thread(self._approvals.question, waits, since)
+            done = False
+            try:
+                allowed = await stop.unless(self._approvals.ask(question))
+                if allowed is None:
+                    return outcome
+                await self._step.catch_up(paths, stop)
+                if allowed:
+                    await self._step.save(paths, stop)
+                receipt = await asyncio.to_thread(self._approvals.carry_out, waits, allowed=allowed)
+                done = True
+            except ProposalChangedError as changed:
+                # The files moved while they looked: they are shown what fits now.
+                receipt = await asyncio.to_thread(renewed, self.workspace, changed)
+                waits, since = str(receipt.operation), str(changed.details["since"])
+            except StoppedError:
+                await asyncio.to_thread(self._approvals.withdraw, waits)
+                raise
+            finally:
+                await self._approvals.close(question, done=done)
+            outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+            if done:
+                await asyncio.to_thread(self._approvals.heard, change)
+                break
+        return outcome
 
     async def _undo(self, operation: str | None, stop: Stop) -> Outcome:
         try:
@@ -303,7 +315,7 @@ class SessionFiles:
             facts = outcome.receipt or {}
             if facts["status"] == "pending":
                 raise ApprovalRequiredError(
-                    f"{path}: waits for a person as {made.operation} ({made.rule})",
+                    f"{path}: waits for a person as {facts['operation']} ({made.rule})",
                     hint="The person finds it with `filepact pending`, and decides there.",
                     path=path,
                 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from filepact.text.diff import unified
 from filepact.text.ends import middle_of
 from filepact.text.hidden import visible
+from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.domain.policy import Policy
+    from filepact.errors import ProposalChangedError
     from filepact.workspace.receipt import Texts
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["ALLOW", "Exhibit", "Grants", "exhibit"]
+__all__ = ["ALLOW", "ROUNDS", "Exhibit", "Grants", "exhibit", "renewed"]
 
 ALLOW: Final = "filepact-allow"
+ROUNDS: Final = 5
+"""How often a person is asked about one change whose files move each time while they look."""
+
 _FILE: Final = "filepact-allow-file"
 _SESSION: Final = "filepact-allow-session"
 _REJECT: Final = "filepact-reject"
@@ -60,12 +65,20 @@ class Exhibit:
         return [*([text] if self.text else []), *self.contents]
 
 
+def renewed(workspace: Workspace, changed: ProposalChangedError) -> Receipt:
+    """What waits now that the files have moved, as its author may see it."""
+    proposal = workspace.proposal(str(changed.details["proposal"]))
+    diff = str(changed.details["diff"])
+    return Receipt(proposal.id, "pending", proposal.summary, diff=diff, rule=proposal.rule)
+
+
 def exhibit(
     workspace: Workspace,
     proposal: Proposal,
     name: Callable[[WorkspacePath], str | None],
     *,
     modern: bool = False,
+    since: str = "",
 ) -> Exhibit:
     """What is shown of a change.
 
@@ -77,6 +90,7 @@ def exhibit(
         proposal: The change.
         name: How the person's program calls a file; None for one that it cannot name.
         modern: In the form of version 2 of the protocol.
+        since: The diff of what has happened to the files since they were asked about an earlier one.
     """
     texts, diff = workspace.texts(proposal), workspace.diff(proposal)
     shown = visible(diff)
@@ -87,9 +101,13 @@ def exhibit(
     understood = len(contents) == (1 if modern else len(named)) and whole and shown == diff
     if understood and any(one.before is None and one.after == "" for one in texts):
         understood = False  # An empty file shows as nothing.
+    said = [] if understood else [_fenced(shown, proposal.id)]
+    if since:
+        moved = _fenced(visible(since), proposal.id)
+        said.insert(0, f"The files have changed meanwhile, and nothing is done yet:\n{moved}")
     return Exhibit(
         title=visible(f"{proposal.summary} ({proposal.rule})"),
-        text="" if understood else _fenced(shown, proposal.id),
+        text="\n".join(said),
         contents=contents,
         locations=tuple({"path": path, "line": _line(one)} for one, path in named),
     )

@@ -235,6 +235,9 @@ def _add_going_back(group: Group) -> None:
     add_unattended(add)
 
 
+_PROPOSAL = "the proposal's id, or the beginning of it, four characters at least"
+
+
 def _add_reviewing(group: Group) -> None:
     group.add(
         "pending", "review:pending", "list the changes that wait for a person", "filepact pending"
@@ -244,17 +247,23 @@ def _add_reviewing(group: Group) -> None:
         "review:approve",
         "do a change that waits",
         "filepact approve c4k2m",
-        "Shows the change first, whole, and asks.",
+        "Shows the change first, whole, and asks. Where a file has moved since it was proposed, nothing is done: what "
+        "fits the file now waits under another id, and is shown.",
     )
-    add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
+    add("operation", metavar="ID", help=_PROPOSAL)
     add_unattended(add)
     add = group.add(
         "reject",
         "review:reject",
         "refuse a change that waits",
         'filepact reject c4k2m --reason "keep the old name"',
+        "With --all everything that waits is refused, or nothing where somebody decides about one in that moment. What "
+        "was refused cannot be approved any more, and what it was to hold is given up.",
     )
-    add("operation", metavar="ID", help="the proposal's id, or the beginning of it")
+    add("operation", metavar="ID", nargs="?", help=_PROPOSAL)
+    add("--all", action="store_true", help="everything that waits, or what the next two say of it")
+    add("--agent", metavar="NAME", default="", help="with --all: only what this agent proposed")
+    add("--path", metavar="PATH", help="with --all: only what changes this file or folder")
     add("--reason", metavar="TEXT", default="", help="why; the agent can read it")
     add_unattended(add)
 

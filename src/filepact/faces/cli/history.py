@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -154,9 +155,15 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
             raise NoChangeError("nothing was done here yet")
         return newest[0]
     try:
-        return workspace.operation(change_id)
+        operation = workspace.operation(change_id)
     except NotFoundError as error:
         try:
             return workspace.proposal(change_id)
         except NotFoundError:
             raise error from None
+    if operation.state == "rolled_back":
+        # An attempt of which nothing is left: what was approved waits again.
+        with suppress(NotFoundError):
+            proposal = workspace.proposal(operation.id)
+            return proposal if proposal.state == "proposed" else operation
+    return operation

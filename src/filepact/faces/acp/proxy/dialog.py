@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Actor, Approval
+from filepact.errors import ProposalChangedError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
-from filepact.faces.acp.proposed import exhibit
+from filepact.faces.acp.proposed import ROUNDS, exhibit, renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +35,8 @@ def settle(
 ) -> Receipt:
     """Ask the person about a change that waits, and do it or not.
 
-    Nobody is asked about what they have allowed for longer than once.
+    Nobody is asked about what they have allowed for longer than once.  Where the files moved while
+    they looked, they are shown what fits now, and asked about that.
 
     Args:
         questions: Asks the editor.
@@ -51,12 +53,30 @@ def settle(
         Refusal: The person said no, or the turn ended first.
         FilepactError: It was allowed and could not be done.
     """
+    since = ""
+    for _ in range(ROUNDS):
+        try:
+            return _ask(questions, facts, bound, receipt, approve, patience, since)
+        except ProposalChangedError as changed:
+            receipt, since = renewed(bound.workspace, changed), str(changed.details["since"])
+    return receipt
+
+
+def _ask(
+    questions: Questions,
+    facts: Facts,
+    bound: Bound,
+    receipt: Receipt,
+    approve: Callable[[str, Approval], Receipt],
+    patience: float | None,
+    since: str,
+) -> Receipt:
     workspace, person = bound.workspace, Approval(Actor("person", "editor"))
     proposal = workspace.proposal(str(receipt.operation))
     if questions.grants.cover(proposal):
         return approve(proposal.id, person)
     options = questions.grants.options(proposal, workspace.guard.policy)
-    asked = _question(bound, proposal, options, modern=facts.protocol > 1)
+    asked = _question(bound, proposal, options, since, modern=facts.protocol > 1)
     reply = questions.ask("session/request_permission", asked, patience=patience)
     done = False
     try:
@@ -89,7 +109,9 @@ def waits(receipt: Receipt) -> Refusal:
     )
 
 
-def _question(bound: Bound, proposal: Proposal, options: list[Message], *, modern: bool) -> Message:
+def _question(
+    bound: Bound, proposal: Proposal, options: list[Message], since: str, *, modern: bool
+) -> Message:
     def name(path: WorkspacePath) -> str | None:
         """As the editor calls the folder, whatever links lead to it."""
         for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
@@ -97,7 +119,7 @@ def _question(bound: Bound, proposal: Proposal, options: list[Message], *, moder
                 return f"{given.rstrip('/')}/{path.path}"
         return path.absolute
 
-    shown = exhibit(bound.workspace, proposal, name, modern=modern)
+    shown = exhibit(bound.workspace, proposal, name, modern=modern, since=since)
     title = f"filepact: {shown.title}"
     call: Message = {
         "toolCallId": _call(proposal),

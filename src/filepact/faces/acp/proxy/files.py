@@ -9,7 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
-from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
+from filepact.errors import (
+    ApprovalRequiredError,
+    FilepactError,
+    PathBlockedError,
+    ProposalChangedError,
+)
 from filepact.faces.acp import files
 from filepact.faces.acp.errors import (
     CANCELLED,
@@ -282,7 +287,12 @@ class FileRequests:
             outside.close()
             # They may have typed meanwhile, and others may have written.
             self._fetch(job, session, path)
-            return bound.workspace.approve(change, person, to_agent=True)
+            try:
+                return bound.workspace.approve(change, person, to_agent=True)
+            except ProposalChangedError:
+                # They are asked once more.
+                outside.enter_context(self._lanes.left(job.key))
+                raise
 
         with ExitStack() as outside:
             outside.enter_context(self._lanes.left(job.key))

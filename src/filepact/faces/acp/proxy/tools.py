@@ -110,8 +110,7 @@ class _Engine(WorkspaceEngine):
             return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
         finally:
             # What was said to this change is in the answer to it, and is not told again.
-            news = [one for one in workspace.news(call.session) if one.about == receipt.operation]
-            workspace.heard(call.session, news)
+            workspace.answered(call.session, str(receipt.operation))
 
 
 def _error(refusal: Refusal) -> FilepactError:

@@ -1,0 +1,247 @@
+"""A person's answer to what waits: what was shown is done, exactly, or it is shown again.
+
+An id stands for one change set for good.  Where the files have moved in any byte since it was
+stored, what fits them now is another change: it is judged anew and waits under an id of its own,
+and nothing is done.  So whoever says yes to an id has said it to these bytes, whichever face they
+looked through.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Document
+from filepact.errors import (
+    FilepactError,
+    NoChangeError,
+    ProposalChangedError,
+    StaleFileError,
+    UserDeniedError,
+)
+from filepact.workspace.ids import new_id
+from filepact.workspace.judge import Judge
+from filepact.workspace.receipt import Receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.journal import Store
+    from filepact.workspace.rebase import Fitted
+    from filepact.workspace.receipt import Shown
+    from filepact.workspace.waiting import Waiting
+
+__all__ = ["Approving"]
+
+_TRIES: Final = 3
+
+
+class Approving:
+    """The proposals of all sessions, and what a person says to them.
+
+    Args:
+        guard: The roots and the rules.
+        store: The journal.
+        waiting: What sessions have proposed.
+        locked: Holds the locks of a change set's files.
+        fit: Fits a change set to what the files hold; tells nothing that the session may not see.
+        shown: A change set as a session may see it; None for a person.
+        do: Commits a proposal whose files are locked.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        store: Store,
+        waiting: Waiting,
+        *,
+        locked: Callable[[ChangeSet], AbstractContextManager[None]],
+        fit: Callable[[ChangeSet, Session | None], Fitted],
+        shown: Callable[[ChangeSet, Callable[[str], bytes], Session | None], Shown],
+        do: Callable[[Proposal, Fitted, Approval], Operation],
+    ) -> None:
+        self._guard = guard
+        self._store = store
+        self._waiting = waiting
+        self._locked = locked
+        self._fit = fit
+        self._shown = shown
+        self._do = do
+
+    def pending(self) -> tuple[Proposal, ...]:
+        """Changes of these roots that wait, oldest first."""
+        self._waiting.expire()
+        roots = {root.path for root in self._guard.roots}
+        return tuple(
+            proposal
+            for proposal in self._store.proposals()
+            if any(path.root in roots for path in proposal.changes.paths)
+        )
+
+    def approve(self, change_id: str, approval: Approval, *, to_agent: bool) -> Receipt:
+        """As `Workspace.approve`."""
+        proposal = self._find(change_id)
+        reader = proposal.session if to_agent else None
+        with self._locked(proposal.changes):
+            fitted, done = self._carry_out(proposal, approval, reader)
+        shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
+        notes = (done.note,) if done.note else ()
+        return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
+
+    def _carry_out(
+        self, proposal: Proposal, approval: Approval, reader: Session | None
+    ) -> tuple[Fitted, Operation]:
+        number = 0
+        while True:
+            number += 1
+            fitted = self._fit(proposal.changes, reader)
+            rules = self._judged(proposal, fitted)
+            if fitted.changes.exact != proposal.changes.exact:
+                raise self._moved(proposal, fitted, rules, reader)
+            try:
+                return fitted, self._do(proposal, fitted, approval)
+            except (NoChangeError, UserDeniedError):
+                raise  # Somebody else was faster.
+            except FilepactError as error:
+                # A program that knows no locks may have been faster: then the files have moved.
+                waits = self._store.proposal(proposal.id).state == "proposed"
+                if not isinstance(error, StaleFileError) or not waits or number == _TRIES:
+                    self._tell_what_waits(proposal, error)
+                    raise
+
+    def reject(self, change_id: str, approval: Approval) -> Proposal:
+        """As `Workspace.reject`."""
+        proposal = self._find(change_id)
+        self._store.reject([proposal.id], approval)
+        return self._store.proposal(proposal.id)
+
+    def reject_all(self, proposals: tuple[Proposal, ...], approval: Approval) -> None:
+        """Refuse several, all or none."""
+        self._store.reject([one.id for one in proposals], approval)
+
+    def renew(self, operation: Operation) -> ChangeId | None:
+        """Have what was approved and came to be done in part wait once more, under a new id.
+
+        What of it is on the disk is in the log, and is left out when this is fitted.
+        """
+        try:
+            proposal = self._store.proposal(operation.id)
+        except FilepactError:
+            return None
+        again = replace(proposal, id=new_id(), state="proposed", created=time.time())
+        self._store.propose(again, self._contents(proposal.changes))
+        return again.id
+
+    # -- one proposal -------------------------------------------------------------------------
+
+    def _find(self, change_id: str) -> Proposal:
+        """A proposal that waits.
+
+        Raises:
+            NoChangeError: It does not any more.
+            ProposalExpiredError: It has waited for too long.
+        """
+        self._waiting.expire()
+        proposal = self._store.proposal(change_id)
+        proposal.check_waits()
+        return proposal
+
+    def _judged(self, proposal: Proposal, fitted: Fitted) -> tuple[str, ...]:
+        """The rules that want a person's word on what fits the files now.
+
+        They are asked for the agent that proposed it, as when it was proposed.
+
+        Raises:
+            PathBlockedError: A rule denies it by now.
+        """
+        judge = Judge(self._guard, proposal.session.agent)
+        for change in fitted.changes.changes:
+            spot = judge.find(change.path.absolute, follow=False)
+            before, after = self._sides(change, fitted.contents)
+            for side in (before, after):
+                if side is not None:
+                    judge.check_held(spot, side.data)
+            judge.hear(spot, change, source=before, written=after)
+        return tuple(dict.fromkeys((*proposal.rules, *filter(None, judge.asks.split(", ")))))
+
+    def _sides(
+        self, change: FileChange, contents: Mapping[str, bytes]
+    ) -> tuple[Document | None, Document | None]:
+        """What a file holds before and after; None for anything but a regular file."""
+        before, after = (
+            None
+            if side is None or side.is_link or side.is_folder
+            else Document(change.path, contents[side.content], side)
+            for side in (change.before, change.after)
+        )
+        return before, after
+
+    def _moved(
+        self,
+        proposal: Proposal,
+        fitted: Fitted,
+        rules: tuple[str, ...],
+        reader: Session | None,
+    ) -> ProposalChangedError:
+        """The refusal of a change that is another one by now; that one waits."""
+        now = replace(
+            proposal,
+            id=new_id(),
+            changes=fitted.changes,
+            created=time.time(),
+            rule=", ".join(rules),
+        )
+        # Before what only the old one needed is given up.
+        since = self._since(proposal.changes, fitted, reader)
+        self._waiting.replace(now, fitted.contents, proposal.id)
+        shown = self._shown(now.changes, fitted.contents.__getitem__, reader)
+        return ProposalChangedError(
+            f"the files have changed since {proposal.id} was made, so it is another change now: "
+            f"{now.id}",
+            hint="Nothing was done. Look at that one and decide about it.",
+            proposal=now.id,
+            diff=shown.diff,
+            since=since,
+            notes=fitted.notes,
+        )
+
+    def _since(self, shown: ChangeSet, fitted: Fitted, reader: Session | None) -> str:
+        """What has happened to the files since a change was shown: the new diff need not show it."""
+        before = {path: side for path, side, _ in shown.exact}
+        moved = ChangeSet(
+            tuple(
+                FileChange(path, before[path], now)
+                for path, now, _ in fitted.changes.exact
+                if before[path] != now
+            )
+        )
+
+        def content(name: str) -> bytes:
+            return fitted.contents[name] if name in fitted.contents else self._store.content(name)
+
+        return self._shown(moved, content, reader).diff
+
+    def _tell_what_waits(self, proposal: Proposal, error: FilepactError) -> None:
+        """Have an error of the commit say what has become of the proposal."""
+        state = self._store.proposal(proposal.id).state
+        waits: str | None = proposal.id if state == "proposed" else None
+        if state == "committed":
+            operation = self._store.operation(proposal.id)
+            waits = self.renew(operation) if operation.state == "interrupted" else None
+        if waits is not None:
+            hint = f"{waits} waits as before; approve it again once the cause is gone."
+            error.hint = " ".join(filter(None, (error.hint, hint)))
+            error.details["proposal"] = waits
+
+    def _contents(self, changes: ChangeSet) -> dict[str, bytes]:
+        return {
+            side.content: self._store.content(side.content)
+            for change in changes.changes
+            for side in (change.before, change.after)
+            if side is not None
+        }

@@ -1,0 +1,278 @@
+"""Random lives of proposals, and a person who says yes to what they were shown.
+
+A round makes a few proposals in a small tree, has a person look at them, and then lets files, rules,
+proposals and modes change at random.  Then the person says yes to each id that they have looked at.
+A model of its own, which knows nothing of merging, keeps the bytes that each look showed.  What is
+on the disk after a yes that was taken must be exactly that, for every file that was shown, and no
+other file may have moved; after a yes that was refused, no file at all.
+
+Run as a program: ``drift.py --tries N [--seed S]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filepact.app import open_workspace
+from filepact.config.settings import parse_settings
+from filepact.domain.operation import Actor, Approval, Session
+from filepact.errors import FilepactError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.domain.operation import Proposal
+    from filepact.workspace.workspace import Workspace
+
+PERSON = Approval(Actor("person", "ann"))
+PERSONS_OWN = Session("p", PERSON.actor)
+AGENTS = (Session("s1", Actor("agent", "one")), Session("s2", Actor("agent", "two")))
+NAMES = ("a.txt", "b.txt", "run.sh", "sub/c.txt", "sub/new.txt", "new.md")
+RULES = (
+    "",
+    '[[deny]]\npaths = ["b.txt"]\nwhy = "no"\n',
+    '[[deny]]\npaths = ["*.sh"]\nagents = ["one"]\nwhy = "no"\n',
+    '[[ask]]\nname = "asked"\npaths = ["**"]\nwhy = "look"\n',
+)
+
+File = tuple[bytes, int]
+Tree = dict[str, File]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a person was shown under an id: each file as it would be, None where it would go.
+
+    Attributes:
+        agent: Who proposed it.
+        diff: The text that they read.
+    """
+
+    change: str
+    files: dict[str, File | None]
+    agent: str
+    diff: str
+
+
+def tree_of(root: Path) -> Tree:
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mode & 0o777)
+        for path in root.rglob("*")
+        if path.is_file() and path.name != ".filepact.toml"
+    }
+
+
+def failure(act: Callable[[], object]) -> FilepactError | None:
+    try:
+        act()
+    except FilepactError as error:
+        return error
+    return None
+
+
+class Round:
+    """One tree with its journal.
+
+    Args:
+        base: An empty folder.
+        chance: Decides everything.
+    """
+
+    def __init__(self, base: Path, chance: random.Random) -> None:
+        self.root, self.state, self.chance = base / "root", base / "state", chance
+        (self.root / "sub").mkdir(parents=True)
+        for name in NAMES[:4]:
+            (self.root / name).write_text(self.text())
+        self.rules = ""
+        self.agents = open_workspace(
+            [str(self.root)], state_dir=str(self.state), settings=parse_settings("", name="f")
+        )
+        self.count: Counter[str] = Counter()
+        self.mutations = 0
+
+    def text(self) -> str:
+        return "".join(
+            f"{self.chance.choice('abcde')}{n}\n" for n in range(self.chance.randint(3, 12))
+        )
+
+    def edited(self, text: str) -> str:
+        """A text with one line changed, put in or taken out."""
+        lines = text.splitlines(keepends=True)
+        at = self.chance.randrange(len(lines) + 1)
+        fresh = [f"{self.chance.choice('vwxyz')}{self.chance.randrange(99)}\n"]
+        match self.chance.randrange(3):
+            case 0:
+                lines[at:at] = fresh
+            case 1:
+                lines[at : at + 1] = fresh
+            case _:
+                del lines[at : at + 1]
+        return "".join(lines)
+
+    # -- what agents do -----------------------------------------------------------------------
+
+    def propose(self, mode: str = "preview") -> None:
+        """An agent changes one or two files, its own waiting changes included."""
+        session = self.chance.choice(AGENTS)
+        names = self.chance.sample(NAMES, self.chance.choice((1, 1, 2)))
+        try:
+            with self.agents.draft(session, "patch_apply") as draft:
+                draft.mode = "preview" if mode == "preview" else "auto"
+                for target in draft.open_all(names):
+                    held = None if target.document is None else target.document.data
+                    if held is not None and self.chance.random() < 0.1:
+                        draft.delete(target, emptied_by=None)
+                        continue
+                    data = self.text() if held is None else self.edited(held.decode())
+                    mode_now = self.chance.choice((None, None, None, 0o755, 0o600))
+                    draft.put(target, data.encode(), mode=mode_now)
+                self.agents.submit(draft, "change")
+        except FilepactError as error:
+            self.count[f"proposal refused: {error.code}"] += 1
+
+    # -- what happens meanwhile ---------------------------------------------------------------
+
+    def mutate(self) -> None:
+        """Something moves between the look and the yes."""
+        self.mutations += 1
+        names = [name for name in NAMES if (self.root / name).is_file()]
+        name = self.chance.choice(names or ["a.txt"])
+        path = self.root / name
+        match self.chance.randrange(11):
+            case 0 | 1 | 2 if names:
+                path.write_text(self.edited(path.read_text()))
+            case 3 if names:
+                path.chmod(self.chance.choice((0o644, 0o600, 0o755)))
+            case 4 if names:
+                path.unlink()
+            case 5:
+                new = self.root / self.chance.choice(NAMES)
+                new.parent.mkdir(exist_ok=True)
+                new.write_text(self.text())
+            case 6 if names:
+                kept = path.read_bytes()
+                path.unlink()
+                path.write_bytes(kept)  # the same bytes in another file
+            case 7:
+                self.propose()
+            case 8:
+                self.propose("auto")
+            case 9:
+                self.rules = self.chance.choice(RULES)
+            case _:
+                waiting = self.agents.pending()
+                if waiting and self.chance.random() < 0.5:
+                    self.agents.reject(self.chance.choice(waiting).id, PERSON)
+                elif self.agents.log(limit=1):
+                    failure(lambda: self.agents.undo(PERSONS_OWN))
+
+    # -- what a person does -------------------------------------------------------------------
+
+    def look(self, workspace: Workspace, proposal: Proposal) -> Look:
+        """The model: from what the person was shown to what every file is to be."""
+        files: dict[str, File | None] = {}
+        for change in proposal.changes.changes:
+            after = change.after
+            if after is None:
+                files[change.path.path] = None
+            else:
+                data = workspace._store.content(after.content)
+                files[change.path.path] = (data, after.mode)
+        return Look(proposal.id, files, proposal.session.agent, workspace.diff(proposal))
+
+    def denied(self, look: Look) -> bool:
+        if 'agents = ["one"]' in self.rules:
+            return look.agent == "one" and any(name.endswith(".sh") for name in look.files)
+        return "deny" in self.rules and "b.txt" in look.files
+
+    def say_yes(self, look: Look) -> str | None:
+        """Say yes to what was looked at; the id of what has to be looked at instead."""
+        before = tree_of(self.root)
+        settings = parse_settings(self.rules, name="filepact.toml")
+        with open_workspace(
+            [str(self.root)], state_dir=str(self.state), settings=settings
+        ) as person:
+            error = failure(lambda: person.approve(look.change, PERSON))
+        if error is not None:
+            self.count[error.code] += 1
+            assert tree_of(self.root) == before, f"refused with {error.code}, and files moved"
+            again = error.details.get("proposal")
+            return str(again) if error.code == "PROPOSAL_CHANGED" else None
+        self.count["done"] += 1
+        assert not self.denied(look), "done against a rule"
+        wanted: dict[str, File | None] = {**before, **look.files}
+        now: dict[str, File | None] = {**tree_of(self.root)}
+        assert now == {name: file for name, file in wanted.items() if file is not None}, (
+            f"done what was not shown:\n{look.diff}\nbefore {before}\nnow {now}"
+        )
+        return None
+
+    def live(self) -> None:
+        for _ in range(self.chance.randint(1, 3)):
+            self.propose()
+        looks = [self.look(self.agents, one) for one in self.agents.pending()]
+        for _ in range(self.chance.choice((0, 1, 1, 2, 4))):
+            self.mutate()
+        for look in looks:
+            again = self.say_yes(look)
+            if again is not None:
+                shown = self.look(self.agents, self.agents.proposal(again))
+                if self.chance.random() < 0.5:
+                    self.mutate()
+                self.say_yes(shown)
+            if self.chance.random() < 0.3:
+                self.say_yes(look)  # once more
+
+
+def rounds(tries: int, seed: int) -> Iterator[Round]:
+    """Rounds until so many mutations have happened."""
+    number = done = 0
+    while done < tries:
+        with tempfile.TemporaryDirectory() as folder:
+            one = Round(Path(folder), random.Random(f"{seed}-{number}"))
+            try:
+                one.live()
+            except AssertionError as error:
+                raise AssertionError(f"round {number} of seed {seed}: {error}") from None
+            finally:
+                one.agents.close()
+        number += 1
+        done += one.mutations
+        yield one
+
+
+def run(tries: int, seed: int) -> Counter[str]:
+    """How often what happened; raises where something was done that was not shown."""
+    count: Counter[str] = Counter()
+    for one in rounds(tries, seed):
+        count.update(one.count)
+        count["rounds"] += 1
+        count["mutations"] += one.mutations
+    return count
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="drift", description="Approvals of what has moved.")
+    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    start = time.monotonic()
+    count = run(given.tries, given.seed)
+    print(", ".join(f"{name}: {number:,}" for name, number in sorted(count.items())))
+    print(
+        f"{count['mutations']:,} mutations between look and yes, {count['done']:,} done, 0 of them "
+        f"otherwise than shown, {time.monotonic() - start:.0f} s"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
