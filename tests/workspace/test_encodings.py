@@ -11,7 +11,7 @@ import pytest
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.config.settings import Settings
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor, Approval, Session
 from filepact.text.glob import Glob
 from filepact.tools.registry import Call
 from filepact.workspace import encodings
@@ -28,7 +28,6 @@ TEXTS = {
     "shift_jis": "一行目 日本語\r\n表示ソ能\r\nthird line\n",
     "cp932": "①②㈱ 日本語\n表ソ\nthird line\n",
     "euc_jp": "日本語\nテスト\nthird line\n",
-    "iso2022_jp": "日本語です\nASCII only\nthird line\n",
     "gb18030": "中文 𠀀 文本\n第二行\r\nthird line\n",
     "gbk": "中文文本\n第二行\nthird line\n",
     "big5": "中文許功蓋\n第二行\nthird line\n",
@@ -134,6 +133,10 @@ def test_a_new_file_gets_the_encoding_that_somebody_named(
         call(workspace, "write_file", path="legacy/b.c", content="café\n", createDirs=True)
         call(workspace, "write_file", path="c.md", content="café\n")
         code = refusal(workspace, "write_file", path="legacy/d.c", content="日本\n")
+        # Whoever can write an .editorconfig could have other programs read other text.
+        (waiting,) = workspace.pending()
+        assert waiting.rule == "unusual encodings"
+        workspace.approve(waiting.id, Approval(Actor("person", "ann")))
     assert (root / "a.txt").read_bytes() == codecs.BOM_UTF16_LE + "café\n".encode("utf-16-le")
     assert (root / "legacy/b.c").read_bytes() == b"caf\xe9\n"
     assert (root / "c.md").read_bytes() == "café\n".encode()
@@ -225,3 +228,63 @@ def test_of_more_folders_than_are_kept_each_is_still_heard(
         reader = workspace.reader(AGENT)
         for number in (*range(5), *range(5)):
             assert reader.document(f"{number}/a.txt").text == "caf\u00e9\n"
+
+
+TRICKS = {
+    "build.sh": ("#!/bin/sh\n# vim: fenc=shift_jis\necho x ポ sh\n", "ポ[\\x83|] sh"),
+    "a.c": ("// -*- coding: shift_jis -*-\nint f(){\n  // 表\n  return 0;\n}\n", "表[\\x95\\]\n"),
+    "a.py": ("# coding: utf-7\n# +AAo-import os\n", "utf-7"),
+}
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_bytes_that_programs_read_otherwise_wait_and_are_seen(
+    root: Path, opened: Callable[..., Workspace], name: str
+) -> None:
+    text, seen = TRICKS[name]
+    with closing(opened()) as workspace:
+        call(workspace, "write_file", path=name, content=text)
+        (waiting,) = workspace.pending()
+        assert waiting.rule == "unusual encodings"
+        assert not (root / name).exists()
+        diff = workspace.diff(waiting)
+        assert seen in diff
+        if name != "a.py":
+            assert diff.startswith(f"Encoding of {name}: shift_jis (declared)\n")
+        receipt = workspace.approve(waiting.id, Approval(Actor("person", "ann")))
+        assert seen in receipt.diff
+
+
+def test_a_japanese_file_that_is_in_shift_jis_is_worked_on_without_a_question(
+    root: Path, opened: Callable[..., Workspace]
+) -> None:
+    text = "# vim: fenc=shift_jis\n# 能力とサポート\nport=1\n"
+    (root / "a.sh").write_bytes(text.encode("shift_jis"))
+    with closing(opened()) as workspace:
+        edit = {"path": "a.sh", "old_string": "port=1", "new_string": "port=2  # ソート"}
+        said = call(workspace, "edit_file", **edit)
+        assert "# ソート" in said
+        (done,) = workspace.log()
+        # A person sees the bytes; the agent the text that it can send again.
+        assert "ソ[\\x83\\]ー[\\x81[]ト" in workspace.diff(done)
+    assert (root / "a.sh").read_bytes() == (
+        text.replace("port=1", "port=2  # ソート").encode("shift_jis")
+    )
+
+
+def test_a_file_with_escapes_is_read_and_not_written(
+    root: Path, opened: Callable[..., Workspace]
+) -> None:
+    data = "日本語です\nthird line\n".encode("iso2022_jp")
+    (root / "a.txt").write_bytes(data)
+    with closing(opened(("a.txt", "iso2022_jp"))) as workspace:
+        assert "日本語です" in call(workspace, "read_file", path="a.txt")
+        edit = {"path": "a.txt", "old_string": "third", "new_string": "last"}
+        assert refusal(workspace, "edit_file", **edit) == "ENCODING_UNSAFE"
+        assert refusal(workspace, "write_file", path="a.txt", content="日\n") == "ENCODING_UNSAFE"
+        assert (root / "a.txt").read_bytes() == data
+        patch = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"
+        call(workspace, "patch_apply", patch=patch)
+        assert not (root / "a.txt").exists()
+        workspace.undo(AGENT)
+    assert (root / "a.txt").read_bytes() == data

@@ -58,7 +58,6 @@ KEPT = {
     "no end": ("euc_kr", "한국어\n".encode("euc_kr"), "둘째".encode("euc_kr"), b""),
     "four bytes": ("gb18030", "𠀀\r\n".encode("gb18030"), "ḿ".encode("gb18030"), b" \xfd\x9b\n"),
     "two forms": ("cp932", b"\xfb\xfc ", b"\x93\xfa", b" \xee\xe0 \x87\x90\n"),
-    "open escape": ("iso2022_jp", b"\x1b$BF|\nK\\\x1b(B\n", b"word", b"\n\x1b(Ja\x1b(B\n"),
     "big5": ("big5", b"\xb3\x5c\xa5\x5c\n", b"\xbb\x5c", b"\r\n\xa1\xc3\n"),
     "koi8-u": ("koi8-u", b"\xa4\xb4\n", b"\xc1\xc2", b"\x9f\x9f\r\r\n"),
     "utf-16-be": ("utf-16-be", b"\x59\x27\0\r\0\n", b"\0w", b"\xd8\x40\xdc\x00\0\r"),

@@ -47,7 +47,7 @@ __all__ = [
 Action = Literal["read", "list", "write", "create", "delete"]
 Verdict = Literal["allow", "ask", "deny"]
 Layer = Literal["administrator", "person", "project", "built-in"]
-Sign = Literal["private key", "hidden characters", "look-alike name", "executable"]
+Sign = Literal["private key", "hidden characters", "look-alike name", "executable", "encoding"]
 """What was noticed about a file or a change, beyond its name."""
 
 READS: Final[frozenset[Action]] = frozenset({"read"})

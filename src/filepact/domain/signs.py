@@ -26,6 +26,14 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
         signs=frozenset({"hidden characters"}),
     ),
     Rule(
+        name="unusual encodings",
+        verdict="ask",
+        actions=WRITES,
+        why="programs may read its bytes otherwise than people see them",
+        paths=(),
+        signs=frozenset({"encoding"}),
+    ),
+    Rule(
         name="look-alike names",
         verdict="ask",
         actions=WRITES,

@@ -16,7 +16,15 @@ from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["STATEFUL", "UNIT", "WIDER", "find_charset", "is_stable"]
+__all__ = [
+    "STATEFUL",
+    "UNIT",
+    "WIDER",
+    "find_charset",
+    "is_faithful",
+    "is_misleading",
+    "is_stable",
+]
 
 UNIT: Final = {"utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4}
 """Bytes of a unit of the encodings that are no extension of ASCII."""
@@ -61,6 +69,20 @@ WIDER: Final = {
 }
 """What is really written under an old name: the same table with more characters in it."""
 
+# Those of them in which no byte of a letter is one of ASCII.
+_HIGH = frozenset(
+    codecs.lookup(name).name
+    for name in ("euc_jis_2004", "euc_jisx0213", "euc_jp", "euc_kr", "gb2312")
+)
+
+# Python reads source in them, and what it reads is not what anybody sees.
+_MISLEADING = frozenset(
+    {
+        *("hz", "idna", "iso2022_kr", "punycode", "raw_unicode_escape", "unicode_escape", "utf_7"),
+        *("cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp864", "cp875"),
+    }
+)
+
 _KNOWN = frozenset((*_UNICODE, *_SINGLE, *_MULTIPLE, *_STATEFUL))
 _UNSTABLE = frozenset((*_MULTIPLE, *_STATEFUL))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.: -]{0,39}")
@@ -92,6 +114,21 @@ def find_charset(name: str) -> str | None:
         if module in _KNOWN:
             return codecs.lookup(module).name
     return None
+
+
+def is_misleading(name: str) -> bool:
+    """Whether a name is of an encoding that makes other text of ASCII than stands there."""
+    plain = normalize_encoding(name).lower().replace(".", "_")
+    return aliases.get(plain, plain) in _MISLEADING
+
+
+def is_faithful(codec: str) -> bool:
+    """Whether every byte that looks like ASCII is ASCII in an encoding.
+
+    Args:
+        codec: Python's name, from :func:`find_charset`.
+    """
+    return codec not in UNIT and (codec not in _UNSTABLE or codec in _HIGH)
 
 
 def is_stable(codec: str) -> bool:

@@ -135,6 +135,7 @@ def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
     if text.startswith("\ufeff") and given is None:
         return encode(text, UTF_8, name=name)
     encoding = _encoding_of_new(text, name, given)
+    _check_escapes(encoding, text, name)
     data = encode(text.removeprefix("\ufeff") if encoding.bom else text, encoding, name=name)
     back = _first_changed(text, encoding)
     if back is not None:
@@ -181,6 +182,8 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
         edits = _without_mark(edits)
         text = edits.apply(source.text)
     encoding = _encoding_after(source, text)
+    _check_escapes(encoding, source.data.decode("latin-1"), name)
+    _check_escapes(encoding, text, name)
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
@@ -225,6 +228,17 @@ def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
     else:
         edits = EditList.between(source.text, text)
     return rewrite(source, edits, name=name)
+
+
+def _check_escapes(encoding: Encoding, text: str, name: str) -> None:
+    """Refuse to write what escapes make of bytes: any ASCII may stand for any letters there."""
+    if encoding.name in STATEFUL and not (text.isascii() and "\x1b" not in text):
+        raise EncodingUnsafeError(
+            f"{name or 'the file'}: is in {encoding.traced}, where escapes make letters of ASCII; "
+            "such a file is read and not written",
+            hint="Convert the file to UTF-8 first, with a program made for that.",
+            path=name,
+        )
 
 
 def _check_borders(source: SourceText, edits: EditList, name: str) -> None:

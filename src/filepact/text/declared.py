@@ -8,15 +8,20 @@ file extends ASCII, so a file that says it is UTF-16 in them is not.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from filepact.text.charsets import UNIT, find_charset
+from filepact.text.charsets import UNIT, find_charset, is_misleading
 
-__all__ = ["declared"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["declared", "heeded", "misleading", "names_encoding"]
 
 _HEAD = 1_024
 """Bytes in which a declaration has to stand; browsers look as far."""
 
 _MENTIONS = (b"coding", b"charset", b"fenc")
+_AT_END = (b"fenc", b"fileencoding")
 _COMMENT = re.compile(rb"[ \t\f]*(?:#|\r?$)")
 _CODING = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _EMACS_LINE = re.compile(rb"-\*-(.*?)-\*-")
@@ -53,42 +58,69 @@ def declared(data: bytes, name: str = "", *, complete: bool = True) -> str | Non
         name: The file's name, whose ending tells what kind of file it is.
         complete: Whether this is all of the file, so that its end can be looked at.
     """
-    head = data[:_HEAD]
-    tail = data[max(len(data) - _HEAD, _HEAD) :] if complete else b""
-    small = head.lower()
-    if (
-        not any(word in small for word in _MENTIONS)
-        and b"fenc" not in tail
-        and b"fileencoding" not in tail
-    ):
-        return None
-    for word in _words(head, tail, name.lower()):
-        codec = find_charset(word.decode("ascii", "replace"))
+    for word, _ in _named(data, name, complete=complete):
+        codec = find_charset(word)
         if codec is not None and codec not in UNIT and codec not in ("utf-16", "utf-32"):
             return codec.removesuffix("-sig")
     return None
 
 
-def _words(head: bytes, tail: bytes, name: str) -> list[bytes]:
-    """Every name of an encoding that stands where one counts, the weightiest first."""
-    found: list[re.Match[bytes] | None] = [_XML.match(head)]
+def names_encoding(data: bytes) -> bool:
+    """Whether a file may name an encoding in itself; false is certain."""
+    small = data[:_HEAD].lower()
+    return any(word in small for word in _MENTIONS) or any(
+        word in data[-_HEAD:] for word in _AT_END
+    )
+
+
+def heeded(data: bytes, name: str, codec: str) -> bool:
+    """Whether programs that read such a file heed its word that it is in an encoding."""
+    return any(programs and find_charset(word) == codec for word, programs in _named(data, name))
+
+
+def misleading(data: bytes, name: str) -> str:
+    """A word in a file that has programs read other text than stands there; empty for none."""
+    words = (word for word, programs in _named(data, name) if programs and is_misleading(word))
+    return next(words, "")
+
+
+def _named(data: bytes, name: str, *, complete: bool = True) -> Iterator[tuple[str, bool]]:
+    """Every name of an encoding that stands where one counts, the weightiest first.
+
+    With each, whether it is for the programs that such files are made for, or for editors alone.
+    """
+    head = data[:_HEAD]
+    tail = data[max(len(data) - _HEAD, _HEAD) :] if complete else b""
+    small = head.lower()
+    if not any(word in small for word in _MENTIONS) and not any(word in tail for word in _AT_END):
+        return
+    for found, programs in _words(head, tail, name.lower()):
+        if found is not None:
+            yield found[1].decode("ascii", "replace"), programs
+
+
+def _words(head: bytes, tail: bytes, name: str) -> Iterator[tuple[re.Match[bytes] | None, bool]]:
+    yield _XML.match(head), True
     if name.endswith(_STYLES):
-        found.append(_CSS.match(head))
+        yield _CSS.match(head), True
     if name.endswith(_PAGES) or _HTML_START.match(head):
-        found.append(_META.search(_HTML_COMMENT.sub(b"", head)))
+        yield _META.search(_HTML_COMMENT.sub(b"", head)), True
     lines = _lines(head)
     variables = [_EMACS_LINE.search(line) for line in lines[:2]]
-    found += [_EMACS.search(line[1]) for line in variables if line is not None]
+    for line in variables:
+        if line is not None:
+            yield _EMACS.search(line[1]), False
     if name.endswith(_CODED) or _SCRIPT.match(head):
-        found.append(_CODING.match(lines[0]))
+        yield _CODING.match(lines[0]), True
         # The second line counts only where the first is none of the program's.
         if len(lines) > 1 and _COMMENT.match(lines[0]):
-            found.append(_CODING.match(lines[1]))
+            yield _CODING.match(lines[1]), True
     if b"fenc" in head or b"fileencoding" in head:
-        found += [_VIM.search(line) for line in lines[:5]]
+        for text in lines[:5]:
+            yield _VIM.search(text), False
     if tail:
-        found += [_VIM.search(line) for line in _lines(tail.rstrip(b"\r\n"))[-5:]]
-    return [match[1] for match in found if match is not None]
+        for text in _lines(tail.rstrip(b"\r\n"))[-5:]:
+            yield _VIM.search(text), False
 
 
 def _lines(data: bytes) -> list[bytes]:

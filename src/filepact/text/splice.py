@@ -1,7 +1,6 @@
 """Edits of bytes line by line, for encodings in which a text has more than one form in bytes.
 
-Where two sequences of bytes are the same character, or an escape may be written or left out, a
-text that is written anew is not what it was.  So only the lines of the edits are written anew,
+Where two sequences of bytes are the same character, a text that is written anew is not what it was.  So only the lines of the edits are written anew,
 and only if they come out as they are when nothing is changed in them.  Where they do not, and
 each character has its own bytes, only those of the edits are exchanged.
 """
@@ -11,7 +10,6 @@ from __future__ import annotations
 import codecs
 from typing import TYPE_CHECKING
 
-from filepact.text.charsets import STATEFUL
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import line_of
 
@@ -50,12 +48,9 @@ def splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
     for start, end, inner in _blocks(text, edits, separator):
         first, last = borders.at(start), borders.at(end)
         old, chunk = text[start:end], data[first:last]
-        _check_begin(data[:first], codec, line_of(text, start))
         new = inner.apply(old)
         if _comes_back(old, chunk, codec):
             written = _written(new, codec, line_of(text, start))
-        elif codec in STATEFUL:
-            raise FirmLineError(_firm_line(old, chunk, codec, separator, line_of(text, start)))
         else:
             written = _exchange(old, chunk, inner, codec, line_of(text, start))
         if written.decode(codec) != new:
@@ -110,16 +105,6 @@ class _Borders:
         return self._place
 
 
-def _check_begin(before: bytes, codec: str, line: int) -> None:
-    """Refuse a line that begins in the middle of what an escape sequence has begun."""
-    if codec in STATEFUL:
-        decoder = codecs.getincrementaldecoder(codec)()
-        fresh = decoder.getstate()
-        decoder.decode(before)
-        if decoder.getstate() != fresh:
-            raise FirmLineError(line)
-
-
 def _written(text: str, codec: str, line: int) -> bytes:
     try:
         return text.encode(codec)
@@ -152,15 +137,6 @@ def _places(chunk: bytes, codec: str) -> dict[int, int]:
             size += read
             places[size] = at + 1
     return places
-
-
-def _firm_line(old: str, chunk: bytes, codec: str, separator: str, line: int) -> int:
-    """The first line whose bytes are not those that its text would get."""
-    pairs = zip(old.split(separator), chunk.split(separator.encode()), strict=True)
-    for number, (text, data) in enumerate(pairs, line):
-        if not _comes_back(text, data, codec):
-            return number
-    return line
 
 
 def _comes_back(text: str, data: bytes, codec: str) -> bool:

@@ -12,6 +12,8 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
+from filepact.text.declared import names_encoding
+from filepact.text.disguise import disguises
 from filepact.text.hidden import adds_hidden
 from filepact.text.lookalike import resembles
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from filepact.domain.change import FileChange
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.policy import Action, Sign
+    from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard, Spot
 
 __all__ = ["Judge"]
@@ -171,11 +174,25 @@ def _signs(
     same = source is not None and source.data == written.data
     if not same and adds_hidden("" if source is None else _text_of(source), _text_of(written)):
         signs.add("hidden characters")
+    if not same and _disguises(source, written):
+        signs.add("encoding")
     if change.before is None:
         folder, _, name = change.path.path.rpartition("/")
         if not name.isascii() and resembles(name, spot.root.names(folder or ".")):
             signs.add("look-alike name")
     return frozenset(signs)
+
+
+def _disguises(source: Document | None, written: Document) -> bool:
+    if written.data.isascii() and not names_encoding(written.data):
+        return False
+    sides: list[SourceText | None] = []
+    for side in (source, written):
+        try:
+            sides.append(None if side is None else side.source)
+        except BinaryFileError:
+            sides.append(None)
+    return sides[1] is not None and disguises(sides[0], sides[1])
 
 
 def _text_of(document: Document) -> str:

@@ -14,6 +14,7 @@ from filepact.errors import BinaryFileError, NotFoundError
 from filepact.text.codec import decode
 from filepact.text.compare import compare_lines
 from filepact.text.diff import quote_name, unified, unified_binary
+from filepact.text.disguise import encoding_named, with_bytes_shown
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
-    from filepact.text.codec import Given
+    from filepact.text.codec import Given, SourceText
 
     _Sides = tuple[Revision | None, Revision | None]
 
@@ -125,7 +126,7 @@ def texts_of(
                 for side in (change.before, change.after)
             )
             if not isinstance(old, int) and not isinstance(new, int):
-                texts.append(Texts(change.path, old, new))
+                texts.append(Texts(change.path, _text(old), _text(new)))
     return tuple(texts)
 
 
@@ -146,7 +147,9 @@ def show_changes(
         show: How a path is shown.
         given: What is said about a file's encoding outside the file.
         hides: Whether the reader may not see what a file holds.
-        to_agent: Whether it is for an agent, which is told no path outside.
+        to_agent: Whether it is for an agent, which is told no path outside, and sees each text as
+            it can be sent.  For a person the encoding is named where it is not plain UTF-8, and
+            bytes that programs may take for ASCII are written out.
     """
     diffs: list[str] = []
     files: list[FileReport] = []
@@ -171,11 +174,18 @@ def show_changes(
         elif origin is not None:
             sides = (origin.before, change.after)
             diff = _file_diff(
-                sides, content, (show(origin.path), shown), given(change.path), git=True
+                sides,
+                content,
+                (show(origin.path), shown),
+                given(change.path),
+                git=True,
+                to_agent=to_agent,
             )
         else:
             sides = (change.before, change.after)
-            diff = _file_diff(sides, content, (shown, shown), given(change.path), git=several)
+            diff = _file_diff(
+                sides, content, (shown, shown), given(change.path), git=several, to_agent=to_agent
+            )
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
@@ -320,6 +330,7 @@ def _file_diff(
     given: Given | None,
     *,
     git: bool,
+    to_agent: bool,
 ) -> str:
     before, after = sides
     if before is not None and after is not None and before.content == after.content:
@@ -328,12 +339,29 @@ def _file_diff(
     if isinstance(old, int) or isinstance(new, int):
         sizes = [None if side is None else len(content(side.content)) for side in sides]
         return unified_binary(sizes[0], sizes[1], names[1])
-    return _unified(sides, old, new, names, git=git)
+    exact = to_agent or not (encoding := _encodings(old, new))
+    texts = [
+        _text(side) if exact or side is None else with_bytes_shown(side) for side in (old, new)
+    ]
+    diff = _unified(sides, texts[0], texts[1], names, git=git)
+    return diff if exact else f"Encoding of {quote_name(names[1])}: {encoding}\n{diff}"
+
+
+def _text(side: SourceText | None) -> str | None:
+    return None if side is None else side.text
+
+
+def _encodings(old: SourceText | None, new: SourceText | None) -> str:
+    """What a file is in, before and after; empty where it is plain UTF-8."""
+    sides = [encoding_named(side) for side in (old, new) if side is not None]
+    if len(set(sides)) == 1:
+        return sides[0]
+    return ", then ".join(side or "utf-8" for side in sides)
 
 
 def _side(
     revision: Revision | None, content: Callable[[str], bytes], shown: str, given: Given | None
-) -> str | int | None:
+) -> SourceText | int | None:
     """The text of one side, None for no file, or a number of bytes when it is not shown as text."""
     if revision is None:
         return None
@@ -341,7 +369,7 @@ def _side(
     if len(data) > EDIT_LIMIT:
         return len(data)
     try:
-        return decode(data, name=shown, given=given).text
+        return decode(data, name=shown, given=given)
     except BinaryFileError:
         return len(data)
 
