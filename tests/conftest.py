@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,10 +20,26 @@ settings.register_profile("deep", deadline=None, max_examples=1_000, print_blob=
 settings.load_profile("steady")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--short", action="store_true", help="leave out what is marked slow")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with slow tests first, so that no long one is left to a single process in the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    cases: Counter[str] = Counter()
+    slow = []
+    for item in items:
+        mark = item.get_closest_marker("slow")
+        test = item.nodeid.partition("[")[0]
+        if mark is not None and cases[test] >= mark.kwargs.get("after", 0):
+            slow.append(item)
+        cases[test] += 1
+    long = {item.path for item in slow}
+    items.sort(key=lambda item: item.path not in long)
+    if config.getoption("short"):
+        left_out = set(slow)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=slow)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -78,6 +78,7 @@ def playing(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Agent, str], 
 ASKING = [one for one in AGENTS if one.name in {"kimi-code", "claude-code-acp"}]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("agent", ASKING, ids=lambda one: one.name)
 def test_the_example_of_a_client_lets_an_agent_edit(agent, tmp_path):
     work = tmp_path / "work"

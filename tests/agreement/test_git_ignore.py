@@ -119,6 +119,7 @@ TEXT = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=int(os.environ.get("FILEPACT_EXAMPLES", "250")),
     deadline=None,

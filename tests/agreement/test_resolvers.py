@@ -94,6 +94,7 @@ def test_both_lead_to_the_same_place_or_refuse_in_the_same_words(
     assert str(top.parent) not in repr((place, read))
 
 
+@pytest.mark.slow
 @settings(max_examples=1_500, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(parts=st.lists(st.sampled_from(PARTS), min_size=1, max_size=7))
 def test_what_both_find_is_what_the_kernel_finds_without_a_guard(

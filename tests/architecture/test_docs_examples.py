@@ -17,6 +17,7 @@ def examples(document: Path) -> list[Example]:
     return list(find_examples(document.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "document",
     [document for document in DOCUMENTS if examples(document)],

@@ -43,6 +43,7 @@ def codes(tree: ProjectTree) -> Iterator[Callable[[], list[str]]]:
         talk.kill()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("app", "wrong"), [(SIGNED, False), ("", True)], ids=["signed", "not signed"]
 )

@@ -263,6 +263,7 @@ ELEMENTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
@@ -279,6 +280,7 @@ def test_any_elements_make_a_project(body: str, above: str, tmp_path: Path) -> N
     assert project == tree.project()
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text_is_read_or_refused(text: str) -> None:
     lines: list[int] = []

@@ -95,6 +95,7 @@ def test_case_and_decomposition_never_change_a_key(name: str) -> None:
     assert key(unicodedata.normalize("NFKC", name)) == key(name)
 
 
+@pytest.mark.slow
 def test_every_single_character_has_a_stable_key() -> None:
     unstable = [
         hex(point)

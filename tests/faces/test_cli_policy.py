@@ -249,6 +249,7 @@ def test_explain_tells_what_is_no_matter_of_rules(cli: CommandLine, files: Files
         assert "because" in cli("explain", path).out
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("path", "verdict"),
     [("keys/a.pem", "deny"), (".vscode/a", "ask"), ("we[i]rd\\/*.pem", "deny"), (".env", "deny")],

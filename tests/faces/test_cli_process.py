@@ -123,6 +123,7 @@ def test_a_terminal_gets_colours_words_and_no_foreign_control_characters(operati
     assert f"\x1b[1;36m{operation}\x1b[0m" in on_a_terminal(["log"])
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("words", "changes"),
     [
@@ -146,6 +147,7 @@ def test_errors_on_a_terminal_are_escaped_too(cli: CommandLine) -> None:
     assert "\x1b" not in text
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("words", [["write", "new.txt"], ["mcp", "."]])
 def test_somebody_who_types_is_told_what_is_waited_for(cli: CommandLine, words: list[str]) -> None:
     assert cli.root.exists()
@@ -242,6 +244,7 @@ def test_a_server_says_where_it_works_and_shows_its_tools(cli: CommandLine) -> N
     assert len(list(listed["tools"])) == 9
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("options", "count", "said"),
     [

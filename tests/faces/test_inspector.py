@@ -65,6 +65,7 @@ def inspect(
     )
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("era", ERAS)
 def test_it_lists_the_tools(programs: Programs, root: Path, era: str) -> None:
     done = inspect(programs, root, era, "--method", "tools/list", "--strict")

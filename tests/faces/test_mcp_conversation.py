@@ -246,6 +246,7 @@ def test_whoever_sends_too_many_calls_waits(flights, sent):
 # -- the end ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("arguments", [{}, {"arguments": None}], ids=["direct", "package"])
 def test_a_signal_does_not_wait_for_calls_that_may_be_answered(program, arguments):
     client, process = program

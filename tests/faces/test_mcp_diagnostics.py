@@ -39,6 +39,7 @@ def write(client: LineClient, name: str, text: str, **more: Any) -> str:
     return said
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("wall", WALLS)
 def test_the_answer_to_a_change_tells_the_errors_that_it_adds(base: Path, wall: str) -> None:
     words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', wall)
@@ -51,6 +52,7 @@ def test_the_answer_to_a_change_tells_the_errors_that_it_adds(base: Path, wall: 
     assert (base / "root" / "a.x").read_text() == "fine\nwrong\n"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("wall", WALLS)
 def test_servers_end_with_the_server_for_agents(base: Path, wall: str) -> None:
     note = base / "child"
@@ -62,6 +64,7 @@ def test_servers_end_with_the_server_for_agents(base: Path, wall: str) -> None:
     assert wait_for_end(child)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("said", "more"),
     [
@@ -88,6 +91,7 @@ def test_a_file_that_no_server_knows_is_changed_without_a_word_about_them(base: 
     assert not log.exists()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("orders", "wall"),
     [({"first_words": "I am no server"}, wall) for wall in WALLS] + [({"hang": True}, "off")],

@@ -19,7 +19,7 @@ import pytest
 from tests.agents.model import ScriptedModel
 from tests.node_programs import NodeError, Programs, install
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")

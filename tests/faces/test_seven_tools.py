@@ -93,6 +93,7 @@ def filepact(root: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("era", ERAS)
 def test_all_seven_tools_do_their_work_and_everything_can_be_taken_back(
     root: Path, era: str

@@ -102,6 +102,7 @@ def envelope(result: CallToolResult) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("path", ["", "MyProject.sln"])
 @pytest.mark.parametrize("era", ERAS)
 def test_the_requests_of_the_document_are_answered(root: Path, era: str, path: str) -> None:
@@ -162,6 +163,7 @@ def test_the_requests_of_the_document_are_answered(root: Path, era: str, path: s
     drive(root, era, steps, path=path)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("era", ERAS)
 def test_tools_are_listed_with_their_level_and_the_schema_of_their_answers(
     root: Path, era: str
@@ -190,6 +192,7 @@ def test_nothing_that_writes_is_shown_where_only_looking_is_allowed(root: Path) 
     drive(root, "auto", steps, "--read-only")
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("path", ["MyProject.sln", ""])
 def test_the_instructions_say_where_paths_start_and_how_to_write(root: Path, path: str) -> None:
     def first(*options: str) -> str:
@@ -263,6 +266,7 @@ BAD_PATHS = [
 ]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("paths", "code"), BAD_PATHS)
 def test_a_solution_that_is_not_there_is_said_before_anything_is_served(
     root: Path, paths: list[str], code: str

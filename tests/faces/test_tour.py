@@ -117,6 +117,7 @@ def test_a_server_that_does_not_start_is_told(
     assert "no server today" in known["steps"][0]["answer"]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_tour_that_is_ended_leaves_nothing(
     cli: CommandLine, scratch: Path, number: signal.Signals

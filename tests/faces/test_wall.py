@@ -174,6 +174,7 @@ def test_the_doctor_has_a_child_prove_the_wall(base: Path) -> None:
     assert f"ABI {landlock.abi()}" in found["second wall"]["said"]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("setting", "confined"), [("auto", "1"), ("required", "1"), ("off", "0")])
 def test_a_server_does_what_the_settings_say_and_the_doctor_says_so(
     base: Path, monkeypatch: pytest.MonkeyPatch, setting: str, confined: str

@@ -75,6 +75,7 @@ X<s[0]> first;
 """
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.skipif(shutil.which("clangd", path=PROGRAMS) is None, reason="no clangd")
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_compiler_tells_an_agent_of_files_outside_only_where_it_is_trusted(

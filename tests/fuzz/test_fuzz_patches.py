@@ -9,6 +9,7 @@ from filepact.text.patch import parse
 from tests.fuzz.fuzz_patches import run, seeds
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_damaged_patches_are_applied_or_refused_and_never_crash(seed: int):
     tally = run(seed=seed, cases=3_000)

@@ -57,6 +57,7 @@ class Case:
         given: What else the request says.
         codes: The only right codes of a refusal; empty when every stable code is right.
         impossible: Why it cannot be run at all, where it cannot.
+        number: Which one it is of the cases of its line.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Case:
     codes: tuple[str, ...] = ()
     mode: Literal["auto", "preview"] = "auto"
     impossible: str = ""
+    number: int = 1
 
     @property
     def family(self) -> str:
@@ -145,7 +147,7 @@ def _expanded(raw: dict[str, Any]) -> Iterator[Case]:
     for number, value in enumerate(values, start=1):
         inside = json.dumps(value)[1:-1]
         one = json.loads(template.replace("{each}", inside))
-        yield _case(one | {"id": f"{raw['id']}-{number}"})
+        yield _case(one | {"id": f"{raw['id']}-{number}", "number": number})
 
 
 def _case(raw: dict[str, Any]) -> Case:

@@ -18,7 +18,13 @@ EVERY_DOOR = {case.id for at, case in enumerate(ALL) if at % 5 == 0}
 """Cases sent through every door here; `scripts/deep` sends all of them through all."""
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=case.id) for case in ALL])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.id, marks=[pytest.mark.slow] if case.number > 1 else [])
+        for case in ALL
+    ],
+)
 def test_every_door_answers_right_and_with_the_same_code(case: Case, tmp_path: Path) -> None:
     codes: dict[str, str] = {}
     for door in DOORS:

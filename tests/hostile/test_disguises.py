@@ -34,6 +34,7 @@ def test_every_pattern_of_the_built_in_rules_covers_its_example() -> None:
     assert idle == []
 
 
+@pytest.mark.slow(after=len(SPELLINGS) + 1)
 @pytest.mark.parametrize("disguise", SPELLINGS | SHORT_NAMES)
 def test_a_disguised_name_is_decided_as_the_name_itself(disguise: str) -> None:
     change = (SPELLINGS | SHORT_NAMES)[disguise]

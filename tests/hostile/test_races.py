@@ -6,9 +6,17 @@ import pytest
 
 from tests.hostile import path_fuzz, races
 
-pytestmark = pytest.mark.slow
+
+@pytest.mark.parametrize("operation", races.OPERATIONS)
+def test_a_short_exchange_of_names_does_not_lead_outside(operation: races.Operation) -> None:
+    results = [
+        races.run(operation, "folder and link", 200, resolver=one) for one in races.RESOLVERS
+    ]
+    assert [result.escapes for result in results] == [0, 0]
+    assert sum(result.done for result in results) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("operation", races.OPERATIONS)
 @pytest.mark.parametrize("shape", races.SHAPES)
 @pytest.mark.timeout(300)
@@ -21,6 +29,14 @@ def test_no_exchange_of_names_leads_outside(operation: races.Operation, shape: r
     assert sum(result.done for result in results) > 0
 
 
+def test_no_path_out_of_some_thousands_leads_outside() -> None:
+    result = path_fuzz.run(2_000, seed=1)
+    assert result.escapes == ()
+    assert result.found > 100
+    assert result.refused > 100
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_no_random_path_leads_outside() -> None:
     result = path_fuzz.run(200_000, seed=1)

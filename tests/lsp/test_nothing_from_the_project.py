@@ -65,8 +65,13 @@ def lay_traps(root: Path, ran: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("basedpyright", "ty", "ruff", "clangd", "typescript", "gopls"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in NPM),
+        pytest.param("basedpyright", marks=pytest.mark.slow),
+        "ty",
+        "ruff",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("clangd", "typescript", "gopls", *NPM)
+        ),
     ],
 )
 def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, name: str) -> None:
@@ -84,7 +89,7 @@ def test_a_known_server_runs_nothing_that_lies_in_the_project(tmp_path: Path, na
     assert not ran.exists(), ran.read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("name", ["json", "yaml", "html", "css"])
 def test_a_known_server_fetches_nothing_that_a_text_names(tmp_path: Path, name: str) -> None:
     root = tmp_path / "deep" / "enough" / "project"

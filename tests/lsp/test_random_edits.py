@@ -31,13 +31,21 @@ BOUNDED = {
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_no_stale_answer_passes_for_fresh(name: str, tmp_path: Path) -> None:
+    edit(name, EDITS or BOUNDED[name], tmp_path)
+
+
+def test_no_stale_answer_passes_for_fresh_after_a_few_edits(tmp_path: Path) -> None:
+    edit("ty", 6, tmp_path)
+
+
+def edit(name: str, count: int, tmp_path: Path) -> None:
     root = tmp_path / "deep" / "enough" / "project"
     root.mkdir(parents=True)
     tree = Tree(root.resolve(), name)
     try:
         edits = Edits(tree, seed=7)
         done = []
-        for _ in range(EDITS or BOUNDED[name]):
+        for _ in range(count):
             done.append(edits.step())
             assert edits.stale() == [], done[-5:]
             assert edits.unanswered() == []

@@ -47,8 +47,10 @@ def places(found: tuple[Diagnostic, ...]) -> set[tuple[int, str]]:
     return {(one.start.line, one.code) for one in found}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "json" else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
 def test_a_server_from_npm_is_right_before_and_after_an_edit_and_a_preview(
     name: str, tmp_path: Path
 ) -> None:

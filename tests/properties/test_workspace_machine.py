@@ -161,5 +161,13 @@ class WorkspaceMachine(RuleBasedStateMachine):
             shutil.rmtree(self.scratch)
 
 
+class ShortMachine(WorkspaceMachine):
+    """The same rules, for a few short histories."""
+
+
+TestShortHistories = ShortMachine.TestCase
+TestShortHistories.settings = settings(max_examples=5, stateful_step_count=15, deadline=None)
+
 TestWorkspaceMachine = WorkspaceMachine.TestCase
 TestWorkspaceMachine.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestWorkspaceMachine.pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

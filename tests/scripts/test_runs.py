@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-SLOW = ["-m", "not slow"]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def script():
     "given", [[], ["-x"], ["-q", "--tb=short"], ["--numprocesses=4"], ["--durations=20"]]
 )
 def test_without_a_selection_each_behaviour_is_run_once_in_several_processes(script, given):
-    assert script.command(False, given) == ["-m", "pytest", *script.PARALLEL, *SLOW, *given]
+    assert script.command(False, given) == ["-m", "pytest", *script.PARALLEL, "--short", *given]
     program, *arguments = script.command(True, given)
     assert Path(program) == SCRIPTS / "measured.py"
     assert arguments == [*script.PARALLEL, *given]

@@ -169,6 +169,10 @@ def an_agent(scene: Scene, language: Language, chance: random.Random) -> None:
             scene.foresee({name: text.encode()})
 
 
+def test_answers_are_true_after_several_wrote_at_once(tmp_path: Path) -> None:
+    several_write("ty", 1, 1, tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600 + 120 * BURSTS)
 @pytest.mark.parametrize(
@@ -179,13 +183,17 @@ def an_agent(scene: Scene, language: Language, chance: random.Random) -> None:
 def test_answers_are_true_after_everybody_wrote_at_once(
     server: str, seed: int, tmp_path: Path
 ) -> None:
+    several_write(server, seed, BURSTS or LANGUAGES[server].bursts, tmp_path)
+
+
+def several_write(server: str, seed: int, bursts: int, tmp_path: Path) -> None:
     language = LANGUAGES[server]
     kind = language.kinds[0]
     files = dict(language.a_module(one, kind) for one in PAIRS)
     files |= dict(language.a_user(one, kind) for one in PAIRS)
     scene = Scene(tmp_path, [server], language.settings | files)
     try:
-        for burst in range(BURSTS or language.bursts):
+        for burst in range(bursts):
             over = threading.Event()
             chances = [random.Random(f"{seed} {burst} {one}") for one in range(3)]
             others = threading.Thread(

@@ -113,11 +113,19 @@ def likes(report: Report) -> list[tuple[Any, ...]]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_nothing_stale_passes_for_fresh(name: str, tmp_path: Path) -> None:
+    edit(name, EDITS or BOUNDED.get(name, 15), tmp_path)
+
+
+def test_nothing_stale_passes_for_fresh_after_a_few_edits(tmp_path: Path) -> None:
+    edit("ty", 10, tmp_path)
+
+
+def edit(name: str, count: int, tmp_path: Path) -> None:
     tree = DoorTree(tmp_path, name, seed=11)
     try:
         edits = Edits(tree, seed=7)  # type: ignore[arg-type]  # it has what edits need
         done = []
-        for _ in range(EDITS or BOUNDED.get(name, 15)):
+        for _ in range(count):
             done.append(edits.step())
             assert edits.stale() == [], done[-5:]
             assert edits.unanswered() == []

@@ -386,6 +386,7 @@ def test_a_deletion_names_every_line(patch: str, text: str, fits: bool):
         assert type(refusal(text, patch)) is PatchContextMismatchError
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(20)
 def test_a_large_patch_with_wrong_numbers_applies():
     old = [f"line {i} {'x' * 40}\n" for i in range(60_000)]

@@ -261,6 +261,7 @@ def test_many_anchors_are_looked_for_in_bounded_time(text: str):
         applied(text, "@@ x\n" * 8 + " x\n-y\n")
 
 
+@pytest.mark.slow
 def test_many_hunks_with_anchors_cost_bounded_time():
     text = "def f():\n    pass\n" * 3_000
     with pytest.raises(FilepactError):

@@ -47,6 +47,7 @@ def test_a_right_client_passes_everything():
     assert len(report.verdicts) == len(CHECKS)
 
 
+@pytest.mark.slow(after=12)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_client_is_found(name):
     client, checks = WRONG[name]
@@ -54,6 +55,7 @@ def test_a_wrong_client_is_found(name):
     assert failed(found) == set(checks), found
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("name", LOOSE)
 def test_a_client_is_blamed_once_for_what_it_does(name):
     """Whatever builds on what it does otherwise tells nothing more of it."""
@@ -65,6 +67,7 @@ def test_a_client_is_blamed_once_for_what_it_does(name):
     assert not skipped - set(untried) - {"sessions.unwanted-directories"}
 
 
+@pytest.mark.slow(after=6)
 @pytest.mark.parametrize("fault", WIRES)
 def test_a_wrong_wire_is_found(fault):
     through = [sys.executable, str(WIRE), fault]

@@ -102,6 +102,7 @@ def question(agent):
     return ["session/request_permission", {"toolCall": call, "options": offered}]
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("agent", QUESTIONS)
 def test_it_allows_an_edit_whose_kind_was_told_before_the_question(tmp_path, agent):
     work, state = tmp_path / "work", tmp_path / "state"
@@ -114,6 +115,7 @@ def test_it_allows_an_edit_whose_kind_was_told_before_the_question(tmp_path, age
     assert path.read_text() == "new\n"
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("answer", "text"), [("y\n", "new\n"), ("n\n", "old\n"), ("", "old\n")])
 def test_it_asks_about_a_command_and_about_a_change_that_a_rule_wants_asked(tmp_path, answer, text):
     work, state = tmp_path / "work", tmp_path / "state"

@@ -44,6 +44,7 @@ class Conductor:
         return message
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("hello", "request_", "notification", "more"), DIALECTS)
 def test_a_conductor_hosts_it(tmp_path, hello, request_, notification, more):
     work = str(tmp_path / "work")

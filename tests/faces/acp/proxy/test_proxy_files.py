@@ -27,6 +27,7 @@ def test_an_editor_without_files_has_them_served_from_the_disk(tmp_path):
         assert not (rig.work / "new").exists()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("fs", "asked"),
     [

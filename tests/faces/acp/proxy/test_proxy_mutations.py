@@ -42,6 +42,7 @@ def test_a_request_is_answered_or_passed_on_however_deep_it_is(tmp_path):
         assert b"Traceback" not in rig.said
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize(
     "folders",
     [
@@ -63,6 +64,7 @@ def test_a_session_in_a_folder_of_no_possible_name_is_refused(tmp_path, folders,
         rig.open()
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "params", [{}, {"contentChanges": [{"text": "x", "range": {"start": {}}}]}]
 )

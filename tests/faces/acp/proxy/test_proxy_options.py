@@ -51,6 +51,7 @@ LEFT_ALONE = {
 }
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("answer", LEFT_ALONE.values(), ids=LEFT_ALONE)
 def test_an_agent_whose_own_choice_would_be_hidden_is_left_alone(rig, answer):
     assert open_with(rig, answer) == answer

@@ -45,6 +45,7 @@ OUTSIDE = [
 ]
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("call", OUTSIDE)
 def test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked(rig, call):
     rig.start()
@@ -56,6 +57,7 @@ def test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked(rig, call
     assert rig.editor.quiet
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("told", OUTSIDE)
 def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it(rig, told):
     rig.start()
@@ -68,6 +70,7 @@ def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it
     assert rig.editor.quiet
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "call",
     [
@@ -157,6 +160,7 @@ def allowing(tmp_path):
         yield rig
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("call", MORE_THAN_FILES.values(), ids=MORE_THAN_FILES)
 def test_a_rule_about_files_never_says_yes_to_anything_else(allowing, call):
     call = {"locations": [{"path": "docs/a.md"}], **call}
@@ -173,6 +177,7 @@ def test_a_rule_about_files_never_says_yes_to_anything_else(allowing, call):
     assert allowing.editor.request("session/request_permission")["id"] == wanted
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("call", PLAIN.values(), ids=PLAIN)
 def test_a_plain_call_that_a_person_has_allowed_is_answered(allowing, call):
     call = {"locations": [{"path": "docs/a.md"}], **call}
@@ -319,6 +324,7 @@ def test_what_is_hidden_is_written_out_beside_the_texts(preview):
     preview.agent.answer_to(wanted)
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("kind", "status"), [("allow_once", "completed"), ("reject_once", "failed")]
 )
@@ -410,6 +416,7 @@ def named(tool):
     return {"kind": "other", "title": tool, "_meta": {"claudeCode": {"toolName": tool}}}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize("tool", READING)
 def test_questions_about_own_reading_tools_are_answered(tmp_path, tool):
     with Rig(tmp_path, agent=CLAUDE) as rig:
@@ -441,6 +448,7 @@ FOREIGN = {
 }
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(("agent", "call", "servers"), FOREIGN.values(), ids=FOREIGN)
 def test_questions_about_anything_else_reach_the_person(tmp_path, agent, call, servers):
     with Rig(tmp_path, agent=agent) as rig:

@@ -91,6 +91,7 @@ def test_what_a_person_has_written_down_as_allowed_names_that_rule(tmp_path):
 CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("result", "verdict", "by", "how"),
     [
