@@ -229,7 +229,8 @@ def test_a_denial_that_came_later_counts_for_the_agent_that_proposed(
     (root / "a.txt").write_text(TEXT)
     shown = proposed(under("", "preview"), session, "line 3\n", "LINE 3\n")
     person = under(f'[[deny]]\npaths = ["a.txt"]\nwhy = "no"\n{agents}\n')
-    assert refused(lambda: person.approve(shown.id, PERSON)).code == "PATH_BLOCKED"
+    error = refused(lambda: person.approve(shown.id, PERSON))
+    assert (error.code, error.details["path"]) == ("PATH_BLOCKED", "a.txt")
     assert (root / "a.txt").read_text() == TEXT
     assert person.pending() == (shown,)
     under("").approve(shown.id, PERSON)
@@ -402,6 +403,44 @@ def test_what_a_crash_cut_off_waits_again_under_its_id_and_the_agent_hears_nothi
     (said,) = preview.news(session)
     assert said.about == shown
     assert [one.state for one in later.log()] == ["applied"]
+
+
+def test_what_was_done_in_part_and_cannot_be_taken_back_waits_once_more(
+    preview: Workspace,
+    open_here: Callable[..., Workspace],
+    session: Session,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with preview.draft(session, "patch_apply") as draft:
+        first, second = draft.open_all(["a.txt", "b.txt"])
+        draft.write(first, TEXT.replace("line 3\n", "LINE 3\n"))
+        draft.write(second, "b\n")
+        shown = str(preview.submit(draft, "both").operation)
+    person = open_here()
+    apply = person._committer._apply
+
+    def fail(*arguments: object) -> object:
+        if (root / "a.txt").read_text() == TEXT:
+            return apply(*arguments)
+        # Another program is faster with the file that was done, and the disk refuses the next.
+        (root / "a.txt").write_text("by hand\n")
+        (root / "b.txt").mkdir(exist_ok=True)
+        return apply(*arguments)
+
+    monkeypatch.setattr(person._committer, "_apply", fail)
+    error = refused(lambda: person.approve(shown, PERSON))
+    monkeypatch.undo()
+    (again,) = person.pending()
+    assert again.id == error.details["proposal"] != shown
+    assert again.changes.exact == preview.proposal(shown).changes.exact
+    (said,) = preview.news(session)
+    assert said.about == shown
+    assert "applied" not in said.text
+    (root / "a.txt").write_text(TEXT)
+    (root / "b.txt").rmdir()
+    person.approve(again.id, PERSON)
+    assert (root / "b.txt").read_text() == "b\n"
 
 
 @pytest.mark.parametrize("room", range(0, 24, 3))

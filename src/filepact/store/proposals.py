@@ -23,6 +23,7 @@ __all__ = [
     "check_waits",
     "commit_proposal",
     "expire",
+    "has_expired",
     "reject",
     "release",
     "reopen",
@@ -122,6 +123,12 @@ def reject(view: View, change_ids: Sequence[str], approval: Approval) -> None:
     )
 
 
+def has_expired(view: View, before: float) -> bool:
+    """Whether something waits that was proposed before a time."""
+    old = "SELECT 1 FROM proposal WHERE state = 'proposed' AND created < ? LIMIT 1"
+    return view.one(old, (before,)) is not None
+
+
 def expire(view: View, before: float) -> list[str]:
     """Settle what was proposed before a time and waits still; the ids."""
     old = view.all("SELECT id FROM proposal WHERE state = 'proposed' AND created < ?", (before,))
@@ -162,6 +169,8 @@ def release(view: View, contents: Contents, change_ids: Sequence[str]) -> list[P
     Returns:
         The files that held some of it, to be removed once this is on the disk.
     """
+    if not change_ids:
+        return []
     free = [one for (one,) in view.all(_THEIRS_ALONE, (json.dumps(list(change_ids)),))]
     files = contents.files(view, free)
     give_up(view, contents, free)

@@ -17,6 +17,7 @@ from filepact.store.proposals import (
     check_waits,
     commit_proposal,
     expire,
+    has_expired,
     reject,
     release,
     reopen,
@@ -179,8 +180,9 @@ class SqliteStore:
         upkeep.shrink(self._database)
 
     def expire(self, before: float) -> None:
-        if not any(one.created < before for one in self.proposals()):
-            return
+        with self._database.reading() as view:
+            if not has_expired(view, before):
+                return
         with self._database.writing(durable=True) as view:
             files = release(view, self._contents, expire(view, before))
         self._remove(files)

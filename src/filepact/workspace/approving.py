@@ -161,7 +161,7 @@ class Approving:
         """
         judge = Judge(self._guard, proposal.session.agent)
         for change in fitted.changes.changes:
-            spot = judge.find(change.path.absolute, follow=False)
+            spot = judge.find(judge.show(change.path), follow=False)
             before, after = self._sides(change, fitted.contents)
             for side in (before, after):
                 if side is not None:

@@ -37,7 +37,7 @@ class Editor:
         unreadable: Errors by path, for reads.
         answer_read: Answers every read as it is, whatever it is.
         instead: Answers every write.
-        says: Answers every question.
+        says: Answers every question, or is called for the answer to each.
         newline: How it ends lines on the disk, None for as they come.
     """
 
@@ -102,7 +102,7 @@ class Editor:
         if self.held is not None:
             self.began.set()
             await self.held.wait()
-        return self.says
+        return self.says() if callable(self.says) else self.says
 
     def writes(self):
         return [one[1:] for one in self.heard if one[0] == "write"]

@@ -523,6 +523,32 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
     assert (tmp_path / "work" / "a.txt").read_text() == "all new\n"
 
 
+def test_a_file_that_moves_while_the_person_looks_is_shown_again_with_what_happened(tmp_path):
+    async def scene(editor, files, work):
+        path = work / "a.txt"
+        path.write_text("1\n2\n3\n4\n5\n6\n7\n8\n")
+        looks = iter(["by hand\n2\n3\n4\n5\n6\n7\n8\n", None])
+
+        def says():
+            moved = next(looks)
+            if moved is not None:
+                path.write_text(moved)
+            return chosen("filepact-allow")
+
+        editor.says = says
+        done = await files.call("edit_file", edit("a.txt", "8", "EIGHT"))
+        assert done.receipt["status"] == "applied", done.text
+        assert "Proposal" not in done.text
+        asked = [one[1] for one in editor.heard if one[0] == "asked"]
+        assert files.workspace.news(files._session) == ()
+        return [[one.type for one in call.content] for call in asked], asked[1].content[0]
+
+    kinds, since = run(scene, tmp_path, mode="preview", write=False)
+    assert kinds == [["diff"], ["content", "diff"]]
+    assert "+by hand" in since.content.text
+    assert (tmp_path / "work" / "a.txt").read_text() == "by hand\n2\n3\n4\n5\n6\n7\nEIGHT\n"
+
+
 def test_what_is_allowed_for_a_file_is_not_asked_again_and_each_question_is_closed(tmp_path):
     async def scene(editor, files, work):
         editor.says = chosen("filepact-allow-file")

@@ -200,6 +200,27 @@ def test_a_change_that_no_longer_fits_when_it_is_approved_is_refused(tmp_path):
     assert path.read_text() == "other\n"
 
 
+def test_a_file_that_moves_while_the_person_looks_is_asked_about_again(tmp_path):
+    path = tmp_path / "work" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("1\n2\n3\n4\n5\n6\n")
+    asked = []
+
+    async def ask(question):
+        asked.append(question)
+        if len(asked) == 1:
+            path.write_text("by hand\n2\n3\n4\n5\n6\n")
+        return True
+
+    wanted = {"path": str(path), "content": "1\n2\n3\n4\n5\nSIX\n"}
+    (said,) = run(tmp_path, (WRITE, wanted), mode="preview", ask=ask)
+    assert "error" not in said
+    first, second = asked
+    assert first.change != second.change
+    assert "+SIX" in second.diff
+    assert path.read_text() == "by hand\n2\n3\n4\n5\nSIX\n"
+
+
 def test_a_turn_that_ends_between_the_answer_and_the_write_drops_it(tmp_path):
     path = tmp_path / "work" / "a.txt"
     path.parent.mkdir()

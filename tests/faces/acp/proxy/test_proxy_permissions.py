@@ -313,6 +313,37 @@ def test_a_question_shows_the_texts_in_the_protocols_form_and_where_they_change(
     assert "error" in preview.agent.answer_to(wanted)
 
 
+def test_a_file_that_moves_while_the_person_looks_is_shown_again_with_what_happened(preview):
+    path = preview.work / "a.txt"
+    path.write_text("1\n2\n3\n4\n5\n6\n7\n8\n")
+    wanted, first = asked_about(preview, "a.txt", "1\n2\n3\n4\n5\n6\n7\nEIGHT\n")
+    path.write_text("by hand\n2\n3\n4\n5\n6\n7\n8\n")
+    preview.editor.answer(first, chosen(option(first, "allow_once")))
+    second = preview.editor.request("session/request_permission")
+    call = second["params"]["toolCall"]
+    assert call["toolCallId"] != first["params"]["toolCall"]["toolCallId"]
+    since, only = call["content"]
+    assert "+by hand" in since["content"]["text"]
+    assert only["newText"] == "by hand\n2\n3\n4\n5\n6\n7\nEIGHT\n"
+    assert path.read_text() == only["oldText"]
+    preview.editor.answer(second, chosen(option(second, "allow_once")))
+    assert preview.agent.answer_to(wanted)["result"] == {}
+    assert path.read_text() == only["newText"]
+
+
+def test_a_person_who_says_no_to_what_is_shown_again_has_refused_it(preview):
+    path = preview.work / "a.txt"
+    path.write_text("1\n2\n3\n")
+    wanted, first = asked_about(preview, "a.txt", "1\n2\nTHREE\n")
+    path.write_text("by hand\n2\n3\n")
+    preview.editor.answer(first, chosen(option(first, "allow_once")))
+    second = preview.editor.request("session/request_permission")
+    preview.editor.answer(second, chosen(option(second, "reject_once")))
+    assert preview.agent.answer_to(wanted)["error"]["data"]["errorKind"] == "denied"
+    assert path.read_text() == "by hand\n2\n3\n"
+    assert "nothing" in preview.command("pending").lower()
+
+
 def test_what_is_hidden_is_written_out_beside_the_texts(preview):
     wanted, question = asked_about(preview, "a.txt", "x = 1 \u202e\n")
     written_out, texts = question["params"]["toolCall"]["content"]
