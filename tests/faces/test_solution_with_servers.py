@@ -190,6 +190,7 @@ def test_what_a_change_would_break_is_known_before_it_is_made(project: Served) -
     assert fixed["workspaceUpdate"]["diagnostics"]["fixedCount"] == 1
 
 
+@pytest.mark.slow
 def test_a_file_that_the_project_leaves_out_is_written_and_not_in_the_workspace(
     project: Served,
 ) -> None:
@@ -200,6 +201,7 @@ def test_a_file_that_the_project_leaves_out_is_written_and_not_in_the_workspace(
     assert any("project" in one for one in data["hints"]["nextSteps"])
 
 
+@pytest.mark.slow
 def test_several_projects_of_a_solution_are_one_workspace(tmp_path: Path) -> None:
     toolchain_or_skip()
     root = tmp_path / "Shop"

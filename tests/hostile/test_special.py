@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is looke
 FAR_TOO_MUCH = 256 << 20
 
 
+@pytest.mark.slow(after=8)
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name.replace(" ", "-"))
 def test_a_server_answers_and_goes_on(bomb: Bomb, tmp_path: Path) -> None:
     try:

@@ -21,7 +21,7 @@ SLOW = ("basedpyright", "clangd", "gopls", "filepact-csharp")
 
 @pytest.fixture(
     params=[
-        pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in PROJECTS
+        name if name == "ty" else pytest.param(name, marks=pytest.mark.slow) for name in PROJECTS
     ]
 )
 def project(request: pytest.FixtureRequest) -> Project:

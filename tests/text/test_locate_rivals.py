@@ -112,6 +112,7 @@ def _quotes(lines: list[str], _chance: random.Random) -> list[str]:
     return [line.replace('"', "\u201d").replace("'", "\u2019") for line in lines]
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("damage", [_deeper, _trailing, _blank_line, _quotes])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_no_twin_of_a_rewritten_block_of_a_real_file_is_written_to(

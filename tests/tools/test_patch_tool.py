@@ -232,6 +232,7 @@ def test_what_is_no_text_is_told_as_made_or_gone(tool: Tool):
     assert f"Binary file image.png deleted ({len(IMAGE)} bytes)" in done.text
 
 
+@pytest.mark.slow
 def test_files_that_are_too_large_to_be_edited_can_be_renamed_and_deleted(
     tool: Tool, root: Path, tmp_path: Path
 ):

@@ -54,6 +54,7 @@ def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow(after=2)
 @pytest.mark.parametrize("tool", [one.name for one in SOLUTION_TOOLS])
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -166,6 +166,7 @@ def test_a_person_may_take_longer_over_a_change_than_an_editor_to_answer(tmp_pat
         assert it.disk("b.txt") == BASE.encode()
 
 
+@pytest.mark.slow(after=3)
 @every
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])
 def test_what_was_undone_does_not_come_back_from_an_editor_that_does_not_reload(
@@ -249,6 +250,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow(after=3)
 @asked
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("shows", ["bytes", "lines", "marks"])
