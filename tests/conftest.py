@@ -10,6 +10,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # The same examples on every run and every machine, so that a red test is red for everybody.  No
 # deadline: how long an example takes says more about the machine's other work than about us.
@@ -53,3 +54,11 @@ def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", *own):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An empty folder to work in; folders of tests that need more in it have one of their own."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder

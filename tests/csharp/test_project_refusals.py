@@ -26,11 +26,6 @@ LAUGHS = """<?xml version="1.0"?>
 OUTSIDE = '<!DOCTYPE Project SYSTEM "file:///etc/passwd"><Project Sdk="Microsoft.NET.Sdk" />'
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> ProjectTree:
-    return ProjectTree(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -181,6 +176,7 @@ def test_what_makes_code_is_told(name: str, body: str, file: str, tree: ProjectT
 BIG = "x" * 90_000
 
 
+@pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     "body",
     [

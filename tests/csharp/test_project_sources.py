@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,15 +10,6 @@ from hypothesis import strategies as st
 
 from filepact.csharp.globs import MAX_PATTERN, Membership, Pattern, Step, split_list, unescape
 from tests.csharp.project_tree import ProjectTree, sdk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> ProjectTree:
-    return ProjectTree(tmp_path)
-
 
 # -- patterns -----------------------------------------------------------------------------------------
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from filepact.csharp.frameworks import parse_framework, preferred
 from filepact.csharp.projects import GlobalUsing
 from tests.csharp.project_tree import ProjectTree, sdk
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> ProjectTree:
-    return ProjectTree(tmp_path)
 
 
 def group(text: str, condition: str = "") -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.faces.command_line import CommandLine
 from tests.faces.line_client import PATIENCE, LineClient
+from tests.node_programs import NodeError, Programs, install
 
 PROGRAM = Path(__file__).with_name("small_server.py")
 
@@ -116,3 +117,14 @@ def program():
         process.kill()
     process.wait(PATIENCE)
     process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def programs() -> Programs:
+    """The programs from npm, such as agents that others wrote."""
+    try:
+        return install()
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))

@@ -25,12 +25,6 @@ def program(folder: Path, name: str = "server") -> Path:
     return place
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "root").mkdir()
-    return tmp_path / "root"
-
-
 def programs(root: Path, *path: object, **more: str) -> Programs:
     return Programs([str(root)], {"PATH": os.pathsep.join(map(str, path)), **more})
 

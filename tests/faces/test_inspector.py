@@ -10,24 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.node_programs import NodeError, Programs, install
-
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.node_programs import Programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 ERAS = ["legacy", "modern"]
-
-
-@pytest.fixture(scope="module")
-def programs() -> Programs:
-    try:
-        return install()
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture

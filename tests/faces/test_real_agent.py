@@ -7,29 +7,21 @@ repository (a copy of a small installed package) with filepact's tools and nothi
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import iniconfig
 import pytest
 
 from tests.agents.model import ScriptedModel
-from tests.node_programs import NodeError, Programs, install
+
+if TYPE_CHECKING:
+    from tests.node_programs import Programs
 
 pytestmark = pytest.mark.timeout(300)
-
-
-@pytest.fixture(scope="module")
-def programs() -> Programs:
-    try:
-        return install()
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
 
 
 @pytest.fixture

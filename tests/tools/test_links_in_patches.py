@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.app import open_toolbox, open_workspace
+from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Session
 from filepact.tools.registry import Call, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from filepact.workspace.workspace import Workspace
@@ -47,12 +46,6 @@ def root(tmp_path: Path) -> Path:
     }.items():
         (folder / name).symlink_to(target)
     return folder
-
-
-@pytest.fixture
-def workspace(root: Path, tmp_path: Path) -> Iterator[Workspace]:
-    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
-        yield workspace
 
 
 @pytest.fixture

@@ -29,13 +29,6 @@ NEXT = re.compile(r"next: offset=(-?\d+)(?:, column=(\d+))?")
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def read(root: Path, tmp_path: Path) -> Iterator[Reading]:
     with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
         toolbox = open_toolbox(workspace)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.app import open_toolbox, open_workspace
+from filepact.app import open_toolbox
 from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, ProposalChangedError
 from filepact.tools.registry import Call, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from filepact.workspace.workspace import Workspace
@@ -39,12 +38,6 @@ def root(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "a.txt").write_text(text())
     return folder
-
-
-@pytest.fixture
-def workspace(root: Path, tmp_path: Path) -> Iterator[Workspace]:
-    with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
-        yield workspace
 
 
 @pytest.fixture

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def open_here(root: Path, tmp_path: Path) -> Iterator[Callable[..., Workspace]]:
     """Open further workspaces over the same root and journal; closed at the end."""
     with ExitStack() as stack:

@@ -45,13 +45,6 @@ TEXTS = {
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
     def open_one(*encodings: tuple[str, str]) -> Workspace:
         chosen = [

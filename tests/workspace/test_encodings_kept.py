@@ -23,13 +23,6 @@ AGENT = Session("s", Actor("agent", "tester"))
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    folder = tmp_path / "root"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
     def open_one(*encodings: tuple[str, str]) -> Workspace:
         chosen = [(Glob.parse(glob, braces=True), codec) for glob, codec in encodings]

@@ -40,13 +40,6 @@ class Editor:
         return self.obey
 
 
-@pytest.fixture
-def work(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
 def scene(tmp_path, editor, play):
     """Let something happen in a session with the folder ``work``."""
 

@@ -9,13 +9,6 @@ from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, No
 from tests.faces.acp.talking import READ, WRITE, talk
 
 
-@pytest.fixture
-def work(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
 class Scene:
     """A client without a connection: its sessions are started by hand."""
 

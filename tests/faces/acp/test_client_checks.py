@@ -149,7 +149,6 @@ def test_the_check_that_a_client_did_not_survive_says_how_it_ended():
     assert "exit status 9" in found.verdicts[0].why
 
 
-@pytest.mark.slow
 def test_a_client_that_reads_its_prompts_is_given_some(cli):
     command = ["--only", "windows.line", "--", sys.executable, str(PLAIN), "lines", "{agent}"]
     refused = cli("acp-check", "--wait", "1", *command)
@@ -232,7 +231,6 @@ def test_people_see_each_check_and_why_it_failed():
     assert "1 passed, 1 failed (1 must, 0 should), 1 skipped." in text
 
 
-@pytest.mark.slow
 def test_what_is_advised_counts_only_where_that_is_asked_for(cli, monkeypatch):
     command = ["--only", "capabilities.client-info", "--", sys.executable, str(PLAIN), "prompt"]
     assert cli("acp-check", *command).code == 0

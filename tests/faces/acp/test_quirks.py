@@ -9,13 +9,6 @@ from filepact.faces.acp.quirks import QUIRKS, Quirks, quirks_of
 from tests.faces.acp.talking import READ, WRITE, run
 
 
-@pytest.fixture
-def work(tmp_path):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
 def test_an_agent_is_known_with_and_without_the_scope_of_its_package():
     assert quirks_of("@zed-industries/claude-code-acp") is QUIRKS["claude-code-acp"]
     assert quirks_of("Gemini-CLI") is QUIRKS["gemini-cli"]

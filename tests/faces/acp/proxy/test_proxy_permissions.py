@@ -25,12 +25,6 @@ def chosen(option):
     return {"outcome": {"outcome": "selected", "optionId": option}}
 
 
-@pytest.fixture
-def rig(tmp_path):
-    with Rig(tmp_path, fs=BOTH) as made:
-        yield made
-
-
 OUTSIDE = [
     {"kind": "edit", "locations": [{"path": "/etc/passwd"}]},
     {

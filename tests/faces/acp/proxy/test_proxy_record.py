@@ -50,12 +50,6 @@ def wait_for(rig, count):
     raise AssertionError(found)
 
 
-@pytest.fixture
-def rig(tmp_path):
-    with Rig(tmp_path, fs=BOTH) as made:
-        yield made
-
-
 def test_what_the_rules_refuse_is_written_down_with_the_rule(rig):
     rig.start()
     rig.agent.answer_to(ask(rig, locations=[{"path": "id_rsa"}]))

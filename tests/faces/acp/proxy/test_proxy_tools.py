@@ -2,13 +2,7 @@
 
 import pytest
 
-from tests.faces.acp.proxy.rig import BOTH, Rig
-
-
-@pytest.fixture
-def rig(tmp_path):
-    with Rig(tmp_path, fs=BOTH) as made:
-        yield made
+from tests.faces.acp.proxy.rig import Rig
 
 
 def test_tools_see_and_change_what_the_editor_shows(rig):
