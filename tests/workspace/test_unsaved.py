@@ -178,3 +178,49 @@ def test_a_change_is_owned_up_to_among_others_of_the_same_operation(
     late = workspace.unsaved.own_up(told)
     assert [change.path.path for change in late.changes.changes] == ["b.txt"]
     assert (root / "a.txt").read_text() == "one\n"
+
+
+# -- what an agent writes by itself, and sends as well ----------------------------------------
+
+
+def test_a_merged_text_that_its_author_writes_over_with_what_it_sent_is_put_back(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    sent = "one\ntwo\n"
+    operation = str(write(workspace, session, "a.txt", "one\ntyped\ntwo\n").operation)
+    (meant,) = workspace.unsaved.written(operation)
+
+    def keep() -> str:
+        kept = workspace.unsaved.keep(meant, sent, session, client=EDITOR)
+        return "" if kept is None else kept.text
+
+    (root / "a.txt").write_text(sent)
+    assert keep() == meant.text
+    assert (root / "a.txt").read_text() == meant.text
+    assert [one.session.actor.name for one in workspace.log()] == [EDITOR, "tester", "tester"]
+    assert keep() == meant.text
+    # Anything else is nobody's second writing.
+    (root / "a.txt").write_text("other\n")
+    assert keep() == "other\n"
+    (root / "a.txt").unlink()
+    assert keep() == ""
+    assert len(workspace.log()) == 3
+
+
+def test_what_came_before_a_text_written_past_the_doors_is_known_while_it_is_the_last(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("one\n")
+    workspace.outside.learn()
+    (root / "a.txt").write_text("two\n")
+    now = workspace.editors.stored("a.txt")
+    assert workspace.unsaved.overtaken(now) is None
+    assert workspace.outside.look_at(now.path, session).operation is not None
+    assert workspace.outside.look_at(now.path, session).operation is None
+    assert workspace.unsaved.overtaken(now).text == "one\n"
+    workspace.outside.mark()
+    (root / "a.txt").write_text("three\n")
+    # What the person did before the mark has not been told apart yet.
+    assert workspace.outside.look_at(now.path, session).operation is None
+    write(workspace, session, "a.txt", "four\n")
+    assert workspace.unsaved.overtaken(workspace.editors.stored("a.txt")) is None

@@ -11,10 +11,10 @@ from filepact.errors import (
     PatchAmbiguousError,
     StaleFileError,
 )
-from filepact.text.bearings import lost_place
+from filepact.text.bearings import Lost, lost_place
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
-from filepact.text.lines import line_ends, with_line_ends_of
+from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
 from filepact.text.merge import merge
 from filepact.workspace.seen import Known
 from filepact.workspace.target import Target, existing
@@ -22,7 +22,7 @@ from filepact.workspace.target import Target, existing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DIFF_IN_ERROR", "Carried", "carried", "placed", "since"]
+__all__ = ["DIFF_IN_ERROR", "Carried", "carried", "kept_typed", "placed", "since"]
 
 DIFF_IN_ERROR = 4_000
 """Characters of a difference in a refusal or a note."""
@@ -88,24 +88,64 @@ def carried(target: Target, seen: Known, mine: str) -> Carried:
     Raises:
         StaleFileError: Both sides changed the same lines, or a place is not certain.
     """
-    now = existing(target).text
-    known, wanted = (with_line_ends_of(now, text) for text in (seen.text, mine))
-    merged = merge(known, wanted, now)
-    if merged.text is None:
-        raise _stale(target, "somebody changed the same lines since you read it")
-    lost = lost_place(known, wanted, now)
-    if lost is not None:
-        raise _stale(
-            target,
-            f"somebody changed it since you read it, and whether line {lost.line} of what you "
-            f"read is line {lost.there} now is not certain: {lost.why}",
-        )
+    edits, lost = _joined(target, seen.text, mine)
+    if edits is None:
+        why = "somebody changed the same lines since you read it"
+        if lost is not None:
+            why = (
+                f"somebody changed it since you read it, and whether line {lost.line} of what you "
+                f"read is line {lost.there} now is not certain: {lost.why}"
+            )
+        raise _stale(target, why)
     note = (
         "The file had changed since you read it; both changes were merged, line by line:\n"
         + since(target)
     )
-    edits = EditList.between(now, merged.text)
     return Carried(edits, Known(mine, seen.revision), (note,))
+
+
+def kept_typed(target: Target, saved: str, mine: str) -> Carried:
+    """A whole text of a session that never read the file, beside what an editor holds unsaved.
+
+    The session can know no more than the disk has, so it means to take nothing away that was typed.
+
+    Args:
+        target: An existing file.
+        saved: The text that the disk has.
+        mine: The text that it is to have.
+
+    Raises:
+        StaleFileError: Somebody typed in lines that the new text changes, or a place is not
+            certain.
+    """
+    name, revision = target.spot.shown, existing(target).revision
+    text = adopt_line_ends(mine, saved)
+    edits, _ = _joined(target, saved, text)
+    if edits is None:
+        told = {} if target.hidden else {"revision": revision.short}
+        raise StaleFileError(
+            f"{name}: an editor holds unsaved text of it, in the same lines",
+            hint="Read the file, which shows what was typed, and make the change for that.",
+            path=name,
+            **told,
+        )
+    return Carried(
+        edits, Known(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
+    )
+
+
+def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, Lost | None]:
+    """What leads from one text to another, as edits of what the file holds now.
+
+    None where both changed the same lines, or a place is not certain; the latter is said.
+    """
+    now = existing(target).text
+    known, wanted = (with_line_ends_of(now, text) for text in (base, mine))
+    merged = merge(known, wanted, now)
+    if merged.text is None:
+        return None, None
+    lost = lost_place(known, wanted, now)
+    return (EditList.between(now, merged.text) if lost is None else None), lost
 
 
 def since(target: Target) -> str:

@@ -103,6 +103,13 @@ class Merged:
     shown: Document | None
     note: str = ""
 
+    @property
+    def saved(self) -> str | None:
+        """The text that the disk has, where the change starts from more; empty for no file."""
+        if self.shown is None or self.shown == self.stored:
+            return None
+        return "" if self.stored is None else self.stored.text
+
 
 class Documents:
     """Whole documents: what an editor has not saved stands before what the disk has.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from posixpath import dirname, normpath
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.change import ChangeSet, FileChange
@@ -31,13 +30,13 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
 from filepact.text.marks import left_in
 from filepact.text.merge import merge
-from filepact.workspace.carrying import DIFF_IN_ERROR, carried, placed, since
+from filepact.workspace.carrying import DIFF_IN_ERROR, carried, kept_typed, placed, since
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.folders import Folders
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.judge import Judge
 from filepact.workspace.seen import Known, shown_by_diff
-from filepact.workspace.target import Target, existing
+from filepact.workspace.target import Target, check_link_moves, existing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -184,7 +183,10 @@ class Draft:
                 self._hidden.add(spot.path)
             seen = None if hidden else self._seen.last(self.session, spot.path)
             layer = self._documents.layer(spot.path)
-            targets[path] = Target(spot, merged.shown, seen, layer, hidden=hidden)
+            saved, overtaken = merged.saved if layer is None else None, bool(merged.note)
+            targets[path] = Target(
+                spot, merged.shown, seen, layer, hidden=hidden, saved=saved, overtaken=overtaken
+            )
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
@@ -275,7 +277,7 @@ class Draft:
         """Give a file a whole new text, or one more piece at its end.
 
         An existing file keeps its encoding and its line ends; when it changed since the session
-        read it, both changes are merged by lines.
+        read it, both are merged by lines; so is what an editor holds, if the session never read it.
         """
         shown, document = target.spot.shown, target.document
         there = "" if document is None or target.hidden else document.text
@@ -305,12 +307,18 @@ class Draft:
             self._check_known(target, seen, adopt_line_ends(text, seen.text))
         if seen is not None and target.moved:
             found = carried(target, seen, adopt_line_ends(text, seen.text))
-            self.notes.extend(found.notes)
-            self._put(target, rewrite(document.source, found.edits, name=shown))
-            self._known[target.spot.path] = found.known
+        elif seen is None and target.saved is not None and not target.proved:
+            found = kept_typed(target, target.saved, text)
+            if not found.edits and not target.overtaken:
+                # The disk has it already; what is typed over that stays with the editor.
+                self.opened = tuple(one for one in self.opened if one is not document)
+        else:
+            whole = adopt_line_ends(text, document.text)
+            self._put(target, rewrite_whole(document.source, whole, name=shown))
             return
-        whole = adopt_line_ends(text, document.text)
-        self._put(target, rewrite_whole(document.source, whole, name=shown))
+        self.notes.extend(found.notes)
+        self._put(target, rewrite(document.source, found.edits, name=shown))
+        self._known[target.spot.path] = found.known
 
     def _check_known(self, target: Target, seen: Known, text: str) -> None:
         """Refuse a whole text whose author cannot know what it would take away.
@@ -411,7 +419,7 @@ class Draft:
         """
         document = self._readable(source)
         if document.revision.is_link:
-            _check_link_moves(source, target, edited=make is not None)
+            check_link_moves(source, target, edited=make is not None)
         if target.document is not None and over:
             self._check_still(target)
         elif target.document is not None:
@@ -573,24 +581,3 @@ class Draft:
     def asks(self) -> str:
         """The rules that want a person's approval, or an empty string."""
         return self._judge.asks
-
-
-def _check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
-    """Refuse to give a link another name where that is not all, or where it would lead outside."""
-    if edited:
-        raise InvalidParamsError(
-            f"{source.spot.shown}: is a link, which has no lines of its own to be changed",
-            hint="Rename it without hunks, and change the file that it leads to by that one's name.",
-            path=source.spot.shown,
-        )
-    root, old, new = source.spot.path.root, source.spot.place.path, target.spot.place.path
-    if root == target.spot.path.root and dirname(old) == dirname(new):
-        return
-    leads = existing(source).data.decode("utf-8", "replace")
-    above = dirname(f"{root}/{new}")
-    if not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(f"{root}/"):
-        raise PathBlockedError(
-            f"{target.spot.shown}: the link would lead out of the root from there, to {leads}",
-            hint="Leave the link in its folder.",
-            path=target.spot.shown,
-        )

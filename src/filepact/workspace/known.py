@@ -122,6 +122,11 @@ class Known:
         """Whether a root has more files than are known of it."""
         return any(self._ends.values())
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether a mark was made that has not served its purpose."""
+        return bool(self._marks)
+
     def get(self, path: WorkspacePath) -> State | None:
         return self._states.get(path)
 

@@ -24,7 +24,7 @@ from filepact.workspace.ids import new_id
 from filepact.workspace.known import Known, Limits, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import ChangeId, Session
@@ -234,40 +234,68 @@ class Outside:
             PathBlockedError: A root is no longer there.
             TimedOutError: Another process looks at the same files for too long.
         """
-        keys = {f"outside {root.path}" for root in self._guard.roots}
-        with self._lock, self._locks.hold(keys):
+        with self._lock, self._locks.hold(self._keys):
             if not self._known.begun:
                 return Looked()
-            seen = _Seen(folders=self._known.folders)
-            for path, stamp in self._known.differences():
-                state = None
-                if stamp is not None:
-                    limit = self._known.limits.changed
-                    state = self._known.read(path, stamp, limit=limit)
-                    if state is None:
-                        continue  # It is being written to: the next look will find it still.
-                    if seen.contents.size > self._known.limits.memory:
-                        state = state._replace(packed=None)
-                    if state.packed and state.revision and state.stamp:
-                        seen.contents.add(state.revision.content, state.packed)
-                        seen.by_stamp[state.stamp[:3]] = state.revision
-                seen.states[path] = state
-            # The journal is asked after the files were read, and the files' stamps after that:
-            # so whatever comes through a door in between is known for what it is.
-            busy = self._catch_up()
-            for path, state in list(seen.states.items()):
-                stamp = None if state is None else state.stamp
-                if path in busy or self._known.present(path) != stamp:
-                    del seen.states[path]
-                else:
-                    self._compare(path, state, seen)
-            looked = self._adopt(session, tool, seen)
-            for path, state in seen.states.items():
+            return self._find(session, tool, self._known.differences())
+
+    def look_at(self, path: WorkspacePath, session: Session) -> Looked:
+        """Put into the journal what others have made of one known file since the last look.
+
+        Without waiting: nothing is found while another thread looks or learns.
+        """
+        if not self._lock.acquire(blocking=False):
+            return Looked()
+        try:
+            if self._known.is_marked or self._known.get(path) is None:
+                return Looked()
+            with self._locks.hold(self._keys):
+                differing = [(path, self._known.present(path))]
+                return self._find(session, PAST_THE_DOORS, differing)
+        finally:
+            self._lock.release()
+
+    @property
+    def _keys(self) -> set[str]:
+        return {f"outside {root.path}" for root in self._guard.roots}
+
+    def _find(
+        self,
+        session: Session,
+        tool: str,
+        differing: Iterable[tuple[WorkspacePath, Stamp | None]],
+    ) -> Looked:
+        """Put into the journal what is different in some files, and know it."""
+        seen = _Seen(folders=self._known.folders)
+        for path, stamp in differing:
+            state = None
+            if stamp is not None:
+                limit = self._known.limits.changed
+                state = self._known.read(path, stamp, limit=limit)
                 if state is None:
-                    self._known.drop(path)
-                else:
-                    self._known.put(path, state)
-            return looked
+                    continue  # It is being written to: the next look will find it still.
+                if seen.contents.size > self._known.limits.memory:
+                    state = state._replace(packed=None)
+                if state.packed and state.revision and state.stamp:
+                    seen.contents.add(state.revision.content, state.packed)
+                    seen.by_stamp[state.stamp[:3]] = state.revision
+            seen.states[path] = state
+        # The journal is asked after the files were read, and the files' stamps after that:
+        # so whatever comes through a door in between is known for what it is.
+        busy = self._catch_up()
+        for path, state in list(seen.states.items()):
+            stamp = None if state is None else state.stamp
+            if path in busy or self._known.present(path) != stamp:
+                del seen.states[path]
+            else:
+                self._compare(path, state, seen)
+        looked = self._adopt(session, tool, seen)
+        for path, state in seen.states.items():
+            if state is None:
+                self._known.drop(path)
+            else:
+                self._known.put(path, state)
+        return looked
 
     def _compare(self, path: WorkspacePath, now: State | None, seen: _Seen) -> None:
         """Note how a file has changed, if it has."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from filepact.errors import NotFoundError
+from filepact.errors import InvalidParamsError, NotFoundError, PathBlockedError
 from filepact.workspace.guard import not_there
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from filepact.workspace.seen import Known
     from filepact.workspace.waiting import Layer
 
-__all__ = ["Target", "existing", "proposed_gone"]
+__all__ = ["Target", "check_link_moves", "existing", "proposed_gone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ class Target:
         waits: What the session has proposed for it, which ``document`` is the end of.
         proved: The session has named the revision that the file is at.
         hidden: The session may not see what it holds.
+        saved: The text that the disk has, where an editor holds more; empty for no file.
+        overtaken: The disk has changed under what the editor holds.
     """
 
     spot: Spot
@@ -35,6 +38,8 @@ class Target:
     waits: Layer | None = None
     proved: bool = False
     hidden: bool = False
+    saved: str | None = None
+    overtaken: bool = False
 
     @property
     def unread(self) -> bool:
@@ -78,3 +83,24 @@ def existing(target: Target) -> Document:
         advice = "Look for the name with search_files."
         raise not_there(target.spot, f"{shown}: no such file", advice, path=shown)
     return target.document
+
+
+def check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
+    """Refuse to give a link another name where that is not all, or where it would lead outside."""
+    if edited:
+        raise InvalidParamsError(
+            f"{source.spot.shown}: is a link, which has no lines of its own to be changed",
+            hint="Rename it without hunks, and change the file that it leads to by that one's name.",
+            path=source.spot.shown,
+        )
+    root, old, new = source.spot.path.root, source.spot.place.path, target.spot.place.path
+    if root == target.spot.path.root and dirname(old) == dirname(new):
+        return
+    leads = existing(source).data.decode("utf-8", "replace")
+    above = dirname(f"{root}/{new}")
+    if not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(f"{root}/"):
+        raise PathBlockedError(
+            f"{target.spot.shown}: the link would lead out of the root from there, to {leads}",
+            hint="Leave the link in its folder.",
+            path=target.spot.shown,
+        )

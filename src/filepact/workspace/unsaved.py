@@ -8,10 +8,12 @@ the same text in other bytes is none of its business, another text is a change o
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Document
 from filepact.domain.operation import (
     BY_EDITOR,
     PAST_THE_DOORS,
@@ -19,15 +21,15 @@ from filepact.domain.operation import (
     Operation,
     Session,
 )
-from filepact.errors import StaleFileError
+from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
 from filepact.workspace.ids import new_id
-from filepact.workspace.standing import differs_in_form
+from filepact.workspace.standing import differs_in_form, same_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from filepact.domain.document import Document, Revision, WorkspacePath
+    from filepact.domain.document import Revision, WorkspacePath
     from filepact.fs.lock import FileLocks
     from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.commit import Committer
@@ -198,6 +200,65 @@ class Unsaved:
                             last.session, PAST_THE_DOORS, summary, change.after, stored
                         )
             return None
+
+    def written(self, operation: str) -> tuple[Document, ...]:
+        """The files as an operation made them."""
+        changes = self._store.operation(operation).changes
+        made = {one.after.content for one in changes.changes if one.after is not None}
+        contents = {name: self._store.content(name) for name in made}
+        sides = self._documents.sides(changes, contents)
+        return tuple(after for _, after in sides if after is not None)
+
+    def overtaken(self, disk: Document) -> Document | None:
+        """What a file was before something written past the doors made it what it is now.
+
+        None where that is not what happened to it last.
+        """
+        path = disk.path
+        for last in self._store.operations(root=path.root, path=path.path, limit=1):
+            for change in last.changes.changes if last.tool == PAST_THE_DOORS else ():
+                if change.path == path and change.after == disk.revision and change.before:
+                    with suppress(FilepactError):
+                        data = self._store.content(change.before.content)
+                        return Document(path, data, change.before, disk.given)
+        return None
+
+    def keep(self, meant: Document, sent: str, session: Session, *, client: str) -> Document | None:
+        """Undo that an agent has written over a file by itself what it had sent before.
+
+        What it had sent was merged with what an editor held, and its own writing knows nothing of
+        that.  Both are in the journal.
+
+        Args:
+            meant: What came of what it had sent.
+            sent: That text.
+            session: The agent's.
+            client: The editor.
+
+        Returns:
+            What the disk has then; None for no file.
+
+        Raises:
+            StaleFileError: Somebody writes to it at this moment.
+            WriteFailedError: The system refused to put it back.
+        """
+        spot = self._guard.find(meant.path.absolute, "list")
+        with self._locks.hold({spot.lock_key}):
+            if spot.place.kind == "missing":
+                return None
+            stored = self._documents.stored(spot)
+            if stored.revision == meant.revision or not same_text(sent, stored):
+                return stored
+            path = meant.path
+            for last in self._store.operations(root=path.root, path=path.path, limit=1):
+                if all(change.after != stored.revision for change in last.changes.changes):
+                    summary = f"{spot.shown} written past the doors"
+                    self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
+            change = FileChange(path, stored.revision, meant.revision)
+            contents = {one.revision.content: one.data for one in (stored, meant)}
+            summary = f"unsaved text of {spot.shown}, again"
+            self._committer.commit(_operation(_own(client), BY_EDITOR, summary, change), contents)
+            return meant
 
     def _adopt(
         self,

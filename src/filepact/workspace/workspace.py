@@ -248,6 +248,10 @@ class Workspace:
             self._seen.wrote(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
 
+    def wrote(self, draft: Draft) -> None:
+        """Somebody else has done for its session what a draft is about."""
+        self._seen.wrote(draft.session, draft.known)
+
     def _shown(
         self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session | None
     ) -> Shown:

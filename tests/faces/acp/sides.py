@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Self
 
+    from filepact.domain.operation import Operation
     from tests.faces.acp.proxy.rig import Tools
 
 __all__ = ["SILENT", "AgentSide", "ClientSide", "ProxySide", "Refused", "Screen", "Side"]
@@ -89,7 +90,7 @@ class Side:
         self.screen = Screen()
         self.work = folder / "work"
         self.state = folder / "state"
-        self.work.mkdir()
+        self.work.mkdir(exist_ok=True)
 
     def show(self, name: str, text: str) -> None:
         """The editor shows a file, in which somebody may have typed."""
@@ -104,15 +105,25 @@ class Side:
     def disk(self, name: str) -> bytes:
         return (self.work / name).read_bytes()
 
-    def undo(self) -> None:
-        """Somebody takes the newest change back, in another program."""
+    def undo(self, change: str | None = None) -> None:
+        """Somebody takes a change back, the newest if none is named, in another program."""
         with open_workspace([str(self.work)], state_dir=str(self.state)) as workspace:
-            workspace.undo(Session("person", Actor("person", "tester")), dry_run=False)
+            workspace.undo(Session("person", Actor("person", "tester")), change, dry_run=False)
+
+    def undo_all(self, name: str) -> None:
+        """The same with all changes of a file, the newest first."""
+        for done in self.operations():
+            if any(path.path == name for path in done.changes.paths):
+                self.undo(done.id)
+
+    def operations(self) -> tuple[Operation, ...]:
+        """What was done, the newest first."""
+        with open_workspace([str(self.work)], state_dir=str(self.state)) as workspace:
+            return workspace.log()
 
     def log(self) -> list[tuple[str, str]]:
         """Who did what, the newest first."""
-        with open_workspace([str(self.work)], state_dir=str(self.state)) as workspace:
-            return [(one.session.actor.name, one.tool) for one in workspace.log()]
+        return [(one.session.actor.name, one.tool) for one in self.operations()]
 
     def read(self, name: str) -> str:
         raise NotImplementedError
@@ -127,12 +138,25 @@ class Side:
 
 
 class ProxySide(Side):
-    """An agent behind `filepact acp`, whose editor answers each request in a thread of its own."""
+    """An agent behind `filepact acp`, whose editor answers each request in a thread of its own.
 
-    def __init__(self, folder: Path, *, mode: str = "auto", write: bool = True) -> None:
+    Args:
+        watched: The name of an agent of which it is looked for what it writes past the doors.
+    """
+
+    def __init__(
+        self, folder: Path, *, mode: str = "auto", write: bool = True, watched: str = ""
+    ) -> None:
         super().__init__(folder)
         fs = {"readTextFile": True, "writeTextFile": write}
-        self.rig = Rig(folder, "--mode", mode, "--patience", str(PATIENCE), "--no-watch", fs=fs)
+        options = [
+            "--mode",
+            mode,
+            "--patience",
+            str(PATIENCE),
+            *([] if watched else ["--no-watch"]),
+        ]
+        self.rig = Rig(folder, *options, fs=fs, agent=watched or "far")
         self._answering: list[threading.Thread] = []
         self._tools: Tools | None = None
 
@@ -186,6 +210,25 @@ class ProxySide(Side):
             self.rig.editor.send({"id": message["id"], "error": error})
         else:
             self.rig.editor.answer(message, result)
+
+    def learnt(self) -> None:
+        """Wait until all files are known with what they hold; some are changed for that."""
+        files = [self.work / f"z{number}.txt" for number in range(50)]
+        for number, file in enumerate(files, 1):
+            file.write_text("changed\n")
+            self.acted()
+            while len(done := self.operations()) < number:
+                threading.Event().wait(0.02)
+            # What comes last by name is read last.
+            if all(change.before.was_read for change in done[0].changes.changes):
+                return
+        raise AssertionError(done)
+
+    def acted(self) -> None:
+        """The agent has ended a step of its turn."""
+        update = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"}
+        params = {"sessionId": "s1", "update": update}
+        self.rig.agent.send({"method": "session/update", "params": params})
 
     def read(self, name: str) -> str:
         text: str = _result(self.rig.read(name))["content"]

@@ -24,7 +24,7 @@ def test_what_is_typed_while_the_person_is_asked_is_kept(tmp_path, side):
     with side(tmp_path, mode="preview") as it:
         (it.work / "b.txt").write_text(BASE)
         it.show("b.txt", BASE)
-        it.screen.on_ask = lambda: it.type("b.txt", "line 5", "line 5 TYPED")
+        it.screen.on_ask = lambda: it.type("b.txt", "line 5\n", "line 5 TYPED\n")
         it.write("b.txt", it.read("b.txt").replace("line 9", "line 9 AGENT"))
         both = BASE.replace("line 5", "line 5 TYPED").replace("line 9", "line 9 AGENT")
         assert it.shown("b.txt") == both
@@ -107,6 +107,93 @@ def test_what_an_editor_refuses_to_show_is_not_served_from_the_disk(tmp_path, si
             it.read("customers.csv")
         assert refused.value.kind == "editor_refused"
         assert "excluded from AI" in refused.value.message
+
+
+@every
+def test_what_is_typed_stays_where_an_agent_writes_what_it_has_not_read(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        it.write("b.txt", BASE.replace("line 9", "line 9 AGENT"))
+        both = UNSAVED.replace("line 9", "line 9 AGENT")
+        assert it.shown("b.txt") == both
+        assert it.disk("b.txt") == both.encode()
+        # It goes on from its own text.
+        it.write("b.txt", BASE.replace("line 9", "line 9 AGENT").replace("line 5", "line 5 TOO"))
+        assert it.shown("b.txt") == both.replace("line 5", "line 5 TOO")
+
+
+@every
+def test_an_agent_that_has_not_read_what_is_typed_cannot_write_over_it(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        with pytest.raises(Refused) as refused:
+            it.write("b.txt", BASE.replace("line 2", "line 2 AGENT"))
+        assert refused.value.kind == "stale"
+        assert it.shown("b.txt") == UNSAVED
+        assert it.disk("b.txt") == BASE.encode()
+        # Once it has, it may.
+        it.write("b.txt", it.read("b.txt").replace("line 2 UNSAVED", "line 2 AGENT"))
+        assert "UNSAVED" not in it.shown("b.txt")
+
+
+@every
+def test_a_write_of_what_the_disk_has_takes_nothing_out_of_the_editor(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        it.write("b.txt", BASE)
+        assert it.shown("b.txt") == UNSAVED
+        assert it.disk("b.txt") == BASE.encode()
+        assert it.log() == []
+
+
+MINE = BASE.replace("line 9", "line 9 AGENT")
+MERGED = UNSAVED.replace("line 9", "line 9 AGENT")
+
+
+@pytest.mark.parametrize(
+    "moment", ["first", "asked", "asked again", "merged", "told", "saved", "after"]
+)
+def test_an_agent_that_writes_by_itself_as_well_takes_nothing_out_of_the_editor(tmp_path, moment):
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("b.txt", *(f"z{number}.txt" for number in range(50))):
+        (work / name).write_text(BASE)
+    with ProxySide(tmp_path, watched="opencode") as it:
+        it.learnt()
+        it.show("b.txt", UNSAVED)
+        reads, save = [], it.screen.write
+
+        def write_itself(now):
+            if now == moment:
+                (it.work / "b.txt").write_text(MINE)
+
+        def read(_path):
+            reads.append(it.disk("b.txt"))
+            if len(reads) < 3:
+                write_itself(("asked", "asked again")[len(reads) - 1])
+            if reads[-1] == MERGED.encode():
+                write_itself("merged")
+
+        def saves(path, text):
+            write_itself("told")
+            save(path, text)
+            write_itself("saved")
+
+        it.screen.on_read, it.screen.write = read, saves
+        write_itself("first")
+        it.write("b.txt", MINE)
+        write_itself("after")
+        it.acted()
+        assert "UNSAVED" in it.shown("b.txt")
+    # What has begun is ended in order before the proxy ends.
+    assert "UNSAVED" in it.shown("b.txt")
+    assert it.disk("b.txt") == MERGED.encode()
+    assert it.shown("b.txt") == MERGED
+    it.undo_all("b.txt")
+    assert it.disk("b.txt") == BASE.encode()
 
 
 def test_an_editors_own_words_reach_the_agent(tmp_path):

@@ -174,6 +174,7 @@ def write(
     turn: int,
     *,
     dropped: Callable[[], bool] = lambda: False,
+    locked: Callable[[], object] = lambda: None,
     form: Mapping[str, object] | None = None,
 ) -> Receipt:
     """Give a file a new text; it is on the disk when this returns, or waits for a person.
@@ -185,6 +186,7 @@ def write(
         content: The whole text.
         turn: The turn that the request belongs to.
         dropped: Whether the request was cancelled.
+        locked: Called once nobody else changes the file here, and before it is changed.
         form: What the agent says of a new file's form: ``bom`` and ``lineEnding``.
 
     Raises:
@@ -202,6 +204,7 @@ def write(
             if form is not None and target.document is None:
                 content = _in_form(content, form)
             draft.write(target, content)
+            locked()
             if dropped():
                 raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
             if bound.turn != turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from filepact.app import open_toolbox
@@ -25,7 +26,7 @@ from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.registry import Call, Outcome
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.excerpt import Wanted
+from filepact.workspace.excerpt import Wanted, excerpt_of
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.remote import Remote
     from filepact.faces.acp.shown import Shown
     from filepact.tools.registry import Tool
+    from filepact.workspace.draft import Draft
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["SessionFiles"]
@@ -189,8 +191,28 @@ class SessionFiles:
         text = await stop.unless(self._remote.read(asked.name, line, limit))
         whole = limit is None and (line or 0) <= 1 and small
         if await self._step.take(asked, text, read=True, whole=whole):
+            if (
+                small
+                and not whole
+                and not await asyncio.to_thread(self._is_saved, asked, line, limit, text)
+            ):
+                # What was typed counts as shown once it is known where it stands.
+                await self._step.take(asked, await stop.unless(self._remote.read(asked.name)))
+                await asyncio.to_thread(self._read_here, asked, line, limit)
             return text
         return await asyncio.to_thread(self._read_here, asked, line, limit)
+
+    def _is_saved(self, asked: Asked, line: int | None, limit: int | None, text: str) -> bool:
+        """Whether the disk has the same in some lines; they count as shown then."""
+        with suppress(FilepactError):
+            disk = self._shown.stored(asked.path)
+            if disk is not None:
+                part = excerpt_of(disk.text, Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT), "")
+                if part.text.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
+                    shown = (part.start, part.start + len(part.text))
+                    self.workspace.reader(self._session).remember(disk, [shown])
+                    return True
+        return False
 
     def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
         wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
@@ -324,12 +346,15 @@ class SessionFiles:
                     outcome, str(facts["operation"]), before, stop
                 )
             return outcome
-        await stop.unless(self._remote.write(made.asked.name, made.text))
-        self._delivery.mark(made)
-        note = await asyncio.to_thread(self._settle_written, made)
-        return Outcome("\n".join(filter(None, [f"The client has written {path}.", note])))
+        news, draft = made
+        await stop.unless(self._remote.write(news.asked.name, news.text))
+        self._delivery.mark(news)
+        note = await asyncio.to_thread(self._shown.settle, news)
+        self.workspace.wrote(draft)
+        said = [f"The client has written {path}.", *draft.notes, note]
+        return Outcome("\n".join(filter(None, said)))
 
-    def _make(self, path: str, content: str, stop: Stop) -> Receipt | News:
+    def _make(self, path: str, content: str, stop: Stop) -> Receipt | tuple[News, Draft]:
         """What the client is to write, or what became of it where it is not for the client."""
         asked = self._shown.ask(path)
         with self.workspace.draft(self._session, "fs/write_text_file") as draft:
@@ -337,20 +362,17 @@ class SessionFiles:
             draft.write(target, content)
             stop.check()
             waits = draft.asks or self.workspace.mode == "preview"
-            if asked is None or waits or not self._remote.offers.write:
+            of_itself = target.document is not None and not draft.opened
+            if asked is None or waits or of_itself or not self._remote.offers.write:
                 return self.workspace.submit(draft, f"write {target.spot.shown}")
             changes, document, text = draft.changes.changes, target.document, content
             if document is not None and changes and changes[0].after is not None:
                 after = changes[0].after
                 data = draft.contents[after.content]
                 document = Document(target.spot.path, data, after, document.given)
+            if document is not None:
                 text = document.text
-        return News(asked, document, self._shown.as_shown(asked.path, text))
-
-    def _settle_written(self, news: News) -> str:
-        note = self._shown.settle(news)
-        self._shown.note_seen(news.asked.path)
-        return note
+        return News(asked, document, self._shown.as_shown(asked.path, text)), draft
 
 
 def _within(number: int | None) -> int | None:

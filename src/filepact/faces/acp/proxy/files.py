@@ -263,14 +263,28 @@ class FileRequests:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
         session = self._session(bound)
         self._fetch(job, session, path)
+        comes = partial(self._texts.comes, bound, session, path, content)
         form = params.get("_meta") if quirks_of(self._facts.agent).tells_form else None
-        receipt = files.write(
+        write = partial(
+            files.write,
             *(bound, session, path, content, job.turn),
             dropped=lambda: job.cancelled,
+            locked=comes,
             form=form if isinstance(form, dict) else None,
         )
+        if comes():
+            self._fetch(job, session, path)
+        try:
+            receipt = write()
+        except Refusal:
+            if not comes():
+                raise
+            # Its own writing came in between.
+            self._fetch(job, session, path)
+            receipt = write()
         if receipt.status == "pending":
             receipt = self._settle(job, session, path, receipt)
+        self._texts.came(bound, session, content, receipt)
         for note in self._texts.deliver(bound, session, receipt):
             _log.warning("%s", note)
 

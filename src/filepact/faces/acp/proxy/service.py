@@ -110,13 +110,15 @@ class Service:
         self._served: dict[str, Bound] = {}
         self._cancelled: set[str] = set()
         self._answered_for: set[str] = set()
-        self._watch = Watch(links.facts, links.doors, self._let_go) if watch else None
         self._watched: dict[str, Bound] = {}
         self._record = Record(links.facts, self._let_go)
         self._recorded: dict[str, Bound] = {}
         self._calls = Calls()
         lanes = Lanes()
         self._texts = Texts(links.questions, links.facts, lanes.aside, patience)
+        self._watch = (
+            Watch(links.facts, links.doors, self._texts.looked, self._let_go) if watch else None
+        )
         self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent, lanes)
 
     def entry(self, token: str) -> Message:

@@ -25,6 +25,8 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.traffic import READ, WRITE
+from filepact.faces.acp.proxy.twice import Twice
+from filepact.faces.acp.quirks import quirks_of
 from filepact.text.position import Position
 from filepact.workspace.buffers import Typed
 from filepact.workspace.documents import EDIT_LIMIT
@@ -34,7 +36,6 @@ from filepact.workspace.standing import same_text, standing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.domain.change import FileChange
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Operation, Session
     from filepact.domain.policy import Action
@@ -120,6 +121,7 @@ class Texts:
         # where it had text that was not saved.
         self._agreed = _Files()
         self._showing = _Files()
+        self._twice = Twice(EDITOR)
 
     # -- what the editor shows ------------------------------------------------------------
 
@@ -201,7 +203,7 @@ class Texts:
             Refusal: It is no text that can be written.
         """
         path, name = spot.path, spot.path.absolute
-        editors, disk = bound.workspace.editors, _stored(bound, name)
+        editors, disk = bound.workspace.editors, self._stored(bound, path)
         if text is not None and text and not _is_whole(text):
             raise refuse(
                 REFUSED, "read_error", f"The editor sent half a character in {spot.shown}."
@@ -272,6 +274,36 @@ class Texts:
                 if buffer is not None:
                     self._known.announced.discard(buffer.path.absolute)
 
+    # -- what the agent writes by itself as well ------------------------------------------
+
+    def comes(self, bound: Bound, session: Session, path: str, content: str) -> bool:
+        """The agent sends a text; whether it has written that by itself already."""
+        if not quirks_of(self._facts.agent).writes_itself:
+            return False
+        before, disk = self._twice.first(bound, session, path, content)
+        if before is None:
+            return False
+        if self._agreed.get(before.path) in (None, disk):
+            # What the editor holds grew from that.
+            self._agreed.put(before)
+        return True
+
+    def came(self, bound: Bound, session: Session, content: str, receipt: Receipt) -> None:
+        """What the agent sent was written, or merged and written."""
+        if receipt.status == "applied" and quirks_of(self._facts.agent).writes_itself:
+            for meant in bound.workspace.unsaved.written(str(receipt.operation)):
+                self._twice.sent(bound, session, content, meant)
+
+    def looked(self, bound: Bound) -> None:
+        """What an agent wrote by itself in a step that has ended was looked for."""
+        self._twice.looked(bound)
+
+    def _stored(self, bound: Bound, path: WorkspacePath) -> Document | None:
+        """What the disk has of a file; None for no file, or none that can be read whole."""
+        with suppress(FilepactError):
+            return self._twice.disk(bound, path)
+        return None
+
     # -- what the editor is told ----------------------------------------------------------
 
     def deliver(self, bound: Bound, session: Session, receipt: Receipt) -> tuple[str, ...]:
@@ -287,7 +319,11 @@ class Texts:
                 the turn ended; the files are what they were.
         """
         editors = bound.workspace.editors
-        editors.take(EDITOR)
+        merged = editors.take(EDITOR)
+        if receipt.status == "unchanged":
+            # The disk had it already, and has now what was typed as well.
+            for delivery in merged:
+                self._tell(bound, delivery.path, "")
         if receipt.status != "applied" or receipt.operation is None:
             return ()
         operation = bound.workspace.operation(receipt.operation)
@@ -298,15 +334,15 @@ class Texts:
                 if change.after is None:
                     editors.close(change.path.absolute, client=EDITOR)
                 else:
-                    notes.append(self._tell(bound, operation, change))
+                    notes.append(self._tell(bound, change.path, operation.id))
                     told.append(change.path)
         except Refusal as refusal:
             self._take_back(bound, session, operation, told, refusal)
             raise
         return tuple(filter(None, notes))
 
-    def _tell(self, bound: Bound, operation: Operation, change: FileChange) -> str:
-        path, name = change.path, change.path.absolute
+    def _tell(self, bound: Bound, path: WorkspacePath, operation: str) -> str:
+        name = path.absolute
         shown = bound.workspace.show(path)
         typed = self._showing.get(path)
         if typed is not None:
@@ -320,10 +356,11 @@ class Texts:
                 return ""
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
         self._read_again(bound, path)
-        meant = _stored(bound, name)
+        meant = self._stored(bound, path)
         text = None if meant is None else _text_of(meant)
         if meant is None or text is None:
             return ""
+        self._twice.became(path, meant)
         reply = self._questions.ask(
             WRITE,
             self._news(bound, path, text),
@@ -333,7 +370,7 @@ class Texts:
             raise _refused("The editor refused this change", reply.value)
         if reply.kind == "cancelled":
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
-        return self._settle(bound, meant, operation.id)
+        return self._settle(bound, meant, operation)
 
     def _news(self, bound: Bound, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
@@ -372,6 +409,7 @@ class Texts:
         self._known.announced.discard(name)
         self._known.absent.discard(name)
         bound.workspace.editors.close(name, client=EDITOR)
+        self._stored(bound, path)
         try:
             left = bound.workspace.unsaved.look_after(meant, client=EDITOR, operation=operation)
         except FilepactError:
@@ -397,6 +435,7 @@ class Texts:
     ) -> None:
         workspace = bound.workspace
         for path in operation.changes.paths:
+            self._twice.forget(path)
             # It shows what the disk is to have again.
             workspace.editors.close(path.absolute, client=EDITOR)
         try:

@@ -32,12 +32,20 @@ class Watch:
     Args:
         facts: Who the agent is.
         doors: Counts what is found.
+        looked: Told when the agent's steps up to here were looked at.
         let_go: Told when nothing is looked at any more for a session.
     """
 
-    def __init__(self, facts: Facts, doors: Doors, let_go: Callable[[Bound], None]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        doors: Doors,
+        looked: Callable[[Bound], None],
+        let_go: Callable[[Bound], None],
+    ) -> None:
         self._facts = facts
         self._doors = doors
+        self._looked = looked
         self._let_go = let_go
         self._changed = threading.Condition()
         self._tasks: deque[tuple[Task, Bound]] = deque()
@@ -125,6 +133,7 @@ class Watch:
                 )
             if looked.unkept:
                 _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
+            self._looked(bound)
         elif task == "refresh":
             outside.refresh(contents=False)
             self._unread.append(bound)
