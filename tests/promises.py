@@ -50,6 +50,7 @@ PROPOSALS = "store/test_proposals.py"
 PROTOCOL = "faces/test_mcp_protocol.py"
 SCREEN = "faces/test_cli_screen.py"
 PLANTED = "hostile/test_planted.py"
+REPOSITORIES = "workspace/test_repositories.py"
 SEARCH = "workspace/test_search.py"
 TRACKED = "agreement/test_git_tracked.py"
 WALK = "fs/test_walk.py"
@@ -107,7 +108,12 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "The insides of version control are never changed.",
-            ((POLICY, "test_version_control_internals_can_be_read_but_not_changed"),),
+            (
+                (POLICY, "test_version_control_internals_can_be_read_but_not_changed"),
+                (REPOSITORIES, "test_no_order_of_ordinary_writes_makes_one"),
+                (REPOSITORIES, "test_nor_does_one_change_of_all_files"),
+                (REPOSITORIES, "test_nothing_in_one_that_is_there_is_changed"),
+            ),
         ),
         Promise(
             "A search looks at all that Git tracks, whatever its folder is called, and says what it "
@@ -455,6 +461,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             (
                 (PROGRAMS, "test_a_program_in_a_root_is_never_found_though_the_path_leads_there"),
                 (PROGRAMS, "test_no_link_leads_to_a_program_in_a_root"),
+                (PROGRAMS, "test_a_program_in_another_project_of_the_journal_is_not_started"),
                 (DIAGNOSING, "test_a_project_s_file_has_no_say_in_which_programs_run"),
                 (
                     "lsp/test_nothing_from_the_project.py",

@@ -14,7 +14,7 @@ from filepact.errors import InvalidParamsError
 from filepact.fs.home import HomeSecrets
 from filepact.fs.process import locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import open_state
+from filepact.fs.state import journal_in, open_state
 from filepact.store.known import KnownFile
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.encodings import Encodings
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     Locate = Callable[[str], str | None]
 
 __all__ = [
+    "journal_roots",
     "open_insight",
     "open_solution",
     "open_toolbox",
@@ -122,6 +123,22 @@ def open_solution(
         read_only=read_only,
         form=Envelope(),
     )
+
+
+def journal_roots(state_dir: str) -> tuple[str, ...]:
+    """The folders that a journal tells of: agents may change what lies in them.
+
+    Args:
+        state_dir: The state folder; nothing is made in it.
+    """
+    path = journal_in(state_dir)
+    if path is None:
+        return ()
+    store = SqliteStore(path)
+    try:
+        return store.roots()
+    finally:
+        store.close()
 
 
 def open_workspace(

@@ -8,9 +8,9 @@ import pytest
 
 from filepact.domain.names import key
 from filepact.domain.policy import ACTIONS, Action, Policy, Request, Verdict, decide
-from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.protected import BUILT_IN_RULES, NAMES
 from filepact.text.wildcard import literal_length
-from tests.domain.protected_page import GROUPS, PAGE, written
+from tests.domain.protected_page import PAGE, written
 
 POLICY = Policy(BUILT_IN_RULES)
 
@@ -74,7 +74,7 @@ GEMINI.md QWEN.md CRUSH.md SOUL.md .github/copilot-instructions.md .github/instr
 evil.pth python311._pth sitecustomize.py usercustomize.py conftest.py tests/conftest.py
 .cargo/config.toml build.rs rust-toolchain.toml .yarnrc.yml .yarn/releases/yarn.cjs .pnpmfile.cjs
 node_modules/.bin/tsc .venv/bin/python pip.conf crontab etc/cron.d/x a.service b.desktop
-Library/LaunchAgents/x.plist .config/autostart/x .htaccess autorun.inf link.lnk
+.ycm_extra_conf.py .lldbinit-Xcode Library/LaunchAgents/x.plist .config/autostart/x .htaccess autorun.inf link.lnk
 """
 
 MANIFESTS = """
@@ -85,6 +85,9 @@ app/build.gradle.kts gradle.properties gradlew pom.xml App.csproj Directory.Buil
 web.config server.xml nuget.config Dockerfile api.Dockerfile docker-compose.yml
 docker-compose.override.yml compose.yaml Gemfile Rakefile x.gemspec composer.json mix.exs
 .editorconfig ruby_lsp.gemspec flake.lock .eslintrc.js eslint.config.mjs deno.json binding.gyp
+.babelrc.js .postcssrc.js tailwind.config.ts .mocharc.cjs .mocharc.json .ncurc.js phpstan.neon
+.php-cs-fixer.php configure autogen.sh Snakefile rules/a.smk WORKSPACE.bzlmod BUCK lib/BUCK
+.golangci.yml .air.toml magefile.go magefiles/build.go jest.config.js vite.config.ts PKGBUILD
 """
 
 FREE = """
@@ -104,6 +107,9 @@ settings.json config.toml hooks/useThing.ts hooks/index.js service.py desktop.py
 legal/java.desktop/LICENSE main.rs rebuild.rs src/setup.ts test_conftest.py packages.json
 compose.py makefile.py docs/dockerfile.md requirements.md project.py locksmith.txt lock.py
 id_rsa_test.go LETTER~1.DOT notes~1 paper~2.txt
+workspace/a.py src/workspace/guard.py src/configure/index.ts WORKSPACE configure.md workspace.py
+main.py~ notes.bak README.md.orig a.txt.swp #main.py# v1.2.3 libfoo.so.1 copy.py old.txt key.py~
+public.pem.bak (1).txt
 """
 
 
@@ -193,5 +199,41 @@ def test_the_page_says_what_the_rules_say() -> None:
     assert written(text) == text, "run python -m tests.domain.protected_page"
     for rule in BUILT_IN_RULES:
         assert f"<!-- names: {rule.name} -->" in text
-        if rule.name in GROUPS:
-            assert tuple(chain.from_iterable(GROUPS[rule.name].values())) == rule.paths
+        assert tuple(chain.from_iterable(NAMES[rule.name].values())) == rule.paths
+
+
+COPIES = (
+    "{}~", "{}.~1~", "{}.bak", "{}.BAK", "{}.bak2", "{}.bak.1", "{}_bak", "{}.backup", "{}.old", "{}-old",
+    "{}.orig", "{}.save", "{}.sav", "{}.swp~", ".{}.swp", ".{}.swo", "#{}#", ".#{}", "{}.1", "{}.2024-05-31",
+    "{}.20240531", "{} copy", "{} copy 2", "{} - Copy", "{} (1)", "Copy of {}", "{}.old~", "{}.tmp",
+)  # fmt: skip
+"""What editors, systems and people call copies."""
+
+
+@pytest.mark.parametrize("form", COPIES)
+@pytest.mark.parametrize(
+    "name", ["credentials.json", "server.key", "id_rsa", ".bash_history", ".netrc", "prod.env"]
+)
+def test_a_copy_of_a_key_store_or_a_secret_is_protected_as_that_is(form: str, name: str) -> None:
+    copy = form.replace(".swp~", ".swp").format(name) if "swp~" not in form else f".{name}.swp~"
+    for folder in ("", "deep/er/"):
+        for action in ACTIONS - {"list"}:
+            assert verdict(f"{folder}{copy}", action) == verdict(f"{folder}{name}", action)
+    assert listed(copy) is False
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["config/database.yml~", "config/.database.yml.swp", ".aws.old/credentials", ".ssh~/config",
+     "deep/credentials copy.json", "deep/credentials (2).json", "secrets.yml.old", "key.pem.bak"],
+)  # fmt: skip
+def test_so_is_one_of_a_folder_and_one_whose_ending_stayed(path: str) -> None:
+    assert verdict(path, "read") == "deny"
+
+
+def listed(name: str) -> bool:
+    """Whether a walk shows a name and may look into it."""
+    suspicion = POLICY.suspicion("read")
+    assert suspicion.among([name, "a.txt"]) in ([0], [])
+    assert suspicion(name) == (suspicion.among([name, "a.txt"]) == [0])
+    return not suspicion(name)

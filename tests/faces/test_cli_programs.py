@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.app import journal_roots, open_workspace
+from filepact.config.settings import Settings
+from filepact.domain.operation import Actor, Session
+from filepact.faces.cli.hosts import own_command
 from filepact.faces.cli.programs import Programs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+GREETING = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "agent", "version": "1"},
+}
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="programs are files with a mode")
 
 
-def program(folder: Path, name: str = "server") -> Path:
+def program(folder: Path, name: str = "server", text: str = "#!/bin/sh\n") -> Path:
     """A file that could be started."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / name
-    place.write_text("#!/bin/sh\n")
+    place.write_text(text)
     place.chmod(0o755)
     return place
 
@@ -151,3 +163,72 @@ def test_the_environment_is_that_of_this_process(
     found = Programs([str(root)]).environment
     assert found["LC_ALL"] == "C.UTF-8"
     assert "SOME_API_KEY" not in found
+
+
+# -- other projects of the same journal ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["diagnostics", "mcp", "tour"])
+def test_a_program_in_another_project_of_the_journal_is_not_started(
+    tmp_path: Path, command: str
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other, tmp_path / "home"):
+        folder.mkdir()
+    (other / "a.py").write_text("x: int = 'a'\n")
+    state = str(tmp_path / "state")
+    with open_workspace([str(one)], state_dir=state, settings=Settings()) as workspace:
+        with workspace.draft(Session("s", Actor("agent", "a")), "write_file") as draft:
+            draft.write(draft.open("a.txt"), "a\n")
+            workspace.submit(draft, "write")
+        assert str(one) in workspace.changeable
+    assert journal_roots(state) == (str(one),)
+    for name in ("ruff", "basedpyright-langserver", "pyright-langserver", "ty"):
+        program(one / "bin", name, f"#!/bin/sh\necho {name} >> {tmp_path / 'started'}\n")
+    path = os.pathsep.join([str(one / "bin"), "/usr/bin", "/bin"])
+    environment = {"HOME": str(tmp_path / "home"), "PATH": path, "FILEPACT_STATE_DIR": state}
+    words = {"diagnostics": ["a.py", "--seconds", "3"], "mcp": [str(other)], "tour": []}[command]
+    content = {"path": "a.py", "content": "x: int = 'b'\n"}
+    messages = (
+        {"id": 1, "method": "initialize", "params": GREETING},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "write_file", "arguments": content}},
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "filepact", command, *words],
+        input="".join(json.dumps({"jsonrpc": "2.0", **one}) + "\n" for one in messages),
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=one if command == "tour" else other,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_state_folder_that_is_not_there_names_no_folders_and_is_not_made(tmp_path: Path) -> None:
+    assert journal_roots(str(tmp_path / "none")) == ()
+    assert not (tmp_path / "none").exists()
+
+
+def test_no_module_of_the_folder_that_one_stands_in_is_taken_for_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "filepact.py").write_text("raise SystemExit('theirs')\n")
+    python = sys.executable
+    monkeypatch.setattr(sys, "argv", ["python"])
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    first, *words = own_command()
+    assert first == str(tmp_path / "python")
+    done = subprocess.run(
+        [python, *words, "--version"],
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "theirs" in done.stderr) == (0, False)

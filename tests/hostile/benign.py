@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filepact.domain.copies import copied
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.text.patterns import PatternSet
@@ -104,7 +105,8 @@ def examine(found: Iterable[tuple[str, str]]) -> tuple[int, list[Hit]]:
         if decision.verdict == "allow":
             continue
         names, each = patterns[rule]
-        number = min(each.matching(path.casefold().split("/")))
+        parts = path.casefold().split("/")
+        number = min(each.matching(parts) or each.matching([*map(copied, parts)]))
         pattern = names[number]
         hits.append(Hit(rule, pattern, f"{root}/{path}", _wrong(rule, pattern, root, path)))
     return count, hits

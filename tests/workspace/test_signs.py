@@ -74,3 +74,30 @@ def test_bytes_that_are_no_text_hide_nothing(
     with workspace.draft(session, "t") as draft:
         draft.put(draft.open("a.bin"), b"\0\xff\x1b")
         assert workspace.submit(draft, "bytes").status == "applied"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["~", "~/x", "-rf", "sub/-rf", "...", "*.txt", "a?b", "$(id).txt", "`id`", "CON", "sub/nul",
+     "COM1", "a|b", " lead.txt", "trail.txt ", " "],
+)  # fmt: skip
+def test_a_new_name_that_programs_take_for_something_else_waits(
+    workspace: Workspace, session: Session, root: Path, path: str
+) -> None:
+    receipt = write(workspace, session, path, "y\n")
+    assert receipt.status == "pending"
+    assert "names that trip programs" in receipt.rule
+    (root / "sub").mkdir()
+    (root / "sub" / "-old").write_text("x\n")
+    assert write(workspace, session, "sub/-old", "y\n").status == "applied"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["[slug].tsx", "$userId.tsx", "(group)/page.tsx", "Q&A.md", "don't.md", "a b.txt", "x~y",
+     "+page.svelte", "@types/a.ts", "{{name}}/a.txt", "console.py", "aux.c", "~x", "a;b", "a-b", "..a", "a...b"],
+)  # fmt: skip
+def test_names_that_frameworks_and_people_use_do_not_wait(
+    workspace: Workspace, session: Session, path: str
+) -> None:
+    assert write(workspace, session, path, "y\n").status == "applied"

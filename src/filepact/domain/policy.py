@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.copies import copied, looks_copied
 from filepact.domain.names import are_plain, is_plain, key
 from filepact.domain.short_names import ShortNames, is_short
 from filepact.text.patterns import PatternSet
@@ -47,7 +48,15 @@ __all__ = [
 Action = Literal["read", "list", "write", "create", "delete"]
 Verdict = Literal["allow", "ask", "deny"]
 Layer = Literal["administrator", "person", "project", "built-in"]
-Sign = Literal["private key", "hidden characters", "look-alike name", "executable", "encoding"]
+Sign = Literal[
+    "private key",
+    "hidden characters",
+    "look-alike name",
+    "executable",
+    "encoding",
+    "repository",
+    "shell name",
+]
 """What was noticed about a file or a change, beyond its name."""
 
 READS: Final[frozenset[Action]] = frozenset({"read"})
@@ -75,6 +84,7 @@ class Rule:
         lifts: Names of built-in rules that do not count for what this rule allows.
         root: The absolute folder that alone it counts below and that anchored patterns start
             at; None for every root.
+        copies: It covers also what editors and people call copies of such files.
         layer: Who wrote it.
         file: The file that it stands in, empty for a built-in rule.
         line: The line there, 1-based; 0 for a built-in rule.
@@ -89,6 +99,7 @@ class Rule:
     signs: frozenset[Sign] = frozenset()
     lifts: frozenset[str] = frozenset()
     root: str | None = None
+    copies: bool = False
     layer: Layer = "built-in"
     file: str = ""
     line: int = 0
@@ -190,7 +201,8 @@ class Policy:
             ]
             # A rule with a root of its own may mean a name by the folders above it only.
             suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
-            known = self._suspicious[action] = Suspicion(suspects)
+            copies = any(rule.copies for rule in strict)
+            known = self._suspicious[action] = Suspicion(suspects, copies=copies)
         return known
 
 
@@ -199,14 +211,18 @@ class Suspicion:
 
     Args:
         suspects: The same question about keys.
+        copies: Whether some rules cover copies as well.
     """
 
-    def __init__(self, suspects: Suspects) -> None:
+    def __init__(self, suspects: Suspects, *, copies: bool = False) -> None:
         self._suspects = suspects
+        self._copies = copies
 
     def __call__(self, part: str) -> bool:
         name = part.lower() if is_plain(part) else key(part)
-        return self._suspects(name) or is_short(name)
+        if self._suspects(name) or is_short(name):
+            return True
+        return self._copies and looks_copied(name) and self._suspects(copied(name))
 
     def among(self, parts: Sequence[str]) -> list[int]:
         """The places of those among many parts."""
@@ -221,7 +237,11 @@ class Suspicion:
         if are_plain(joined) and "~" not in joined:
             names = joined.lower().split("/")
             if len(names) == len(parts):
-                return self._suspects.among(names)
+                found = self._suspects.among(names)
+                if self._copies and looks_copied(joined.lower()):
+                    more = [copied(name) if looks_copied(name) else "" for name in names]
+                    found = sorted({*found, *self._suspects.among(more)})
+                return found
         return [at for at, part in enumerate(parts) if self(part)]
 
 
@@ -255,6 +275,9 @@ class _Table:
             if names is None:
                 continue
             numbers = patterns.matching(names)
+            if looks_copied("/".join(names)):
+                possible = patterns.matching(tuple(map(copied, names)))
+                numbers |= {number for number in possible if rules[number].copies}
             if any("~" in name for name in names):
                 possible = short.covering(names, patterns)
                 # What a name only may stand for allows nothing.

@@ -18,6 +18,14 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
         signs=frozenset({"private key"}),
     ),
     Rule(
+        name="version control internals",
+        verdict="deny",
+        actions=WRITES,
+        why="with it the folder is a Git repository, whose settings run code",
+        paths=(),
+        signs=frozenset({"repository"}),
+    ),
+    Rule(
         name="hidden characters",
         verdict="ask",
         actions=WRITES,
@@ -40,6 +48,14 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
         why="the new name looks like that of a file beside it",
         paths=(),
         signs=frozenset({"look-alike name"}),
+    ),
+    Rule(
+        name="names that trip programs",
+        verdict="ask",
+        actions=WRITES,
+        why="a shell, a command or another system takes the new name for something else",
+        paths=(),
+        signs=frozenset({"shell name"}),
     ),
     Rule(
         name="executable files",

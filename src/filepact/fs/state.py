@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
 
-__all__ = ["StateFolder", "open_state"]
+__all__ = ["StateFolder", "journal_in", "open_state"]
+
+_JOURNAL = "journal.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class StateFolder:
     @property
     def database(self) -> str:
         """Where the journal is."""
-        return os.path.join(self.path, "journal.db")
+        return os.path.join(self.path, _JOURNAL)
 
     @property
     def known(self) -> str:
@@ -79,6 +81,12 @@ def _keep_apart(path: str, root: RootId) -> None:
             f"the root {root} lies in the state folder {path}",
             hint="Choose another state folder with --state or FILEPACT_STATE_DIR.",
         )
+
+
+def journal_in(folder: str) -> str | None:
+    """The journal of a state folder, which is not made; None where there is none."""
+    path = os.path.join(folder, _JOURNAL)
+    return path if os.path.isfile(path) else None
 
 
 def _holds(outer: str, inner: str) -> bool:

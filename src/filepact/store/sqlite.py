@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filepact.domain.document import RootId
 from filepact.domain.operation import Checkpoint
 from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import upkeep
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet, FileChange
-    from filepact.domain.document import RootId
     from filepact.domain.figures import Pruned, Statistics
     from filepact.domain.operation import (
         Approval,
@@ -341,6 +342,11 @@ class SqliteStore:
             return select_questions(view, root, session, most, reads=reads)
 
     # -- upkeep -------------------------------------------------------------------------------
+
+    def roots(self) -> tuple[RootId, ...]:
+        with self._database.reading() as view:
+            found = view.all("SELECT path FROM root ORDER BY number")
+        return tuple(RootId(os.fsdecode(path)) for (path,) in found)
 
     def statistics(self) -> Statistics:
         return upkeep.statistics(self._database)

@@ -9,13 +9,21 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import partial
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId, WorkspacePath
 from filepact.domain.policy import Decision, Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
+from filepact.domain.repositories import is_repository, may_be_inside
 from filepact.domain.signs import SIGN_RULES
-from filepact.errors import ApprovalRequiredError, NotAFileError, NotFoundError, PathBlockedError
+from filepact.errors import (
+    ApprovalRequiredError,
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+)
 from filepact.fs.entry import Question
 from filepact.fs.resolve import check_form
 from filepact.text.secrets import holds_private_key
@@ -25,6 +33,7 @@ from filepact.workspace.near import near_names
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from filepact.domain.change import ChangeSet
     from filepact.domain.policy import Action, Sign
     from filepact.fs.root import Place, Root
 
@@ -221,6 +230,42 @@ class Guard:
         self._check_narrowed(self.root_of(path.root), path.path, path.path)
         shown = self.show(path.root, path.path)
         return self._decide(Request(path.root, path.path, action, agent, signs), shown)
+
+    def check_together(self, changes: ChangeSet, *, agent: str) -> None:
+        """Ask the rules for what the files of one change make of their folders.
+
+        Raises:
+            PathBlockedError: A folder is a repository, or would be one.
+        """
+        # A person may have one removed that somebody has made.
+        some = [one for one in changes.changes if one.after is not None or agent]
+        suspects = {
+            WorkspacePath(one.path.root, f"{folder}/HEAD".removeprefix("./")): one
+            for one in some
+            for folder in may_be_inside(one.path.path)
+        }
+        if not suspects:
+            return
+        made = {
+            (one.path.root, "/".join(parts[:length]))
+            for one in some
+            if one.after is not None
+            for parts in (one.path.path.split("/"),)
+            for length in range(1, len(parts) + 1)
+        }
+        for head, change in suspects.items():
+            root = self.root_of(head.root)
+
+            def there(path: str, root: Root = root) -> bool:
+                if (root.path, path) in made:
+                    return True
+                try:
+                    return root.place(path, follow=False).kind != "missing"
+                except FilepactError:
+                    return True
+
+            if is_repository(dirname(head.path) or ".", there):
+                self.permit(change.path, "write", agent=agent, signs=frozenset({"repository"}))
 
     def check_held(self, path: WorkspacePath, action: Action, data: bytes, *, agent: str) -> None:
         """Ask the rules once more for what a file holds, whatever it is called.

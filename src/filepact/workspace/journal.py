@@ -240,6 +240,9 @@ class Store(Protocol):
 
     # -- upkeep -------------------------------------------------------------------------------
 
+    def roots(self) -> tuple[RootId, ...]:
+        """Every folder that something was ever written down about."""
+
     def statistics(self) -> Statistics:
         """Figures for people."""
 

@@ -16,6 +16,7 @@ from filepact.text.declared import names_encoding
 from filepact.text.disguise import disguises
 from filepact.text.hidden import adds_hidden
 from filepact.text.lookalike import resembles
+from filepact.text.tripping import trips_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,6 +178,8 @@ def _signs(
     if not same and _disguises(source, written):
         signs.add("encoding")
     if change.before is None:
+        if trips_programs(change.path.path):
+            signs.add("shell name")
         folder, _, name = change.path.path.rpartition("/")
         if not name.isascii() and resembles(name, spot.root.names(folder or ".")):
             signs.add("look-alike name")

@@ -203,6 +203,7 @@ class Workspace:
         changes, contents, grows = draft.changes, draft.contents, draft.grows
         if [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
+        self.guard.check_together(changes, agent=draft.session.agent)
         shown = self._shown(changes, contents.__getitem__, draft.session)
         step = ""
         if grows:
@@ -512,6 +513,7 @@ class Workspace:
 
     def _fit(self, changes: ChangeSet, reader: Session | None) -> Fitted:
         """A change set fitted to what the locked files hold; what is told of it is for a reader."""
+        self.guard.check_together(changes, agent="" if reader is None else reader.agent)
         return fit(
             *(changes, self._current, self._store.content),
             show=self.show,
@@ -584,6 +586,11 @@ class Workspace:
     def unsettled(self) -> tuple[Operation, ...]:
         """Operations that were begun and are neither done nor taken back, over all roots."""
         return self._store.unfinished()
+
+    @property
+    def changeable(self) -> tuple[RootId, ...]:
+        """Every folder that agents may change, here or in another workspace of this journal."""
+        return tuple(dict.fromkeys((*self._root_ids(), *self._store.roots())))
 
     def statistics(self) -> Statistics:
         """Figures of the journal, over all roots."""

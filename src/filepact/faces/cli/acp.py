@@ -75,7 +75,7 @@ def _sessions(arguments: Namespace) -> Sessions:
         from filepact.app import open_insight  # noqa: PLC0415 - not before it is needed
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
-        programs = Programs([root.path for root in workspace.guard.roots])
+        programs = Programs(workspace.changeable)
         return open_insight(
             workspace,
             diagnosing=settings.diagnosing,

@@ -50,7 +50,7 @@ def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
             hint='`diagnostics = "off"` stands in a settings file; `filepact doctor` names them.',
         )
     with opened(arguments) as workspace:
-        programs = Programs([root.path for root in workspace.guard.roots])
+        programs = Programs(workspace.changeable)
         insight = open_insight(
             workspace,
             diagnosing=settings.diagnosing,

@@ -51,7 +51,7 @@ def own_command() -> tuple[str, ...]:
         if candidate.name == "filepact" and os.access(candidate, os.X_OK):
             return (str(candidate),)
     found = shutil.which("filepact")
-    return (str(Path(found).absolute()),) if found else (sys.executable, "-m", "filepact")
+    return (str(Path(found).absolute()),) if found else (sys.executable, "-P", "-m", "filepact")
 
 
 def own_version() -> str:

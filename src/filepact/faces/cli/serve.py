@@ -29,6 +29,7 @@ __all__ = ["instructions", "mcp"]
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import (  # noqa: PLC0415 - loads the database
+        journal_roots,
         open_insight,
         open_solution,
         open_toolbox,
@@ -55,7 +56,9 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         diagnosing = replace(diagnosing, mode="always")
     servers = () if diagnosing.mode == "off" else settings.agents_servers
     with ExitStack() as stack:
-        programs = Programs(roots)
+        programs = Programs(
+            (*roots, *(journal_roots(state_folder(arguments.state)) if servers else ()))
+        )
         nursery = None
         if settings.guard.landlock != "off":
             # What is behind the wall starts no programs any more.

@@ -62,7 +62,7 @@ def check_servers(
     yield Finding("diagnostics", "ok", f'mode = "{diagnosing.mode}", {errors}')
     # Where they are switched off, perhaps by an administrator, nothing starts any.
     start &= diagnosing.mode != "off"
-    programs = Programs([root.path for root in workspace.guard.roots])
+    programs = Programs(workspace.changeable)
     servers = settings.servers
     present = [one for one in servers if _place(one, programs) is not None]
     trusted = [one for one in present if one.serves_agents]

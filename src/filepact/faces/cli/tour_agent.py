@@ -13,6 +13,9 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import Implementation, TextContent
 
 import filepact
+from filepact.app import journal_roots
+from filepact.config.person import state_folder
+from filepact.faces.cli.programs import Programs
 from filepact.faces.mcp.ordinary import RECEIPT_KEY
 
 if TYPE_CHECKING:
@@ -73,12 +76,18 @@ async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[Agent]:
     # where the person stands may be taken for a module.
     package = str(Path(filepact.__file__).parents[1])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    # Its state is a throw-away one, which does not know where else agents may change programs.
+    changeable = (str(Path.cwd()), *journal_roots(state_folder()))
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
-    } | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
+    } | {
+        "PATH": Programs(changeable).environment.get("PATH", ""),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONSAFEPATH": "1",
+    }
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "filepact", "mcp", str(root), "--state", str(state)],
+        args=["-P", "-m", "filepact", "mcp", str(root), "--state", str(state)],
         env=environment,
         cwd=state.parent,
     )

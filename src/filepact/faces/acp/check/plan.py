@@ -53,7 +53,7 @@ def prepare(path: str, plan: Plan) -> Scratch:
     scratch.put(_PLAN, json.dumps(asdict(plan)).encode())
     scratch.put(_LOG, b"")
     scratch.work.put("alive.txt", b"alive\n")
-    words = [sys.executable, "-m", "filepact", "acp-check", "--agent", path]
+    words = [sys.executable, "-P", "-m", "filepact", "acp-check", "--agent", path]
     # Clients start agents in other folders and with few variables; a program of one word that
     # brings its own is what all of them can start.
     source = filepact.__path__[0].rpartition("/")[0]
