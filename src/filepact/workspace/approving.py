@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
+    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
+    from filepact.text.codec import Given
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Store
     from filepact.workspace.rebase import Fitted
@@ -52,6 +54,7 @@ class Approving:
         fit: Fits a change set to what the files hold; tells nothing that the session may not see.
         shown: A change set as a session may see it; None for a person.
         do: Commits a proposal whose files are locked.
+        given: What is said about a file's encoding outside the file.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Approving:
         fit: Callable[[ChangeSet, Session | None], Fitted],
         shown: Callable[[ChangeSet, Callable[[str], bytes], Session | None], Shown],
         do: Callable[[Proposal, Fitted, Approval], Operation],
+        given: Callable[[WorkspacePath], Given | None],
     ) -> None:
         self._guard = guard
         self._store = store
@@ -72,6 +76,7 @@ class Approving:
         self._fit = fit
         self._shown = shown
         self._do = do
+        self._given = given
 
     def pending(self) -> tuple[Proposal, ...]:
         """Changes of these roots that wait, oldest first."""
@@ -176,7 +181,7 @@ class Approving:
         before, after = (
             None
             if side is None or side.is_link or side.is_folder
-            else Document(change.path, contents[side.content], side)
+            else Document(change.path, contents[side.content], side, self._given(change.path))
             for side in (change.before, change.after)
         )
         return before, after

@@ -110,6 +110,7 @@ class Workspace:
             fit=self._fit,
             shown=self._shown,
             do=self._do,
+            given=self._documents.given,
         )
         self.recovered = self._committer.recover()
         for operation in self.recovered:
