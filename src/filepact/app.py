@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from filepact.config.files import read_project
 from filepact.config.layers import Rules
 from filepact.config.person import home_folder, read_settings, state_folder
+from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError
@@ -64,6 +65,7 @@ def open_toolbox(
     max_level: Level = "dangerous",
     read_only: bool = False,
     own: bool = False,
+    seconds: float = DEFAULT_SECONDS,
 ) -> Toolbox:
     """The seven tools over a workspace, as many of them as are to be shown.
 
@@ -74,6 +76,7 @@ def open_toolbox(
         max_level: Only tools up to this level.
         read_only: Only tools that look.
         own: With the tools that only a server has: for an agent's own changes.
+        seconds: How long one call may take.
     """
     # Not at the top: commands that look back need no tools and should not wait for them.
     from filepact.tools.catalogue import SERVER_TOOLS, TOOLS  # noqa: PLC0415
@@ -86,6 +89,7 @@ def open_toolbox(
         tier=tier,
         max_level=max_level,
         read_only=read_only,
+        seconds=seconds,
     )
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from filepact.config.settings import Guarding, Settings, parse_settings
+from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import InvalidParamsError
 
 
@@ -93,6 +94,8 @@ def test_what_an_answer_may_take_is_set() -> None:
     assert parse_settings("[mcp]\n", name="f.toml").serving.page is None
     limits = parse_settings("[proposals]\ndays = 3\ncount = 7\n", name="f.toml").limits
     assert (limits.days, limits.count, limits.megabytes) == (3, 7, 100)
+    assert parse_settings("[mcp]\n", name="f.toml").serving.timeout == DEFAULT_SECONDS
+    assert parse_settings("[mcp]\ntimeout = 1.5\n", name="f.toml").serving.timeout == 1.5
     assert parse_settings("", name="f.toml").proxying.answer_own
     assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxying.answer_own
 
@@ -112,6 +115,10 @@ def test_what_an_answer_may_take_is_set() -> None:
         ("[proposals]\ncount = true\n", 2, "proposals.count"),
         ("[proposals]\nmegabytes = 1_000_001\n", 2, "proposals.megabytes"),
         ("[mcp]\npage = true\n", 2, "mcp.page"),
+        ("[mcp]\ntimeout = true\n", 2, "mcp.timeout"),
+        ("[mcp]\ntimeout = 0.5\n", 2, "mcp.timeout"),
+        ("[mcp]\ntimeout = inf\n", 2, "mcp.timeout"),
+        ("[mcp]\ntimeout = nan\n", 2, "mcp.timeout"),
         ("[mcp]\npage = 1_999\n", 2, "mcp.page"),
         ("[mcp]\npage = 1_000_001\n", 2, "mcp.page"),
     ],

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filepact.text import lines as lines_module
 from filepact.text.lines import (
     LineIndex,
     adopt_line_ends,
@@ -170,6 +171,10 @@ WINDOW_TEXTS = [
 @pytest.mark.parametrize("text", WINDOW_TEXTS)
 @pytest.mark.parametrize("first", [0, 1, 2, 5, 9])
 @pytest.mark.parametrize("count", [0, 1, 2, 100])
-def test_a_window_is_what_splitting_and_slicing_gives(text: str, first: int, count: int) -> None:
+@pytest.mark.parametrize("block", [1, 2, 3, 65_536])
+def test_a_window_is_what_splitting_and_slicing_gives(
+    text: str, first: int, count: int, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines_module, "_BLOCK", block)
     lines = split_lines(text)
     assert line_window(text, first, count) == (lines[first : first + count], len(lines))

@@ -13,7 +13,7 @@ from filepact.errors import (
     NoChangeError,
     StringNotFoundError,
 )
-from filepact.text.locate import Placement, place
+from filepact.text.locate import MOST_PLACES, Placement, place
 
 CRLF = "one\r\ntwo\r\nthree\r\nfour\r\n"
 MIXED = "one\r\ntwo\nthree\r\nfour\nfive"
@@ -30,6 +30,21 @@ def miss(text: str, old: str) -> StringNotFoundError:
     assert caught.value.message.startswith("a.py: ")
     assert caught.value.hint
     return caught.value
+
+
+def test_more_places_than_are_replaced_at_once_are_refused() -> None:
+    text = "x\n" * (MOST_PLACES + 1)
+    with pytest.raises(InvalidParamsError):
+        place(text, "x", "y", replace_all=True)
+    assert len(place(text, "x\nx\n", "y\n", replace_all=True).edits.edits) == MOST_PLACES // 2
+
+
+def test_a_text_of_very_many_lines_is_not_looked_through_for_similar_ones() -> None:
+    few, many = "a line of text\n" * 100, "a line of text\n" * 200_001
+    assert miss(few, "a line of tekst\n").details["nearest"] == 1
+    assert miss(many, "a line of tekst\n").details["nearest"] is None
+    assert miss(few, "a line of tekst\n" * 20_001).details["nearest"] is None
+    assert miss(few, "none of\nthese lines\n" * 20_001).details["nearest"] is None
 
 
 # -- placing -------------------------------------------------------------------------------

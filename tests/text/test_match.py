@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -147,6 +148,22 @@ def test_a_search_stops_when_told_so(pattern, multiline):
     query = Query.compile(pattern, multiline=multiline)
     with pytest.raises(TimedOutError):
         query.count(b"b\na\n", stop=lambda: True)
+
+
+def test_as_many_are_counted_as_are_asked_for_and_no_more_is_looked_for() -> None:
+    query = Query.compile("^x$")
+    looked = 0
+
+    class Counting:
+        def search(self, *about: object) -> object:
+            nonlocal looked
+            looked += 1
+            return query._re2.search(*about)
+
+    counting = replace(query, _re2=Counting())
+    assert counting.count(b"x\n" * 50_000, 7) == 7
+    assert looked == 7
+    assert counting.count(b"x\n" * 9) == 9
 
 
 def test_a_large_multiline_search_with_a_large_pattern_is_refused():

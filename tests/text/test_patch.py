@@ -10,6 +10,7 @@ from filepact.errors import (
     PatchAmbiguousError,
     PatchContextMismatchError,
     PatchMalformedError,
+    TimedOutError,
 )
 from filepact.text.diff import unified
 from filepact.text.patch import Applied, apply, created_text, parse, reverse
@@ -541,3 +542,18 @@ def test_the_same_lines_elsewhere_are_told_of_a_hunk_that_its_number_placed():
     (one,) = parse(f"@@ -41,3 +41,3 @@\n{BLOCK_PATCH}")
     assert apply(two_places("other\n", "other\n").replace("other\n", BLOCK), one).twins
     assert not apply(two_places(BLOCK, "other\n"), one).twins
+
+
+def test_it_is_asked_before_each_hunk_whether_to_go_on():
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(len(asked))
+        if len(asked) == 3:
+            raise TimedOutError("over")
+
+    hunks = "".join(f"@@ -{n} +{n} @@\n-{n}\n+x\n" for n in range(1, 9))
+    (patch,) = parse(f"--- a/f\n+++ b/f\n{hunks}")
+    with pytest.raises(TimedOutError):
+        apply("1\n2\n3\n4\n5\n6\n7\n8\n", patch, check=check)
+    assert len(asked) == 3

@@ -4,9 +4,10 @@ from contextlib import suppress
 
 import pytest
 
-from filepact.errors import PatchMalformedError
+from filepact.errors import InvalidParamsError, PatchMalformedError
 from filepact.text.diff import unified
 from filepact.text.patch import parse, reverse
+from filepact.text.patch_reader import MOST_LINES
 
 NO_NEWLINE = "\\ No newline at end of file\n"
 HUNK = "@@ -1 +1 @@\n-a\n+b\n"
@@ -235,8 +236,8 @@ def test_what_cannot_be_understood_is_refused_with_its_line(
     [
         "@@ -1 +1 @@\n" * 100_000,
         "--- a\n+++ b\n" * 100_000,
-        "@@ -1,9 +1,9 @@\n" + "\n" * 1_000_000,
-        ("@@ -1,9 +1,9 @@\n-a\n" + "\n" * 50) * 20_000,
+        "@@ -1,9 +1,9 @@\n" + "\n" * 400_000,
+        ("@@ -1,9 +1,9 @@\n-a\n" + "\n" * 50) * 9_000,
         "--- a" + " " * 3_000_000 + "\n+++ b\n" + HUNK,
         "@@" + " " * 3_000_000 + "\n",
         "@@ -1,9 +1,9" + " " * 3_000_000 + "x\n",
@@ -248,3 +249,9 @@ def test_what_cannot_be_understood_is_refused_with_its_line(
 def test_garbage_is_read_or_refused_in_linear_time(text: str):
     with suppress(PatchMalformedError):
         assert parse(text)
+
+
+@pytest.mark.parametrize("line", ["+x\n", "junk\n", "*** Begin Patch\n"])
+def test_a_patch_of_too_many_lines_is_refused_unread(line: str):
+    with pytest.raises(InvalidParamsError):
+        parse(line * (MOST_LINES + 1))

@@ -10,6 +10,7 @@ from filepact.errors import (
     InvalidParamsError,
     NoChangeError,
     StringNotFoundError,
+    TimedOutError,
 )
 from filepact.text.edit import Edit, EditList
 from filepact.text.sequence import Wanted, joined, place_all
@@ -140,3 +141,17 @@ def test_joined_edits_do_what_both_do(
     middle = one.apply(text)
     other = edits_of(then, len(middle))
     assert joined(one, other).apply(text) == other.apply(middle)
+
+
+def test_it_is_asked_before_each_replacement_whether_to_go_on() -> None:
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(len(asked))
+        if len(asked) == 3:
+            raise TimedOutError("over")
+
+    wanted = [Wanted(str(n), "x") for n in range(9)]
+    with pytest.raises(TimedOutError):
+        place_all("0 1 2 3 4 5 6 7 8", wanted, check=check)
+    assert asked == [0, 1, 2]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from filepact.app import open_workspace
+from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.text.match import Query
 from filepact.workspace import reader as reading
@@ -192,9 +193,9 @@ def test_searches_tell_how_far_they_are_and_stop_when_asked(
     assert told == list("abcdef")
     reader.tree(".", depth=3, include_files=True, pattern=None, budget=10)
     assert told == list("abcdef") * 2
-    stopped = workspace.reader(session, cancelled=lambda: True)
+    stopped = workspace.reader(session, deadline=Deadline(cancelled=lambda: True))
     found = stopped.find(".", "*.txt", limit=10)
-    assert found.cancelled
+    assert found.stopped == "cancelled"
     assert found.total_is_floor
     drawn = stopped.tree(".", depth=3, include_files=True, pattern=None, budget=10)
     assert "at least" in drawn.text

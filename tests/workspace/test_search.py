@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from filepact.domain.deadline import Deadline
 from filepact.errors import PathBlockedError, SearchFailedError
 from filepact.fs import walk as walking
 from filepact.fs.root import Root
@@ -94,10 +95,11 @@ def test_refused_files_are_not_found(root):
 
 def test_a_cancelled_search_gives_a_floor(root):
     make(root, {"a": "", "b/c": ""})
-    found = find(root, "*", cancelled=lambda: True)
+    given_up = Deadline(cancelled=lambda: True)
+    found = find(root, "*", deadline=given_up)
     assert found.total_is_floor
-    assert render_found(found) == "a\n[at least 1 file | cancelled]"
-    nothing = find(root, "*.zig", cancelled=lambda: True)
+    assert render_found(found) == "a\n[at least 1 file | cancelled, so results are partial]"
+    nothing = find(root, "*.zig", deadline=given_up)
     assert "not everything was looked at" in render_found(nothing)
 
 
@@ -369,7 +371,7 @@ def test_a_pattern_that_is_too_slow_on_a_file_is_said(root, monkeypatch):
 
 def test_a_search_out_of_time_returns_what_it_has(root):
     make(root, {"a": "x", "b/c": "x"})
-    result = search(root, "x", time_limit=-1.0)
+    result = search(root, "x", deadline=Deadline(0))
     assert (result.stopped, result.total_is_floor) == ("time", True)
     assert "out of time, so results are partial" in render_grepped(result)
 
@@ -377,7 +379,7 @@ def test_a_search_out_of_time_returns_what_it_has(root):
 def test_a_cancelled_search_returns_what_it_has(root):
     make(root, {"a": "x\n", "b": "x\n", "c": "x\n"})
     answers = iter([False, False, False] + [True] * 20)
-    result = search(root, "x", cancelled=lambda: next(answers))
+    result = search(root, "x", deadline=Deadline(cancelled=lambda: next(answers)))
     assert result.stopped == "cancelled"
     assert 1 <= result.total < 3
     assert "cancelled, so results are partial" in render_grepped(result)
@@ -539,9 +541,9 @@ def test_folders_without_room_say_how_much_they_hold(root):
 
 def test_totals_are_a_floor_when_not_all_was_seen(root):
     make(root, {"a/b": ""})
-    drawn = draw(root, cancelled=lambda: True)
+    drawn = draw(root, deadline=Deadline(cancelled=lambda: True))
     assert drawn.totals_are_floor
-    assert drawn.text.endswith("\nat least 1 directory, 0 files")
+    assert drawn.text.endswith("\nat least 1 directory, 0 files; cancelled, so this is not all")
 
 
 def test_an_empty_folder_is_drawn(root):

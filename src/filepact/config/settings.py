@@ -16,6 +16,7 @@ from filepact.config.layers import Rules, Source
 from filepact.config.places import refusal
 from filepact.config.problems import Problems, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
+from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.operation import Limits
 from filepact.errors import SearchFailedError
 from filepact.text.charsets import find_charset
@@ -52,6 +53,7 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
 
 
 _PAGES: Final = (2_000, 1_000_000)  # least and most that an answer may be told to take
+_TIMEOUTS: Final = (1, 3_600)
 
 _PROPOSALS: Final[dict[str, tuple[int, int]]] = {
     "days": (1, 3_650),
@@ -81,9 +83,11 @@ class Serving:
 
     Attributes:
         page: What one answer may take, in bytes as UTF-8; None for what is known of each program.
+        timeout: Seconds that one call may take.
     """
 
     page: int | None = None
+    timeout: float = DEFAULT_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +218,20 @@ def _serving(table: Any, text: str, name: str) -> Serving:
     if not isinstance(table, dict):
         raise refusal(text, name, ("mcp",), "has to be a table")
     for key in table:
-        if key != "page":
-            raise refusal(text, name, ("mcp", key), "there is no such key; known is page")
+        if key not in ("page", "timeout"):
+            problem = "there is no such key; known are page and timeout"
+            raise refusal(text, name, ("mcp", key), problem)
     page = table.get("page")
     least, most = _PAGES
     if page is not None and (type(page) is not int or not least <= page <= most):
         problem = f"has to be a whole number from {least} to {most}"
         raise refusal(text, name, ("mcp", "page"), problem)
-    return Serving(page)
+    timeout = table.get("timeout", DEFAULT_SECONDS)
+    least, most = _TIMEOUTS
+    if type(timeout) not in (int, float) or not least <= timeout <= most:
+        problem = f"has to be a number of seconds from {least} to {most}"
+        raise refusal(text, name, ("mcp", "timeout"), problem)
+    return Serving(page, timeout)
 
 
 def _proxying(table: Any, text: str, name: str) -> Proxying:

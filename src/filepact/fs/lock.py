@@ -27,7 +27,10 @@ from filepact.fs.process import described
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["FileLocks"]
+__all__ = ["PATIENCE", "FileLocks"]
+
+PATIENCE: Final = 10.0
+"""Seconds that are waited for locks."""
 
 _READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _NOTES: Final = 1_024
@@ -50,7 +53,7 @@ class FileLocks:
         self._fresh = True
 
     @contextmanager
-    def hold(self, keys: Iterable[str], *, timeout: float = 10.0) -> Iterator[None]:
+    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> Iterator[None]:
         """Hold the locks of all these keys.
 
         They are taken in ascending order everywhere, so two holders never wait for each other in

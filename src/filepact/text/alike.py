@@ -22,6 +22,7 @@ __all__ = ["Alike", "Line", "find_alike"]
 _WORD = re.compile(r"[^\s'\"\-\u00ad\u00b4\u2010-\u2015\u2018-\u201f\u2032\u2033\u2212]+")
 _LEAST_EVIDENCE = 8
 _MOST_WORDS = 4
+_MOST_SENT = 20_000
 _MOST_COMPARED = 50_000
 _MOST_PLACES = 20
 
@@ -82,9 +83,11 @@ def find_alike(text: str, sent: list[str], separator: str) -> list[Alike]:
         separator: What ends a line of the text; a CR before an LF belongs to the end.
 
     Returns:
-        The places in order; empty also when too little was sent to know it again, or when the
-        text repeats itself so much that the search takes too long.
+        The places in order; empty also when too little or too much was sent to know it again, or
+        when the text repeats itself so much that the search takes too long.
     """
+    if len(sent) > _MOST_SENT:
+        return []
     bodies = [(index, fold(body_of(line))) for index, line in enumerate(sent)]
     bodies = [(index, body) for index, body in bodies if body]
     if sum(len(body) for _, body in bodies) < _LEAST_EVIDENCE:

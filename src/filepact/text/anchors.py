@@ -10,9 +10,11 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["Anchored", "Outline"]
+
+_ASKED_EVERY = 65_536
 
 # A signature may end, and its block begin, at the depth of its first line.
 _CONTINUING = (")", "]", "{")
@@ -23,15 +25,16 @@ class Outline:
 
     Args:
         lines: The lines of the file without their ends.
+        check: Asked now and then; raises to end the work.
 
     Attributes:
         looked: How many lines have been looked at, for whoever has to bound it.
     """
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], check: Callable[[], None]) -> None:
         self.looked = len(lines)
         self._lines = [line.strip() for line in lines]
-        self._ends = _ends_of_blocks(lines)
+        self._ends = _ends_of_blocks(lines, check)
         self._places: dict[str, list[int]] = {}
         for at, line in enumerate(self._lines):
             self._places.setdefault(line, []).append(at)
@@ -109,11 +112,13 @@ def _continues_word(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
-def _ends_of_blocks(lines: Sequence[str]) -> list[int]:
+def _ends_of_blocks(lines: Sequence[str], check: Callable[[], None]) -> list[int]:
     """For each line the line after what is indented below it; 0 where nothing is."""
     ends = [0] * len(lines)
     opened: list[tuple[int, int]] = []
     for at, line in enumerate(lines):
+        if not at % _ASKED_EVERY:
+            check()
         text = line.lstrip()
         if not text:
             continue

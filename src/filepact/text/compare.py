@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Region", "compare_lines"]
 
 _TOTAL_STEPS = 1_000_000
+_MOST_FOR_LINES = 4_000_000
 _FIRST_TRY_STEPS = 30_000
 
 
@@ -92,7 +93,7 @@ class _Comparison:
     def __init__(self, left: list[int], right: list[int]) -> None:
         self._left = left
         self._right = right
-        self._steps = _TOTAL_STEPS + 8 * (len(left) + len(right))
+        self._steps = _TOTAL_STEPS + min(8 * (len(left) + len(right)), _MOST_FOR_LINES)
 
     def runs(self) -> list[_Run]:
         """Equal runs in ascending order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import PatchMalformedError
@@ -30,6 +30,8 @@ class Hunk:
         anchors: Lines of the file that the hunk stands below, the outermost first; each opens
             the part of the file in which the next one is looked for.
         at_end: The hunk's last line is the file's last.
+        old: The lines that have to be there before.
+        new: The lines that are there afterwards.
     """
 
     line: int
@@ -39,16 +41,14 @@ class Hunk:
     repaired: bool = False
     anchors: tuple[str, ...] = ()
     at_end: bool = False
+    old: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    new: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
-    @property
-    def old(self) -> tuple[str, ...]:
-        """The lines that have to be there before."""
-        return tuple(line[1:] for line in self.lines if line[0] != "+")
-
-    @property
-    def new(self) -> tuple[str, ...]:
-        """The lines that are there afterwards."""
-        return tuple(line[1:] for line in self.lines if line[0] != "-")
+    def __post_init__(self) -> None:
+        # Asked for at every place where the hunk might go.
+        for name, other in (("old", "+"), ("new", "-")):
+            side = tuple(line[1:] for line in self.lines if line[0] != other)
+            object.__setattr__(self, name, side)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,12 +126,11 @@ def unnumbered(old: str, new: str) -> tuple[str, str] | None:
     Returns:
         None when these are no such numbers.
     """
-    lines = old.split("\n")
-    matches = [_NUMBERED.match(line) for line in lines]
     first: int | None = None
     sign = ""
     stripped = []
-    for index, (line, match) in enumerate(zip(lines, matches, strict=True)):
+    for index, line in enumerate(old.split("\n")):
+        match = _NUMBERED.match(line)
         if match is None:
             if line.strip():
                 return None

@@ -36,6 +36,9 @@ __all__ = [
 Terminator = Literal["\n", "\r\n", "\r"]
 LineEnds = Literal["lf", "crlf", "cr", "mixed", "none"]
 
+_BLOCK = 65_536
+"""Characters in which line ends are counted together."""
+
 
 def split_lines(text: str) -> list[str]:
     """The lines with their ends; joined they are the text, and only the last may lack an end."""
@@ -63,26 +66,23 @@ def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
     total = text.count(separator) + (not text.endswith(separator) and bool(text))
     if first >= total:
         return [], total
-    start = 0
-    for _ in range(first):
-        start = text.index(separator, start) + 1
-    end = start
-    for _ in range(min(count, total - first)):
-        end = text.find(separator, end) + 1
-        if not end:
-            end = len(text)
-            break
+    start = line_start(text, first)
+    end = line_start(text, min(count, total - first), start)
     return _split(text[start:end], separator), total
 
 
 def line_start(text: str, count: int, start: int = 0) -> int:
     """Where the text goes on after so many lines from a line's start on; its end after the last."""
     separator = _separator(text)
+    # Whole blocks are counted, which is far quicker than going from line to line.
+    while start < len(text) and (found := text.count(separator, start, start + _BLOCK)) < count:
+        count -= found
+        start += _BLOCK
     for _ in range(count):
         start = text.find(separator, start) + 1
         if not start:
             return len(text)
-    return start
+    return min(start, len(text))
 
 
 def chomp(line: str) -> str:

@@ -7,7 +7,8 @@ it finds is the same text but for what the step's name says, and two such places
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
     from filepact.text.alike import Alike
     from filepact.text.verbatim import Ends, Search
 
-__all__ = ["Placement", "Step", "place"]
+__all__ = ["MOST_PLACES", "Placement", "Step", "place"]
+
+MOST_PLACES: Final = 200_000
+"""Most places that are replaced at once."""
 
 _LISTED = 20
 
@@ -96,7 +100,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
         name: How the file is called in messages.
 
     Raises:
-        InvalidParamsError: ``old`` is empty.
+        InvalidParamsError: ``old`` is empty, or stands in more than `MOST_PLACES` places.
         NoChangeError: The text would stay as it is.
         AmbiguousMatchError: There are several places.
         StringNotFoundError: There is no place.
@@ -161,7 +165,9 @@ def _characters(request: _Request) -> Placement | None:
             continue
         if only is None and not request.every:
             raise _ambiguous(request, search)
-        spans = tuple(search.spans()) if only is None else (only,)
+        spans = (only,) if only else tuple(islice(search.spans(), MOST_PLACES + 1))
+        if len(spans) > MOST_PLACES:
+            raise _too_many(request, search.count())
         edits = tuple(
             Edit(start, end, fit(request.text, request.ends, search.new, start, end))
             for start, end in spans
@@ -253,6 +259,16 @@ def _ambiguous(request: _Request, search: Search) -> AmbiguousMatchError:
         "replace every one.",
         lines=lines,
         count=count,
+    )
+
+
+def _too_many(request: _Request, count: int) -> InvalidParamsError:
+    return InvalidParamsError(
+        f"{request.shown}: the text to replace stands in {count:,} places, and at most "
+        f"{MOST_PLACES:,} are replaced at once",
+        hint="Send a longer text to replace, or the whole file with write_file.",
+        count=count,
+        limit=MOST_PLACES,
     )
 
 

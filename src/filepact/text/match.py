@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
@@ -176,10 +177,15 @@ class Query:
             )
 
     def count(
-        self, text: bytes, *, stop: Callable[[], bool] = lambda: False, seconds: float = 2.0
+        self,
+        text: bytes,
+        most: int | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        seconds: float = 2.0,
     ) -> int:
-        """How many lines match (multiline: how many matches there are); see :meth:`hits`."""
-        return sum(1 for _ in self.spans(text, stop=stop, seconds=seconds))
+        """How many lines match (multiline: how many matches there are), counted up to ``most``."""
+        return sum(1 for _ in islice(self.spans(text, stop=stop, seconds=seconds), most))
 
     def spans(
         self, text: bytes, *, stop: Callable[[], bool], seconds: float

@@ -37,6 +37,10 @@ _ESCAPED_QUOTE = re.compile(r"\\([\"'`])")
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
 
 _MOST_LINES = 2_000
+_MOST_SENT = 20_000
+_MOST_THERE = 200_000
+"""Most lines of both texts where similar ones are looked for."""
+
 _MOST_PLACES = 20
 _MOST_CANDIDATES = 6
 _LONGEST_COMPARED = 300
@@ -67,6 +71,11 @@ def explain_miss(text: str, old: str) -> Explanation:
     whole, sent = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     if line_ends(text) == "cr":
         whole, sent = text.replace("\r", "\n"), sent.replace("\r", "\n")
+    if sent.count("\n") > _MOST_SENT or whole.count("\n") > _MOST_THERE:
+        return Explanation(
+            "So many lines are not looked through for similar ones.",
+            "Nothing was changed. Send less of the text, as the file has it.",
+        )
     lines = whole.removesuffix("\n").split("\n")
     for say, hint, repair in _REPAIRS:
         repaired = repair(sent)

@@ -19,7 +19,7 @@ from filepact.text.patch_place import Placement
 from filepact.text.patch_reader import is_envelope, parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
     "Applied",
@@ -56,7 +56,14 @@ class Applied:
     far: tuple[tuple[int, int, int], ...] = ()
 
 
-def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "") -> Applied:
+def apply(
+    text: str,
+    patch: FilePatch,
+    *,
+    reverse: bool = False,
+    name: str = "",
+    check: Callable[[], None] = lambda: None,
+) -> Applied:
     """Find the place of every hunk and make the edits.
 
     Lines match without regard to their ends, unless the patch itself has both kinds; lines that
@@ -67,6 +74,7 @@ def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "")
         patch: One part of a parsed patch.
         reverse: Take the patch back instead.
         name: How the file is called in errors.
+        check: Asked before each hunk is placed; raises to end the work.
 
     Raises:
         PatchContextMismatchError: A line that the patch expects is not there.
@@ -83,7 +91,7 @@ def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "")
             f"{prefix}the patch creates this file, but it exists",
             hint="Send a patch against what the file holds.",
         )
-    applied = _applied(text, patch, name, prefix)
+    applied = _applied(text, patch, name, check)
     if patch.deletes and applied.edits.apply(text):
         raise PatchContextMismatchError(
             f"{prefix}the patch deletes the file, but the file holds more than the patch says",
@@ -92,18 +100,18 @@ def apply(text: str, patch: FilePatch, *, reverse: bool = False, name: str = "")
     return applied
 
 
-def _applied(text: str, patch: FilePatch, name: str, prefix: str) -> Applied:
-    target = _Target.of(text, "\n")
+def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) -> Applied:
+    target = _Target.of(text, "\n", check)
     try:
         return _placed(target, patch, name)
     except (PatchContextMismatchError, PatchAmbiguousError) as error:
         if "\r" in text and "\n" not in text:
             # Patch programs see one line here, but whoever reads the file sees many.
-            target = _Target.of(text, "\r")
+            target = _Target.of(text, "\r", check)
             with suppress(PatchContextMismatchError):
                 return _placed(target, patch, name)
         if _is_applied(target, patch, name):
-            raise _already(prefix) from None
+            raise _already(f"{name}: " if name else "") from None
         if isinstance(error, PatchContextMismatchError):
             with suppress(PatchContextMismatchError, PatchAmbiguousError):
                 return _placed(target, patch, name, lenient=True)
@@ -116,12 +124,13 @@ class _Target:
 
     lines: list[str]
     end: str
+    check: Callable[[], None]
 
     @classmethod
-    def of(cls, text: str, end: str) -> _Target:
+    def of(cls, text: str, end: str, check: Callable[[], None]) -> _Target:
         lines = [line + end for line in text.split(end)]
         last = lines.pop().removesuffix(end)
-        return cls([*lines, last] if last else lines, end)
+        return cls([*lines, last] if last else lines, end, check)
 
     @property
     def open_end(self) -> bool:
@@ -137,7 +146,14 @@ class _Target:
 def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = False) -> Applied:
     hunks, lines = patch.hunks, target.lines
     exact = _distinguishes_ends(hunks)
-    placement = Placement(lines, exact=exact, open_end=target.open_end, name=name, lenient=lenient)
+    placement = Placement(
+        lines,
+        exact=exact,
+        open_end=target.open_end,
+        name=name,
+        lenient=lenient,
+        check=target.check,
+    )
     places = placement.place(hunks)
     offsets = [0, *accumulate(map(len, lines))]
     notes = list(_notes(hunks, places, placement.loosened))
@@ -240,6 +256,7 @@ def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
             exact=_distinguishes_ends(back),
             open_end=target.open_end,
             name=name,
+            check=target.check,
         ).place(back)
     except (PatchContextMismatchError, PatchAmbiguousError):
         return False

@@ -9,6 +9,7 @@ context differ: but only where its header says, with all removed lines there, an
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from filepact.text.lines import chomp
 from filepact.text.patch_refusals import MOST_SHOWN, Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.errors import FilepactError
     from filepact.text.anchors import Anchored
@@ -28,6 +29,7 @@ __all__ = ["Placement"]
 
 _MOST_COMPARED = 50_000_000
 _ANCHOR_COST = 4
+_MOST_COUNTED = 16
 _LOOK_AHEAD = 8
 _EDGE = 2
 # By so many lines a header may be wrong without anything having moved.
@@ -43,6 +45,7 @@ class Placement:
         open_end: The last line lacks its end.
         name: How the file is called in errors.
         lenient: A few lines at the edges of a hunk's context may differ.
+        check: Asked before each hunk; raises to end the work.
 
     Attributes:
         loosened: Numbers, from 0, of the hunks whose context differs from the file.
@@ -58,18 +61,21 @@ class Placement:
         open_end: bool,
         name: str,
         lenient: bool = False,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.loosened: list[int] = []
         self.twins: dict[int, list[int]] = {}
         self._lenient = lenient
+        self._check = check
         self._lines = lines
         self._exact = exact
+        check()
         self._name = name
         self._keys = self._keyed(lines)
         self._places: dict[str, list[int]] = {}
         self._refusals = Refusals(self._keys, self._places, name)
         self._outline: Outline | None = None
-        self._compared = 0
+        self._compared = self._counted = 0
         self._open_end = open_end
 
     def place(self, hunks: Sequence[Hunk]) -> list[int]:
@@ -82,6 +88,7 @@ class Placement:
         found: list[int] = []
         drift = after = 0
         for number, hunk in enumerate(hunks):
+            self._check()
             at = self._place_one(hunks, number, after, drift)
             found.append(at)
             if hunk.old_start is not None:
@@ -134,10 +141,11 @@ class Placement:
             None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
             for hunk, at in zip(hunks, found, strict=True)
         ]
+        alike = Counter(shifts)
         for number, (hunk, shift) in enumerate(zip(hunks, shifts, strict=True)):
             if shift is None or abs(shift) <= _MISCOUNTED or hunk.anchors:
                 continue
-            if shifts.count(shift) == 1:
+            if alike[shift] == 1:
                 at = found[number] + 1
                 yield number + 1, at - shift, at
 
@@ -193,7 +201,7 @@ class Placement:
         raise self._refusals.ambiguous(hunk, number, candidates)
 
     def _anchored(self, hunk: Hunk, number: int) -> Anchored:
-        self._outline = self._outline or Outline(self._keys)
+        self._outline = self._outline or Outline(self._keys, self._check)
         before = self._outline.looked
         anchored = self._outline.below(hunk.anchors)
         self._charge(_ANCHOR_COST * (self._outline.looked - before), hunk)
@@ -284,9 +292,14 @@ class Placement:
         return self._places
 
     def _others(self, hunk: Hunk, keys: list[str], at: int) -> list[int]:
-        """Other places where the hunk fits; most files have none, which is seen without an index."""
+        """Other places where the hunk fits; for few hunks that is seen without an index."""
         rarest = max(keys, key=len)
-        if not rarest.strip() or self._keys.count(rarest) == 1:
+        if not rarest.strip():
+            return []
+        self._counted += 1
+        indexed = self._places or self._counted > _MOST_COUNTED
+        count = len(self._index()[rarest]) if indexed else self._keys.count(rarest)
+        if count == 1:
             return []
         return [place for place in self._search(hunk, keys, 0) if place != at]
 
@@ -328,10 +341,11 @@ class Placement:
         found: list[int] = []
         for first, limit in spans:
             low = bisect_left(places, max(first, after) + rarest)
-            for place in places[low : bisect_left(places, limit + rarest)]:
+            for number in range(low, bisect_left(places, limit + rarest)):
+                at = places[number] - rarest
                 self._charge(0, hunk)
-                if self._fits(hunk, keys, place - rarest):
-                    found.append(place - rarest)
+                if self._fits(hunk, keys, at):
+                    found.append(at)
                     if len(found) == MOST_SHOWN:
                         return found
         return found

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from filepact.errors import PatchMalformedError
+from filepact.errors import InvalidParamsError, PatchMalformedError
 from filepact.text.hunk_reader import malformed, read_hunk
 from filepact.text.hunks import FilePatch
 from filepact.text.patch_names import header_name, names_of_git_line, strip_prefixes, unquote
@@ -20,7 +20,10 @@ from filepact.text.v4a import begin_of_envelope, read_envelope
 if TYPE_CHECKING:
     from filepact.text.hunks import Hunk
 
-__all__ = ["is_envelope", "parse"]
+__all__ = ["MOST_LINES", "is_envelope", "parse"]
+
+MOST_LINES: Final = 500_000
+"""Most lines of a patch."""
 
 _IGNORED = ("similarity index ", "dissimilarity index ")
 _MODES = {
@@ -85,9 +88,15 @@ def parse(patch: str) -> tuple[FilePatch, ...]:
     """The parts of a patch, one for each file, in order.
 
     Raises:
+        InvalidParamsError: It has more than `MOST_LINES` lines.
         PatchMalformedError: Some part of it cannot be understood or is not allowed; the message
             names the 1-based line.
     """
+    count = patch.count("\n")
+    if count > MOST_LINES:
+        raise InvalidParamsError(
+            f"the patch has {count:,} lines, the limit is {MOST_LINES:,}", hint="Send it in parts."
+        )
     files = _Reader(patch).files()
     if not files:
         raise PatchMalformedError(

@@ -15,7 +15,7 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.locate import place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.text.locate import Placement
 
@@ -52,7 +52,13 @@ class Sequenced:
     placements: tuple[Placement, ...]
 
 
-def place_all(text: str, wanted: Sequence[Wanted], *, name: str = "") -> Sequenced:
+def place_all(
+    text: str,
+    wanted: Sequence[Wanted],
+    *,
+    name: str = "",
+    check: Callable[[], None] = lambda: None,
+) -> Sequenced:
     """Place replacements one after the other.
 
     Args:
@@ -60,6 +66,7 @@ def place_all(text: str, wanted: Sequence[Wanted], *, name: str = "") -> Sequenc
         wanted: The replacements in order, at least one and at most 50,000; with more than one,
             errors say which it is about.
         name: How the file is called in messages.
+        check: Asked before each; raises to end the work.
 
     Raises:
         InvalidParamsError: One is empty, or reaches across what an earlier one wrote.
@@ -75,6 +82,7 @@ def place_all(text: str, wanted: Sequence[Wanted], *, name: str = "") -> Sequenc
     now = text
     placements = []
     for number, one in enumerate(wanted, 1):
+        check()
         try:
             placement = place(now, one.old, one.new, replace_all=one.replace_all, name=name)
         except FilepactError as error:

@@ -120,7 +120,7 @@ def edit_file(
 
     def make(text: str) -> EditList:
         wanted = [Wanted(one.old_string, one.new_string, one.replace_all) for one in replacements]
-        placed = place_all(text, wanted, name=target.spot.shown)
+        placed = place_all(text, wanted, name=target.spot.shown, check=draft.deadline.check)
         placements[:] = placed.placements
         return placed.edits
 

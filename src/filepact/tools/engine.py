@@ -54,16 +54,18 @@ class WorkspaceEngine(Telling):
     def port(self, call: Call, name: str) -> Iterator[Reader | Past]:
         """The port of a tool that looks at files, or at what its caller has done."""
         if name == "past":
-            yield self._workspace.past(call.session, cancelled=call.cancelled, page=call.page)
+            yield self._workspace.past(
+                call.session, cancelled=call.cancelled, deadline=call.deadline, page=call.page
+            )
         else:
             yield self._workspace.reader(
-                call.session, cancelled=call.cancelled, progress=call.progress, page=call.page
+                call.session, deadline=call.deadline, progress=call.progress, page=call.page
             )
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         """Let a tool fill a draft, then do, store or only show what it holds."""
         insight = self._insight
-        with self._workspace.draft(call.session, tool) as draft:
+        with self._workspace.draft(call.session, tool, call.deadline) as draft:
             summary = action(draft)
             foreseen = None if insight is None else foresee(insight, draft, call)
             rest = None if insight is None else remember(insight, draft, call)

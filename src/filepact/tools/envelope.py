@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError, TimedOutError
 from filepact.tools.form import Outcome, as_json, printable
 
@@ -99,7 +100,9 @@ class Envelope:
         data: dict[str, Any] | None = None
         error: FilepactError | None = None
         try:
-            data = attempt.work(replace(attempt.call, cancelled=ended)).receipt
+            deadline = Deadline(self._limit, attempt.call.cancelled, self._clock)
+            call = replace(attempt.call, cancelled=ended, deadline=deadline)
+            data = attempt.work(call).receipt
         except FilepactError as refused:
             error = refused
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged

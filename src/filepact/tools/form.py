@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError
 from filepact.text.page import PAGE, cut_to, size_of
 
@@ -31,12 +32,14 @@ class Call:
         cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
         progress: Told how far the work is: a count that grows, and a short text.
         page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
+        deadline: When the work has to be over, set by the toolbox; ``cancelled`` counts in it.
     """
 
     session: Session
     cancelled: Callable[[], bool] = lambda: False
     progress: Callable[[int, str], None] = lambda _done, _what: None
     page: int = PAGE
+    deadline: Deadline = field(default_factory=Deadline)
 
 
 def _nothing() -> None:

@@ -178,7 +178,7 @@ def _apply_one(
         notes.clear()
         edits, whole = EditList(()), text
         for one in patches:
-            applied = apply(whole, one, name=source.spot.shown)
+            applied = apply(whole, one, name=source.spot.shown, check=draft.deadline.check)
             if draft.session.agent and source.seen is None and applied.far:
                 raise _unread(source, *applied.far[0])
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)

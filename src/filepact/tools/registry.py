@@ -8,11 +8,14 @@ files, ``solution`` for one that looks at what servers make of them, ``draft`` f
 from __future__ import annotations
 
 import inspect
+import math
+import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
+from filepact.domain.deadline import Deadline
 from filepact.tools.form import Attempt, Call, Form, Outcome, as_json, plain, printable
 from filepact.tools.parameters import Alias, Parameters
 from filepact.workspace.news import Unheard
@@ -214,6 +217,8 @@ class Toolbox:
         max_level: Only tools up to this level.
         read_only: Only tools that look.
         form: How answers are worded.
+        seconds: How long one call may take; a form may have a limit of its own.
+        clock: Seconds that only grow.
     """
 
     def __init__(
@@ -225,9 +230,13 @@ class Toolbox:
         max_level: Level = "dangerous",
         read_only: bool = False,
         form: Form = plain,
+        seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
         self._form = form
+        self._seconds = seconds
+        self._clock = clock
         self._unheard = Unheard()
         self._tools = tuple(
             one
@@ -254,6 +263,7 @@ class Toolbox:
         called = self._by_name.get(name)
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
+        timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
         session = call.session.id
         done = ""
 
@@ -269,7 +279,7 @@ class Toolbox:
 
         attempt = Attempt(
             called.name,
-            call,
+            timed,
             work=work,
             news=lambda: (*self._unheard.news(session), *self._engine.news(call)),
             heard=heard,

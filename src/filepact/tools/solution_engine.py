@@ -143,7 +143,7 @@ class SolutionEngine(Telling):
             CallCancelledError: The caller gave up before anything was written.
         """
         self._open()
-        with self._workspace.draft(call.session, tool) as draft:
+        with self._workspace.draft(call.session, tool, call.deadline) as draft:
             planned = Planned(draft, self._root)
             summary = action(planned)
             foreseen = self._check(draft, call)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import SEEK_END
 from typing import TYPE_CHECKING, NamedTuple
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
 from filepact.errors import BinaryFileError, EncodingUnsafeError, StaleFileError
 from filepact.text.charsets import STATEFUL, UNIT
@@ -319,7 +320,7 @@ def window(
     count: int,
     column: int = 0,
     most: int = _LONGEST_PIECE,
-    cancelled: Callable[[], bool] = lambda: False,
+    deadline: Deadline = FOREVER,
 ) -> Window:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
@@ -331,10 +332,13 @@ def window(
         count: Most lines wanted.
         column: 0-based number of the first character wanted of the first line.
         most: Characters after which a stream is not read on.
-        cancelled: Whether nobody waits for it any more.
+        deadline: How long a stream is read.
+
+    Raises:
+        TimedOutError: What is wanted was not reached in time.
     """
     if document is None:
-        wanted = _Wanted(first, count, column, most, cancelled)
+        wanted = _Wanted(first, count, column, most, deadline)
         with spot.root.stream(spot.place.path, follow=False) as (stream, size):
             return _stream_window(spot, documents, stream, size, wanted)
     text = document.text
@@ -367,7 +371,7 @@ class _Wanted:
     count: int
     column: int
     most: int
-    cancelled: Callable[[], bool]
+    deadline: Deadline
 
 
 def _stream_window(
@@ -389,7 +393,7 @@ def _stream_window(
     elif encoding.name in STATEFUL or encoding.name in UNIT:
         left = first
     else:
-        missing = skip_lines(stream, first, wanted.cancelled)
+        missing = skip_lines(stream, first, wanted.deadline)
         if missing:
             # It ends before the first line that is wanted.
             there = first - missing
@@ -397,7 +401,7 @@ def _stream_window(
                 stream.seek(-1, SEEK_END)
                 there += stream.read(1) != b"\n"
             return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
-    cut = _cut_lines(_decoded(stream, encoding), left, wanted)
+    cut = _cut_lines(_decoded(stream, encoding, wanted.deadline), left, wanted)
     total = None if cut.total is None or first < 0 else first - left + cut.total
     found = _Cut(cut.lines, total, more=cut.more, goes_on=cut.goes_on)
     return _streamed(spot, encoding, size, first, found, wanted.column)
@@ -456,7 +460,7 @@ def _cut_lines(texts: Iterator[str], left: int, wanted: _Wanted) -> _Cut:
         column = 0 if ended else max(column - len(part), 0)
         parts.append(shown[: wanted.most - used])
         used += len(parts[-1])
-        if used >= wanted.most or wanted.cancelled():
+        if used >= wanted.most:
             return _Cut((*lines, "".join(parts)), None, more=True, goes_on=True)
         if ended:
             lines.append(chomp("".join(parts) + "\n"))
@@ -478,7 +482,7 @@ def _line_parts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
             yield last, False
 
 
-def _decoded(stream: BinaryIO, encoding: Encoding) -> Iterator[str]:
+def _decoded(stream: BinaryIO, encoding: Encoding, deadline: Deadline) -> Iterator[str]:
     """The text from here on, in pieces.
 
     A damaged spot far down in a large file must not hide the rest from a reader; what is shown this
@@ -487,6 +491,7 @@ def _decoded(stream: BinaryIO, encoding: Encoding) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
     size = _HEAD
     while block := stream.read(size):
+        deadline.check()
         yield decoder.decode(block)
         size = _LONGEST_PIECE
     yield decoder.decode(b"", final=True)
@@ -505,7 +510,7 @@ def _seek_from_end(
     if encoding.name in STATEFUL:
         # What bytes mean was said in those before them, so all of them are read.
         total, open_end = 0, False
-        for _, ended in _line_parts(_decoded(stream, encoding)):
+        for _, ended in _line_parts(_decoded(stream, encoding, wanted.deadline)):
             total += ended
             open_end = not ended
         stream.seek(begin)
@@ -517,7 +522,8 @@ def _seek_from_end(
     stream.seek(max(end - width, begin))
     if stream.read(width) == newline:
         end -= width
-    while end > begin and not wanted.cancelled():
+    while end > begin:
+        wanted.deadline.check()
         start = max(begin, end - _LONGEST_PIECE)
         stream.seek(start)
         block = stream.read(end - start)

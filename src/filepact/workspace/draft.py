@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Document, Revision
@@ -23,6 +23,7 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
+from filepact.fs.lock import PATIENCE
 from filepact.fs.root import LARGEST
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
 from filepact.text.diff import cut_diff, unified
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from types import TracebackType
 
+    from filepact.domain.deadline import Deadline
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal, Session
     from filepact.fs.lock import FileLocks
@@ -50,7 +52,10 @@ if TYPE_CHECKING:
     from filepact.workspace.seen import Seen
     from filepact.workspace.waiting import Layer
 
-__all__ = ["Draft"]
+__all__ = ["MOST_FILES", "Draft"]
+
+MOST_FILES: Final = 5_000
+"""Most files of one change: once it is begun, it is finished, however long that takes."""
 
 
 class Draft:
@@ -61,6 +66,7 @@ class Draft:
         dry_run: Set by the tool: show, but do nothing.
         mode: Set by whoever has one of its own: what counts instead of the workspace's.
         notes: Sentences for the answer, such as how a text was placed.
+        deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
     """
@@ -74,6 +80,7 @@ class Draft:
         documents: Documents,
         session: Session,
         tool: str,
+        deadline: Deadline,
         refused: Callable[[FilepactError], None] = lambda _error: None,
     ) -> None:
         self.session = session
@@ -81,6 +88,7 @@ class Draft:
         self.dry_run = False
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
+        self.deadline = deadline
         self._judge = Judge(guard, session.agent)
         self._locks = locks
         self._seen = seen
@@ -157,12 +165,18 @@ class Draft:
         if self._opened:
             raise RuntimeError("a draft opens its files once")
         self._opened = True
+        if len(paths) > MOST_FILES:
+            raise InvalidParamsError(
+                f"the change is of {len(paths):,} files, the limit is {MOST_FILES:,}",
+                hint="Send it in parts.",
+            )
         meant = {path: self._judge.meant(path) if path in there else path for path in paths}
         spots = [
             self._find(meant[path], there=path in there, follow=path not in itself)
             for path in paths
         ]
-        self._held.enter_context(self._locks.hold({spot.lock_key for spot in spots}))
+        keys, patience = {spot.lock_key for spot in spots}, min(PATIENCE, self.deadline.left)
+        self._held.enter_context(self._locks.hold(keys, timeout=patience))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         targets: dict[str, Target] = {}
@@ -204,6 +218,7 @@ class Draft:
         return [targets[path] for path in paths]
 
     def _find(self, path: str, *, there: bool = False, follow: bool = True) -> Spot:
+        self.deadline.check()
         spot = self._judge.find(path, follow=follow)
         if spot.place.kind != "missing":
             check_is_file(spot, path)
@@ -473,6 +488,7 @@ class Draft:
         mode: int | None = None,
         source: Document | None = None,
     ) -> None:
+        self.deadline.check()
         if len(data) > EDIT_LIMIT and (source is None or source.data != data):
             raise TooLargeError(
                 f"{target.spot.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
+    from filepact.domain.deadline import Deadline
     from filepact.text.codec import Encoding, Given
     from filepact.workspace.guard import Spot
 
@@ -87,20 +88,19 @@ def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
     return Excerpt(part, text.count("\n") + 1, start)
 
 
-def stream_excerpt(
-    spot: Spot, given: Given | None, wanted: Wanted, cancelled: Callable[[], bool]
-) -> Excerpt:
+def stream_excerpt(spot: Spot, given: Given | None, wanted: Wanted, deadline: Deadline) -> Excerpt:
     """A part of a file on the disk, of any size.
 
     Args:
         spot: The file.
         given: What is said about its encoding outside the file.
         wanted: Which part.
-        cancelled: Whether nobody waits for it any more; what was found by then is answered.
+        deadline: How long it is read.
 
     Raises:
         BinaryFileError: It holds no text, or the part holds bytes that are none.
         TooLargeError: The part comes to more than is wanted.
+        TimedOutError: It was not reached in time.
     """
     with spot.root.stream(spot.place.path, follow=False) as (stream, size):
         head = stream.read(_HEAD)
@@ -113,14 +113,15 @@ def stream_excerpt(
             return Excerpt("", None)
         left = wanted.first
         if encoding.name not in STATEFUL and encoding.name not in UNIT:
-            left = skip_lines(stream, left, cancelled)
+            left = skip_lines(stream, left, deadline)
         skipped = wanted.first - left
-        return _collect(stream, encoding, wanted, left, skipped, spot.shown, cancelled)
+        return _collect(stream, encoding, wanted, left, skipped, spot.shown, deadline)
 
 
-def skip_lines(stream: BinaryIO, lines: int, cancelled: Callable[[], bool]) -> int:
+def skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:
     """Pass over lines by their line feeds alone; how many lines fewer there were."""
-    while lines and not cancelled():
+    while lines:
+        deadline.check()
         block = stream.read(_BLOCK if stream.tell() > _HEAD else _HEAD)
         if not block:
             break
@@ -143,12 +144,13 @@ def _collect(
     left: int,
     skipped: int,
     shown: str,
-    cancelled: Callable[[], bool],
+    deadline: Deadline,
 ) -> Excerpt:
     """Decode from here on, pass over what is left to pass, and keep what is wanted."""
     parts: list[str] = []
     spent, seen, missing = 0, skipped, wanted.count
     for text in _decoded(stream, encoding, shown):
+        deadline.check()
         start, end = 0, None
         found = text.count("\n")
         seen += found
@@ -165,7 +167,7 @@ def _collect(
         parts.append(text[start:end])
         spent += wanted.measure(parts[-1])
         _check(spent, wanted, shown)
-        if (missing is not None and missing <= 0) or cancelled():
+        if missing is not None and missing <= 0:
             return Excerpt("".join(parts), None)
     return Excerpt("".join(parts), seen + 1)
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
 from filepact.fs.walk import walk
 from filepact.text.glob import Glob, compile_filter
@@ -13,6 +14,7 @@ from filepact.text.glob import Glob, compile_filter
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
     from filepact.fs.walk import Walk
     from filepact.text.ignore import Why
@@ -68,7 +70,7 @@ class Found:
         total: How many there are, shown or not.
         total_is_floor: Whether there may be more than ``total``.
         unreadable: Folders that could not be read.
-        cancelled: Whether the search ended because the caller said so.
+        stopped: Why the search ended early.
         looked_at: Files and folders that were compared.
         unsearched: What was left out.
     """
@@ -78,7 +80,7 @@ class Found:
     total: int
     total_is_floor: bool
     unreadable: tuple[str, ...] = ()
-    cancelled: bool = False
+    stopped: Stopped = ""
     looked_at: int = 0
     unsearched: Unsearched = ALL_SEARCHED
 
@@ -90,7 +92,7 @@ def find_files(
     *,
     allow: Callable[[str, bool], bool],
     more: Collection[str] = (),
-    cancelled: Callable[[], bool] = lambda: False,
+    deadline: Deadline = FOREVER,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     limit: int = 100,
 ) -> Found:
@@ -103,7 +105,7 @@ def find_files(
             folders; with ``!`` before it everything that it does not match.
         allow: The guard's question.
         more: Files that count as being there, though the disk does not have them.
-        cancelled: Asked before each folder; true ends the search.
+        deadline: Asked before each folder; ends the search with what it has.
         progress: Told now and then how many entries were seen, and where.
         limit: Most paths to return; the rest is only counted.
 
@@ -120,7 +122,7 @@ def find_files(
     come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
     if root.place(base).kind == "missing":
         return Found(pattern, tuple(sorted(come)[:limit]), len(come), False)
-    with walk(root, base, allow=allow, cancelled=cancelled, progress=progress) as entries:
+    with walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
         for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
             looked_at += len(names)
             files = [name for name in names if odd.get(name) != "other"] if odd else names
@@ -145,7 +147,7 @@ def find_files(
             total,
             not entries.complete,
             tuple(entries.unreadable),
-            entries.cancelled,
+            deadline.why if entries.cancelled else "",
             looked_at,
             unsearched(entries, root, base, allow, accepts),
         )

@@ -14,6 +14,7 @@ from filepact.text.shown import shown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from filepact.domain.deadline import Stopped
     from filepact.workspace.find import Found, Skipped, Unsearched
     from filepact.workspace.grep import Grepped, Line
 
@@ -56,8 +57,7 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
         words = [total]
     words += _left_out(found.unreadable, "not readable", show)
     words += _unsearched(found.unsearched, "" if found.total else "directory", show)
-    if found.cancelled:
-        words.append("cancelled")
+    words += _stopped(found.stopped)
     return f"[{' | '.join(words)}]"
 
 
@@ -97,7 +97,8 @@ def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, in
     for file in result.files:
         name = shown_name(show(file.path))
         if result.mode != "content":
-            yield (name if result.mode == "files" else f"{name}: {file.count:,}"), 1
+            count = f"{'at least ' if file.floor else ''}{file.count:,}"
+            yield (name if result.mode == "files" else f"{name}: {count}"), 1
             continue
         for group in file.groups:
             between = "--\n" if context and not first else ""
@@ -132,9 +133,7 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
         words.append(_count(result.matches, "match", floor=floor))
     if sent and (result.offset + sent < result.total or result.more):
         words.append(f"next: offset={result.offset + sent}")
-    if result.stopped:
-        why = "out of time" if result.stopped == "time" else "cancelled"
-        words.append(f"{why}, so results are partial")
+    words += _stopped(result.stopped)
     if result.binary:
         words.append(f"{_count(result.binary, 'binary file')} skipped")
     words += _left_out(result.large, "over 64 MB, not searched", show)
@@ -145,6 +144,12 @@ def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]
 
 
 _BAR = r"note: \| means the character |; alternatives are written a|b"
+
+
+def _stopped(why: Stopped) -> list[str]:
+    if not why:
+        return []
+    return [f"{'out of time' if why == 'time' else why}, so results are partial"]
 
 
 def _count(count: int, unit: str, *, floor: bool = False) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
 from filepact.fs.walk import walk
 from filepact.text.glob import compile_filter
@@ -18,6 +19,7 @@ from filepact.workspace.find import ALL_SEARCHED, Unsearched, unsearched
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
     from filepact.text.codec import Given
     from filepact.text.match import Hit, Query
@@ -29,13 +31,18 @@ FILE_LIMIT: Final = 64 << 20
 
 _COUNT_SECONDS = 1.0
 _COUNT_BYTES = 64 << 20
+_COUNT_HITS = 1_000
+"""How far it is counted on when there is enough to show."""
+
+_MOST_COUNTED = 10_000
+"""Most matches of one file that are counted where each file's are asked for."""
+
 _STEP_SECONDS = 0.5
 _PROGRESS_EVERY = 200
 _MOST_LINES = 50
 """Most lines of one multiline match that are shown."""
 
 GrepMode = Literal["content", "files", "count"]
-Stopped = Literal["", "time", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,13 @@ class FileMatches:
         path: Relative to the root.
         count: Matches in the file, as far as they were counted.
         groups: Runs of consecutive lines; empty but in mode ``content``.
+        floor: Whether there may be more than ``count``.
     """
 
     path: str
     count: int
     groups: tuple[tuple[Line, ...], ...] = ()
+    floor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +124,7 @@ def grep(
     *,
     allow: Callable[[str, bool], bool],
     more: Collection[str] = (),
-    cancelled: Callable[[], bool] = lambda: False,
+    deadline: Deadline = FOREVER,
     glob: str = "**/*",
     limit: int = 50,
     offset: int = 0,
@@ -126,7 +135,6 @@ def grep(
     net: bool = True,
     given: Callable[[str], Given | None] = lambda _path: None,
     kept: Callable[[str, bytes], None] = lambda _path, _text: None,
-    time_limit: float = 20.0,
 ) -> Grepped:
     """Search a file, or the files below a folder, in path order.
 
@@ -138,7 +146,7 @@ def grep(
         query: What to look for.
         allow: The guard's question; a file it refuses is never opened.
         more: Files that count as being there, though only ``overlay`` has them; searched last.
-        cancelled: Asked between files and within long ones.
+        deadline: Ends the search with what it has; asked between files and within long ones.
         glob: Only files whose path below the base matches; ``!`` before it turns it round.
         limit: Most matches (mode ``content``) or files to return.
         offset: How many of these to skip.
@@ -149,15 +157,13 @@ def grep(
         net: Whether files that hold private keys are left out, and tokens are not shown.
         given: What is said about a file's encoding outside the file.
         kept: Told the text, as UTF-8, of each file of which lines are returned.
-        time_limit: Seconds until the search ends with what it has.
 
     Raises:
         SearchFailedError: The glob cannot be understood.
         PathBlockedError: The base is a file that ``allow`` refuses.
     """
     accepts = compile_filter(glob)
-    deadline = time.monotonic() + time_limit
-    run = _Run(query, mode, limit, offset, context, net, given, kept, cancelled, deadline)
+    run = _Run(query, mode, limit, offset, context, net, given, kept, deadline)
     if root.place(base).kind == "file":
         if not allow(base, False):
             raise PathBlockedError(f"{base}: may not be read", path=base)
@@ -203,8 +209,7 @@ class _Run:
     net: bool
     given: Callable[[str], Given | None]
     kept: Callable[[str, bytes], None]
-    cancelled: Callable[[], bool]
-    deadline: float
+    deadline: Deadline
     files: list[FileMatches] = field(default_factory=list)
     total: int = 0
     matches: int = 0
@@ -218,17 +223,17 @@ class _Run:
     slow: list[str] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     bytes_left: int = field(default_factory=lambda: _COUNT_BYTES)
+    hits_left: int = field(default_factory=lambda: _COUNT_HITS)
     enough: bool = False
 
     def ended(self) -> bool:
         """Whether to stop now: cancelled, out of time, or counted long enough."""
-        if self.cancelled():
-            self.stopped = "cancelled"
-        elif self.enough and (self.bytes_left <= 0 or time.monotonic() > self.deadline):
-            # There is enough to show: time and bytes were only granted for counting.
+        why = self.deadline.why
+        if self.enough and (why == "time" or self.bytes_left <= 0 or self.hits_left <= 0):
+            # There is enough to show: all of these were only granted for counting.
             self.more = True
-        elif time.monotonic() > self.deadline:
-            self.stopped = "time"
+        elif why:
+            self.stopped = why
         else:
             return False
         self.floor = True
@@ -270,7 +275,7 @@ class _Run:
                 self.slow.append(path)
                 # A pattern that was too slow twice is so on every file: it shall not add up.
                 if len(self.slow) > 1:
-                    self.deadline = time.monotonic()
+                    self.deadline = self.deadline.within(0)
         if self.mode == "content" and self.files and self.files[-1].path == path:
             self.kept(path, text)
         if counting:
@@ -297,38 +302,44 @@ class _Run:
         )
 
     def _search(self, path: str, text: bytes) -> None:
-        seconds = max(0.05, min(_STEP_SECONDS, self.deadline - time.monotonic()))
+        seconds = max(0.05, min(_STEP_SECONDS, self.deadline.left))
         if self.mode == "content":
             self._search_lines(path, text, seconds)
             return
-        if self.mode == "files":
-            found = next(self.query.spans(text, stop=self.ended, seconds=seconds), None)
-            count = int(found is not None)
-        else:
-            count = self.query.count(text, stop=self.ended, seconds=seconds)
-        if count:
-            self.total += 1
-            self.matches += count
-            if self.offset < self.total <= self.offset + self.limit:
-                self.files.append(FileMatches(path, count))
-                self._note_shown(1)
+        most = 1 if self.mode == "files" else _MOST_COUNTED + 1
+        count = self.query.count(text, most, stop=self.ended, seconds=seconds)
+        if not count:
+            return
+        cut = count > _MOST_COUNTED
+        count = min(count, _MOST_COUNTED)
+        self.floor = self.floor or cut
+        self.total += 1
+        self.matches += count
+        if self.enough:
+            self.hits_left -= 1
+        if self.offset < self.total <= self.offset + self.limit:
+            self.files.append(FileMatches(path, count, floor=cut))
+            self._note_shown(1)
 
     def _search_lines(self, path: str, text: bytes, seconds: float) -> None:
-        if self.enough:
-            count = self.query.count(text, stop=self.ended, seconds=seconds)
-            self.total += count
-            self.matches += count
-            return
+        """Take the matches that are wanted, and count on a little way."""
+        wanted = self.offset + self.limit
+        hits = self.query.hits(text, stop=self.ended, seconds=seconds)
         kept: list[Hit] = []
         count = 0
+        most = max(wanted - self.total, 0) + self.hits_left
         try:
-            for hit in self.query.hits(text, stop=self.ended, seconds=seconds):
+            for hit in islice(hits, most):
                 count += 1
-                if self.offset < self.total + count <= self.offset + self.limit:
+                if self.offset < self.total + count <= wanted:
                     kept.append(hit)
+            if count == most:
+                self.floor = self.more = True
         finally:
             self.total += count
             self.matches += count
+            if self.total > wanted:
+                self.hits_left -= min(count, self.total - wanted)
             if kept:
                 groups = _groups(
                     text, kept, self.context, _guarded_line if self.net else shown_line
@@ -340,7 +351,7 @@ class _Run:
         self.shown += count
         if self.shown >= self.limit:
             self.enough = True
-            self.deadline = min(self.deadline, time.monotonic() + _COUNT_SECONDS)
+            self.deadline = self.deadline.within(_COUNT_SECONDS)
 
 
 # -- lines ------------------------------------------------------------------------------------

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.operation import BY_EDITOR
+from filepact.domain.operation import BY_EDITOR, Checkpoint
 from filepact.errors import InvalidParamsError, NoChangeError
 from filepact.workspace.rebase import not_kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from filepact.domain.document import Revision, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationKind
     from filepact.workspace.journal import Store
 
-__all__ = ["Plan", "plan_redo", "plan_restore", "plan_undo"]
+__all__ = ["Plan", "add_checkpoint", "operations_on", "plan_redo", "plan_restore", "plan_undo"]
 
 _DONE = ("applied", "interrupted")
 
@@ -34,6 +35,22 @@ class Plan:
     target: str
     summary: str
     changes: ChangeSet
+
+
+def operations_on(
+    store: Store,
+    roots: Sequence[RootId],
+    path: str | None,
+    limit: int | None,
+    before_seq: int | None,
+) -> tuple[Operation, ...]:
+    """Operations on any of some roots, or on one path in them, newest first."""
+    found = {
+        operation.id: operation
+        for root in roots
+        for operation in store.operations(root=root, path=path, limit=limit, before_seq=before_seq)
+    }
+    return tuple(sorted(found.values(), key=lambda operation: -operation.seq)[:limit])
 
 
 def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> Plan:
@@ -160,6 +177,13 @@ def _newest_first(store: Store, roots: frozenset[RootId]) -> Iterable[Operation]
             if any(path.root in roots for path in operation.changes.paths):
                 yield operation
         before = page[-1].seq
+
+
+def add_checkpoint(store: Store, root: RootId, name: str) -> Checkpoint:
+    """Name the present place in a root's journal."""
+    checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
+    store.add_checkpoint(checkpoint)
+    return checkpoint
 
 
 def check_name(name: str) -> str:

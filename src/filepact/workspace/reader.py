@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Literal
 
+    from filepact.domain.deadline import Deadline
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.text.match import Query
@@ -88,7 +89,7 @@ class Reader:
         *,
         documents: Documents,
         asked: Asked,
-        cancelled: Callable[[], bool],
+        deadline: Deadline,
         progress: Callable[[int, str], None],
         page: int,
     ) -> None:
@@ -99,7 +100,7 @@ class Reader:
         self._session = session
         self._documents = documents
         self._asked = asked
-        self._cancelled = cancelled
+        self._deadline = deadline
         self._progress = progress
         self._opened: dict[str, Document] = {}
         self._texts: dict[str, bytes] = {}
@@ -154,7 +155,7 @@ class Reader:
             count=count,
             column=column,
             most=self.page + 1,
-            cancelled=self._cancelled,
+            deadline=self._deadline,
         )
         if streamed:
             self._check("\n".join(part.lines).encode("utf-8", "replace"), spot)
@@ -254,7 +255,7 @@ class Reader:
             part = excerpt_of(typed, wanted, spot.shown)
         else:
             given = self._documents.given(spot.path)
-            part = stream_excerpt(spot, given, wanted, self._cancelled)
+            part = stream_excerpt(spot, given, wanted, self._deadline)
         self._check(part.text.encode("utf-8", "replace"), spot)
         self._asked.read(self._session, spot.path.absolute)
         return part
@@ -278,6 +279,7 @@ class Reader:
         return document
 
     def _file(self, path: str) -> Spot:
+        self._deadline.check()
         agent, held = self._session.agent, self._documents.held
         with self._refusing():
             spot = self._guard.find_file(path, "read", agent=agent, held=held)
@@ -317,7 +319,7 @@ class Reader:
             limit=limit,
             allow=allow,
             more=more,
-            cancelled=self._cancelled,
+            deadline=self._deadline,
             progress=self._progress,
         )
         self._mark(spot, (path for path in found.paths if path in more))
@@ -353,7 +355,7 @@ class Reader:
             net=self._guard.net,
             given=self._documents.given_in(spot.root),
             kept=self._texts.__setitem__,
-            cancelled=self._cancelled,
+            deadline=self._deadline,
             progress=self._progress,
         )
         self._mark(spot, (file.path for file in found.files))
@@ -400,7 +402,7 @@ class Reader:
             name=spot.shown,
             allow=allow,
             more=more,
-            cancelled=self._cancelled,
+            deadline=self._deadline,
             progress=self._progress,
         )
 

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import Document, Revision
 from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
 from filepact.text.bearings import lost_place
@@ -55,6 +56,7 @@ def fit(
     *,
     show: Callable[[WorkspacePath], str],
     hides: Hides = lambda _path, _held: False,
+    deadline: Deadline = FOREVER,
 ) -> Fitted:
     """Make a change set start from the files' present states.
 
@@ -65,6 +67,7 @@ def fit(
         show: How a path is shown in messages.
         hides: Whether the reader may not see what a file holds; then nothing tells of it, not
             even that it is already as it should be.
+        deadline: Asked before each file.
 
     Raises:
         NotFoundError: What a file is to hold was given up, or never kept.
@@ -75,6 +78,7 @@ def fit(
     contents: dict[str, bytes] = {}
     notes: list[str] = []
     for change in changes.changes:
+        deadline.check()
         now = current(change.path)
         held = () if now is None else (now.data,)
         hidden = hides(change.path, chain(held, states(change, content)))

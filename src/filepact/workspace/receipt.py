@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Literal
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER
 from filepact.errors import BinaryFileError, NotFoundError
 from filepact.text.codec import decode
@@ -138,6 +139,7 @@ def show_changes(
     hides: Hides = lambda _path, _held: False,
     *,
     to_agent: bool = False,
+    deadline: Deadline = FOREVER,
 ) -> Shown:
     """The unified diff of a change set, file after file, and the facts of each file.
 
@@ -150,6 +152,7 @@ def show_changes(
         to_agent: Whether it is for an agent, which is told no path outside, and sees each text as
             it can be sent.  For a person the encoding is named where it is not plain UTF-8, and
             bytes that programs may take for ASCII are written out.
+        deadline: Asked before each file.
     """
     diffs: list[str] = []
     files: list[FileReport] = []
@@ -158,6 +161,7 @@ def show_changes(
     origins = _origins([one for one in changes.changes if one.path not in hidden], content)
     moved = {one.path for one in origins.values()}
     for change in changes.changes:
+        deadline.check()
         shown = show(change.path)
         origin = origins.get(change.path)
         if FOLDER in (change.before, change.after):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.fs.walk import walk
 from filepact.text.glob import Glob
 from filepact.text.page import PAGE, size_of
@@ -13,6 +14,7 @@ from filepact.text.shown import shown_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from filepact.domain.deadline import Stopped
     from filepact.fs.entry import Kind
     from filepact.fs.root import Root
 
@@ -82,7 +84,7 @@ def tree(
     name: str = "",
     allow: Callable[[str, bool], bool],
     more: Collection[str] = (),
-    cancelled: Callable[[], bool] = lambda: False,
+    deadline: Deadline = FOREVER,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     depth: int = 3,
     include_files: bool = True,
@@ -98,7 +100,7 @@ def tree(
         name: How it is called, if not by that.
         allow: The guard's question.
         more: Files that count as being there, though the disk does not have them.
-        cancelled: Asked before each folder; true ends the walk.
+        deadline: Asked before each folder; ends the walk with what it has.
         progress: Told now and then how many entries were seen, and where.
         depth: Levels to descend; 1 is what lies directly in the folder.
         include_files: Whether files are drawn; they are counted in any case.
@@ -116,10 +118,11 @@ def tree(
     chain = [top]
     files = 0
     floor = False
+    stopped: Stopped = ""
     left_out: list[str] = []
     if root.place(base).kind != "missing":
         with walk(
-            root, base, allow=allow, max_depth=depth, cancelled=cancelled, progress=progress
+            root, base, allow=allow, max_depth=depth, cancelled=deadline.passed, progress=progress
         ) as entries:
             for prefix, names, odd, folder, level, _descriptor in entries.batches():
                 del chain[level:]
@@ -132,6 +135,7 @@ def tree(
                     chain[-1].children.append(node)
                     chain.append(node)
             floor = not entries.complete
+            stopped = deadline.why if entries.cancelled else ""
             left_out = sorted(found.path for found in entries.left_out)
     for path in more:
         if glob is None or glob.matches(path[skip:]):
@@ -145,6 +149,8 @@ def tree(
         f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
     )
     ends = ["", f"at least {counted}" if floor else counted]
+    if stopped:
+        ends[-1] += f"; {'out of time' if stopped == 'time' else stopped}, so this is not all"
     if left_out:
         named = ", ".join(f"{shown_name(path[skip:])}/" for path in left_out[:_NAMED])
         more = f" (+{len(left_out) - _NAMED:,} more)" if len(left_out) > _NAMED else ""

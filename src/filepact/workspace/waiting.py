@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filepact.workspace.journal import Store
     from filepact.workspace.seen import Known, Seen
 
-__all__ = ["Layer", "Proposed", "Waiting"]
+__all__ = ["Layer", "Proposed", "Waiting", "check_free"]
 
 _MOST = 200
 _TAKEN_BACK = "taken back by its author"
@@ -396,6 +396,24 @@ class Waiting:
         note = f" {operation.note}" if operation.note and not hidden else ""
         done = "applied" if operation.state == "applied" else "not done, or only in part"
         return f"Proposal {proposal.id} was approved by a person and {done}.{note}"
+
+
+def check_free(
+    proposed: Proposed, paths: Iterable[WorkspacePath], show: Callable[[WorkspacePath], str]
+) -> None:
+    """Refuse to go back with files of which a change by the same session waits already.
+
+    Raises:
+        NoChangeError: One does.
+    """
+    for path in paths:
+        layer = proposed.of(path)
+        if layer is not None:
+            raise NoChangeError(
+                f"{show(path)}: a change of yours waits for a person, {layer.proposal.id}",
+                hint="Take that back first, or wait for the answer.",
+                proposal=layer.proposal.id,
+            )
 
 
 def _decided(error: FilepactError) -> StaleFileError:

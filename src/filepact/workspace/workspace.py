@@ -8,9 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, Document
 from filepact.domain.operation import ChangeId, Checkpoint, Limits, Operation, Proposal
-from filepact.errors import FilepactError, NoChangeError, StaleFileError
+from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import LARGEST
 from filepact.text.page import PAGE
 from filepact.workspace.approving import Approving
@@ -21,7 +22,14 @@ from filepact.workspace.documents import Documents
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import Editors
 from filepact.workspace.encodings import Encodings
-from filepact.workspace.history import Plan, check_name, plan_redo, plan_restore, plan_undo
+from filepact.workspace.history import (
+    Plan,
+    add_checkpoint,
+    operations_on,
+    plan_redo,
+    plan_restore,
+    plan_undo,
+)
 from filepact.workspace.ids import new_id
 from filepact.workspace.outside import Outside
 from filepact.workspace.past import Past, Patience
@@ -31,14 +39,14 @@ from filepact.workspace.receipt import Receipt, Texts, patch_of, show_changes, s
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
-from filepact.workspace.waiting import Waiting
+from filepact.workspace.waiting import Waiting, check_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId, WorkspacePath
-    from filepact.domain.operation import Approval, OperationKind, Session
+    from filepact.domain.operation import Approval, Session
     from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
@@ -147,7 +155,7 @@ class Workspace:
         session: Session,
         *,
         proposed: bool = True,
-        cancelled: Callable[[], bool] = lambda: False,
+        deadline: Deadline = FOREVER,
         progress: Callable[[int, str], None] = lambda _done, _what: None,
         page: int = PAGE,
     ) -> Reader:
@@ -156,7 +164,7 @@ class Workspace:
         Args:
             session: Who reads.
             proposed: Whether what the session has proposed counts as done.
-            cancelled: Asked now and then; true ends it.
+            deadline: When it has to be over.
             progress: Told how far it is.
             page: What its answers should fit into.
         """
@@ -167,14 +175,14 @@ class Workspace:
             session,
             documents=documents.over(self._waiting.of(session)) if proposed else documents,
             asked=self.asked,
-            cancelled=cancelled,
+            deadline=deadline,
             progress=progress,
             page=page,
         )
 
     # -- changing -------------------------------------------------------------------------
 
-    def draft(self, session: Session, tool: str) -> Draft:
+    def draft(self, session: Session, tool: str, deadline: Deadline = FOREVER) -> Draft:
         """What a writing tool works with; a context manager that holds the files' locks.
 
         It goes on with what the session has proposed.
@@ -186,6 +194,7 @@ class Workspace:
             documents=self._documents.over(self._waiting.of(session)),
             session=session,
             tool=tool,
+            deadline=deadline,
             refused=partial(self.asked.refused, session, tool),
         )
 
@@ -205,10 +214,11 @@ class Workspace:
         if [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
         self.guard.check_together(changes, agent=draft.session.agent)
-        shown = self._shown(changes, contents.__getitem__, draft.session)
+        shown = self._shown(changes, contents.__getitem__, draft.session, draft.deadline)
         step = ""
         if grows:
-            step = self._shown(draft.step, contents.__getitem__, draft.session).diff
+            step = self._shown(draft.step, contents.__getitem__, draft.session, draft.deadline).diff
+        draft.deadline.check()
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
         if not changes:
@@ -220,7 +230,7 @@ class Workspace:
         rules += [draft.asks or ("preview mode" if (draft.mode or self.mode) == "preview" else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
         said = summary_of(shown.files) if grows else summary
-        proposal = self._proposal(draft.session, draft.tool, said, changes, rule=rule)
+        proposal = self._proposal(draft.session, draft.tool, said, changes, rule)
         if rule:
             self._waiting.propose(proposal, contents, grows, draft.known)
             if grows:
@@ -255,16 +265,17 @@ class Workspace:
         self._seen.wrote(draft.session, draft.known)
 
     def _shown(
-        self, changes: ChangeSet, contents: Callable[[str], bytes], session: Session | None
+        self,
+        changes: ChangeSet,
+        contents: Callable[[str], bytes],
+        session: Session | None,
+        deadline: Deadline = FOREVER,
     ) -> Shown:
         """A change set as a session may see it, or a person who is to decide about it."""
         return show_changes(
-            changes,
-            contents,
-            self.show,
-            self._documents.given,
-            self._hides(session),
+            *(changes, contents, self.show, self._documents.given, self._hides(session)),
             to_agent=session is not None and bool(session.agent),
+            deadline=deadline,
         )
 
     def _hides(self, session: Session | None) -> Hides:
@@ -278,9 +289,6 @@ class Workspace:
         tool: str,
         summary: str,
         changes: ChangeSet,
-        *,
-        kind: OperationKind = "change",
-        target: str = "",
         rule: str = "",
     ) -> Proposal:
         return Proposal(
@@ -290,8 +298,6 @@ class Workspace:
             summary=summary,
             changes=changes,
             created=time.time(),
-            kind=kind,
-            target=target,
             rule=rule,
         )
 
@@ -414,11 +420,7 @@ class Workspace:
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Name this place in the first root's journal."""
-        checkpoint = Checkpoint(
-            check_name(name), self.guard.roots[0].path, self._store.last_seq(), time.time()
-        )
-        self._store.add_checkpoint(checkpoint)
-        return checkpoint
+        return add_checkpoint(self._store, self.guard.roots[0].path, name)
 
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         return self._store.checkpoints(self.guard.roots[0].path)
@@ -428,20 +430,25 @@ class Workspace:
         session: Session,
         *,
         cancelled: Callable[[], bool] = lambda: False,
+        deadline: Deadline = FOREVER,
         page: int = PAGE,
     ) -> Past:
         """What a session has done and proposed, for itself."""
         return Past(
             *(self._store, self._waiting, session),
             roots=self._root_ids(),
-            go_back=lambda plan, dry_run: self._go_back(plan, session, dry_run=dry_run),
-            diff=lambda change: self._shown(change.kept, self._store.content, session).diff,
+            go_back=lambda plan, dry_run: self._go_back(plan, session, deadline, dry_run=dry_run),
+            diff=lambda change: (
+                self._shown(change.kept, self._store.content, session, deadline).diff
+            ),
             patience=self._patience,
             cancelled=cancelled,
             page=page,
         )
 
-    def _go_back(self, plan: Plan, session: Session, *, dry_run: bool) -> Receipt:
+    def _go_back(
+        self, plan: Plan, session: Session, deadline: Deadline, *, dry_run: bool
+    ) -> Receipt:
         """Carry out for an agent what was planned: where a change would wait, this waits too.
 
         Raises:
@@ -454,16 +461,9 @@ class Workspace:
         ]
         if not rules and self.mode == "preview":
             rules = ["preview mode"]
-        proposed = self._waiting.of(session)
-        for path in plan.changes.paths:
-            layer = proposed.of(path)
-            if layer is not None:
-                raise NoChangeError(
-                    f"{self.show(path)}: a change of yours waits for a person, {layer.proposal.id}",
-                    hint="Take that back first, or wait for the answer.",
-                    proposal=layer.proposal.id,
-                )
-        return self._carry_out(plan, session, dry_run=dry_run, rule=", ".join(dict.fromkeys(rules)))
+        check_free(self._waiting.of(session), plan.changes.paths, self.show)
+        rule = ", ".join(dict.fromkeys(rules))
+        return self._carry_out(plan, session, deadline, dry_run=dry_run, rule=rule)
 
     def _permit(self, change: FileChange, agent: str = "") -> Decision:
         action: Action = "write"
@@ -473,22 +473,24 @@ class Workspace:
             action = "create"
         return self.guard.permit(change.path, action, agent=agent)
 
-    def _carry_out(self, plan: Plan, session: Session, *, dry_run: bool, rule: str = "") -> Receipt:
-        proposal = self._proposal(
-            session,
-            plan.kind,
-            plan.summary,
-            plan.changes,
-            kind=plan.kind,
-            target=plan.target,
-            rule=rule,
-        )
+    def _carry_out(
+        self,
+        plan: Plan,
+        session: Session,
+        deadline: Deadline = FOREVER,
+        *,
+        dry_run: bool,
+        rule: str = "",
+    ) -> Receipt:
+        proposal = self._proposal(session, plan.kind, plan.summary, plan.changes, rule)
+        proposal = replace(proposal, kind=plan.kind, target=plan.target)
         reader = session if session.agent else None
         for change in plan.changes.changes:
             self._permit(change)
         with self._locked(plan.changes):
-            fitted = self._fit(plan.changes, reader)
-            shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
+            fitted = self._fit(plan.changes, reader, deadline)
+            shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader, deadline)
+            deadline.check()
             if dry_run:
                 return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
             if rule:
@@ -512,13 +514,16 @@ class Workspace:
         with self._state.locks.hold(keys):
             yield
 
-    def _fit(self, changes: ChangeSet, reader: Session | None) -> Fitted:
+    def _fit(
+        self, changes: ChangeSet, reader: Session | None, deadline: Deadline = FOREVER
+    ) -> Fitted:
         """A change set fitted to what the locked files hold; what is told of it is for a reader."""
         self.guard.check_together(changes, agent="" if reader is None else reader.agent)
         return fit(
             *(changes, self._current, self._store.content),
             show=self.show,
             hides=self._hides(reader),
+            deadline=deadline,
         )
 
     def _current(self, path: WorkspacePath) -> Document | None:
@@ -545,14 +550,7 @@ class Workspace:
         if path is not None:
             spot = self.guard.find(path, "list")
             roots, relative = (spot.root.path,), spot.place.path
-        operations: list[Operation] = []
-        for root in roots:
-            operations += self._store.operations(
-                root=root, path=relative, limit=limit, before_seq=before_seq
-            )
-        unique = {operation.id: operation for operation in operations}
-        newest = sorted(unique.values(), key=lambda operation: -operation.seq)
-        return tuple(newest[:limit])
+        return operations_on(self._store, roots, relative, limit, before_seq)
 
     def operation(self, change_id: str) -> Operation:
         """One operation by its id or the beginning of it."""

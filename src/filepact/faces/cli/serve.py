@@ -100,7 +100,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         toolbox = (
             open_solution(workspace, name=solution, only_new=only_new, **shown)
             if of_solution
-            else open_toolbox(workspace, own=True, **shown)
+            else open_toolbox(workspace, own=True, seconds=settings.serving.timeout, **shown)
         )
         changes = any(tool.kind == "writes" for tool in toolbox.tools)
         own = any(tool.port == "past" for tool in toolbox.tools)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import FilepactError, UserDeniedError
 from filepact.faces.acp.errors import Refusal, error_of_kind
 from filepact.faces.acp.named import named_files
@@ -50,7 +51,8 @@ class EditorTools(Toolbox):
     def __init__(
         self, bound: Bound, texts: Texts, links: Links, insight: Insight | None = None
     ) -> None:
-        super().__init__(TOOLS, _Engine(bound, texts, links, insight))
+        engine = _Engine(bound, texts, links, insight)
+        super().__init__(TOOLS, engine, seconds=DEFAULT_SECONDS)
         self._bound = bound
         self._texts = texts
         self._doors = links.doors
@@ -79,7 +81,7 @@ class _Engine(WorkspaceEngine):
 
     def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
         insight = self._insight
-        with self._bound.workspace.draft(call.session, tool) as draft:
+        with self._bound.workspace.draft(call.session, tool, call.deadline) as draft:
             draft.mode = self._bound.mode
             summary = action(draft)
             foreseen = None if insight is None else foresee(insight, draft, call)

@@ -1,0 +1,99 @@
+"""When a call has to be over: one value that goes down with it."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.errors import CallCancelledError, TimedOutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["DEFAULT_SECONDS", "FOREVER", "Deadline", "Stopped"]
+
+DEFAULT_SECONDS: Final = 20.0
+"""How long one call of a tool may take, where nothing else is set."""
+
+Stopped = Literal["", "time", "cancelled"]
+"""Why work ended early; empty where it did not."""
+
+
+def _never() -> bool:
+    return False
+
+
+class Deadline:
+    """The end of a call's time, or of its caller's interest; whichever comes first.
+
+    Nobody ends the work from outside: it asks at places where it can stop with what it has, or
+    before it has done anything.
+
+    Attributes:
+        seconds: How long the call may take.
+
+    Args:
+        seconds: The same, from now on.
+        cancelled: Whether the caller has given up.
+        clock: Seconds that only grow.
+    """
+
+    __slots__ = ("_cancelled", "_clock", "_end", "seconds")
+
+    def __init__(
+        self,
+        seconds: float = math.inf,
+        cancelled: Callable[[], bool] = _never,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.seconds = seconds
+        self._cancelled = cancelled
+        self._clock = clock
+        self._end = clock() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left, never below 0."""
+        return max(self._end - self._clock(), 0.0)
+
+    @property
+    def why(self) -> Stopped:
+        """Why to stop now; empty for going on."""
+        if self._clock() >= self._end:
+            return "time"
+        return "cancelled" if self._cancelled() else ""
+
+    def passed(self) -> bool:
+        """Whether to stop now."""
+        return bool(self.why)
+
+    def within(self, seconds: float) -> Deadline:
+        """The same for a part of the work, which gets no more than so many seconds."""
+        return Deadline(min(seconds, self.left), self._cancelled, self._clock)
+
+    def check(self) -> None:
+        """Refuse to go on with work that has changed nothing yet.
+
+        Raises:
+            TimedOutError: The time is over.
+            CallCancelledError: The caller has given up.
+        """
+        match self.why:
+            case "time":
+                raise TimedOutError(
+                    f"took longer than the {self.seconds:g} seconds that a call may take, and was "
+                    "stopped before anything was changed",
+                    hint="Ask for less in one call: fewer files, fewer or smaller parts.",
+                    seconds=self.seconds,
+                )
+            case "cancelled":
+                raise CallCancelledError(
+                    "given up before anything was changed", hint="Send it again if it is wanted."
+                )
+            case _:
+                return
+
+
+FOREVER: Final = Deadline()
+"""No end."""
