@@ -126,8 +126,10 @@ class FileLocks:
             holder.close()
 
     def _is_current(self, holder: _Holder) -> bool:
+        if holder.identity is None:
+            return True
         try:
-            return holder.identity in (None, _identity(os.stat(self._path)))
+            return holder.identity == _identity(os.stat(self._path))
         except OSError:
             return False
 
