@@ -11,8 +11,9 @@ from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home import HomeSecrets
+from filepact.fs.lock import keep_out
 from filepact.fs.process import locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import journal_in, open_state
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from filepact.config.diagnosing import Diagnosing
     from filepact.config.settings import Settings
+    from filepact.domain.figures import Integrity, Salvaged
     from filepact.fs.wall import Trial, WallMode
     from filepact.lsp.nursery import Nursery
     from filepact.lsp.outcome import Status
@@ -43,13 +45,16 @@ if TYPE_CHECKING:
     Locate = Callable[[str], str | None]
 
 __all__ = [
+    "check_state",
     "journal_roots",
     "open_insight",
     "open_solution",
     "open_toolbox",
     "open_workspace",
     "project_files",
+    "repair_state",
     "start_nursery",
+    "state_user",
     "try_server",
     "try_wall",
 ]
@@ -227,6 +232,54 @@ def open_workspace(
         for root in opened:
             root.close()
         raise
+
+
+def check_state(state_dir: str, *, tell: Callable[[str], None]) -> Integrity | None:
+    """Whether everything in the journal of a state folder can be read; None for no journal.
+
+    Args:
+        state_dir: The folder.
+        tell: Is told how far this is.
+
+    Raises:
+        StateFailedError: The journal is another program's, or of a newer filepact.
+    """
+    from filepact.store.integrity import check_journal  # noqa: PLC0415 - rarely needed
+
+    path = journal_in(state_dir)
+    return None if path is None else check_journal(path, tell)
+
+
+def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> Salvaged:
+    """Make a sound journal of what can be read of a damaged one, which is kept aside.
+
+    Raises:
+        NoChangeError: It is sound, or there is none.
+        StateFailedError: It is another program's or of a newer filepact, or in use.
+    """
+    from filepact.store.connection import IN_USE  # noqa: PLC0415 - rarely needed
+    from filepact.store.salvage import salvage  # noqa: PLC0415 - the same
+
+    found = check_state(state_dir, tell=tell)
+    path = journal_in(state_dir)
+    if found is None or path is None or found.sound:
+        raise NoChangeError("there is nothing to repair in the journal")
+    with keep_out(path, *IN_USE) as alone:
+        if not alone:
+            raise StateFailedError(
+                f"the journal is in use by {locked_by(path, *IN_USE) or 'another process'}",
+                hint="Nothing was changed. End all filepact servers and the programs that started "
+                "them, then try again.",
+            )
+        return salvage(path, tell)
+
+
+def state_user(state_dir: str) -> str:
+    """A process that has the journal of a state folder open, in words; empty for none."""
+    from filepact.store.connection import IN_USE  # noqa: PLC0415 - rarely needed
+
+    path = journal_in(state_dir)
+    return "" if path is None else locked_by(path, *IN_USE)
 
 
 def start_nursery(

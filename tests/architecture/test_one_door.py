@@ -90,6 +90,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "faces.cli.checks": {
         "os.geteuid": "whether the state folder is this person's",
+        **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
@@ -129,6 +130,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.getppid": "which programs a person's decision came through",
         "pathlib.": "what the system says of these processes",
     },
+    "faces.cli.state": {"pathlib.": "names and sizes in the state folder"},
     "faces.cli.files": {
         "pathlib.": "texts that a person names on the command line (--old-file, patch files)",
     },
@@ -205,6 +207,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.known": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
+    ),
+    "store.integrity": dict.fromkeys(("apsw.", "pathlib."), STATE),
+    "store.salvage": dict.fromkeys(
+        ("apsw.", "os.close", "os.fsync", "os.open", "pathlib.", "shutil."), STATE
     ),
     "store.sqlite": {"pathlib.": STATE},
 }

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 from filepact.app import open_workspace
@@ -574,11 +575,27 @@ def test_an_interruption_has_its_own_exit_code(
     assert cli("log").code == 130
 
 
-def test_the_log_survives_contents_that_were_given_up(cli: CommandLine) -> None:
-    edit(cli, "80", "81")
+def give_up_contents(cli: CommandLine) -> None:
     store = SqliteStore(str(cli.state / "journal.db"))
     store.prune(keep_bytes=0, keep_seconds=-1_000.0)
     store.close()
+
+
+def test_the_log_needs_no_contents(cli: CommandLine) -> None:
+    edit(cli, "80", "81")
+    give_up_contents(cli)
+    assert cli("log").out.endswith("1 file +1 -1\n")
+
+
+def test_the_log_of_an_earlier_version_survives_contents_that_were_given_up(
+    cli: CommandLine,
+) -> None:
+    edit(cli, "80", "81")
+    database = apsw.Connection(str(cli.state / "journal.db"))
+    database.execute("UPDATE operation SET added = NULL, removed = NULL")
+    database.close()
+    assert cli("log").out.endswith("1 file +1 -1\n")
+    give_up_contents(cli)
     assert cli("log").out.endswith("1 file\n")
     assert cli.json("log")["operations"][0]["added"] is None
     assert cli.json("diff", code=1)["error"]["code"] == "NOT_FOUND"

@@ -312,3 +312,15 @@ def test_contents_that_were_not_kept_are_known_by_their_ids(store: Store) -> Non
     assert store.content(content_id(b"1")) == b"1"
     assert store.adopt(operation(change("a", b"1", b"3")), {}).state == "applied"
     assert store.content(content_id(b"1")) == b"1"
+
+
+def test_how_many_lines_an_operation_changed_is_kept_until_it_turns_out_to_be_less(
+    store: Store,
+) -> None:
+    begun = store.begin(operation(change("a", None, b"1\n"), lines=(1, 0)), contents(b"1\n"))
+    assert store.operation(begun.id).lines == (1, 0)
+    store.finish(begun.id, state="applied")
+    assert store.operation(begun.id).lines == (1, 0)
+    store.finish(begun.id, state="interrupted", changes=begun.changes)
+    assert store.operation(begun.id).lines is None
+    assert do(store, b"1\n", b"2\n").lines is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Pruned", "Statistics"]
+__all__ = ["Integrity", "Pruned", "Salvaged", "Statistics", "Unusable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +42,63 @@ class Pruned:
     bytes_freed: int
     bytes_kept: int
     oldest: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A file of an operation or proposal of which the journal lost a content.
+
+    Attributes:
+        id: The operation, or the proposal that waits.
+        summary: What it is.
+        path: The file, absolute.
+        content: The content that is damaged.
+    """
+
+    id: str
+    summary: str
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """What a journal looks like from within.
+
+    Attributes:
+        problems: What is wrong with it, a sentence each.
+        contents: How many contents it keeps.
+        damaged: Those that cannot be read, by their ids.
+        unusable: What cannot be taken back or done because of that.
+        strays: Files beside it of which it does not tell, as an interrupted clean-up leaves them.
+        unfinished: Operations that were begun and neither done nor taken back.
+    """
+
+    problems: tuple[str, ...] = ()
+    contents: int = 0
+    damaged: tuple[str, ...] = ()
+    unusable: tuple[Unusable, ...] = ()
+    strays: tuple[str, ...] = ()
+    unfinished: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything in it can be read."""
+        return not self.problems and not self.damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What became of a journal that was damaged.
+
+    Attributes:
+        aside: The folder in which the damaged one lies.
+        operations: How many operations could be read.
+        contents: How many contents.
+        lost: What could not, a sentence each.
+    """
+
+    aside: str
+    operations: int
+    contents: int
+    lost: tuple[str, ...]

@@ -169,6 +169,7 @@ class Operation:
         created: When it was begun, seconds since the epoch.
         approved_by: Who approved the proposal that it was.
         note: What a person should know: a merge, an interruption.
+        lines: How many it added and removed; None where that was not counted when it was done.
     """
 
     id: ChangeId
@@ -185,6 +186,7 @@ class Operation:
     directories: tuple[tuple[RootId, str], ...] = ()
     approved_by: str = ""
     note: str = field(default="", compare=False)
+    lines: tuple[int, int] | None = field(default=None, compare=False)
 
     @property
     def kept(self) -> ChangeSet:

@@ -27,7 +27,7 @@ from filepact.fs.process import described
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["PATIENCE", "FileLocks"]
+__all__ = ["PATIENCE", "FileLocks", "keep_out"]
 
 PATIENCE: Final = 10.0
 """Seconds that are waited for locks."""
@@ -175,6 +175,25 @@ class FileLocks:
         return StateFailedError(
             f"the file of locks {self._path} cannot be used: {error.strerror}", hint=hint
         )
+
+
+@contextmanager
+def keep_out(path: str, first: int, count: int) -> Iterator[bool]:
+    """Hold a lock on some bytes of a file of another kind, if nobody else does at this moment.
+
+    Args:
+        path: The file, which is there.
+        first: The first byte.
+        count: How many of them.
+
+    Yields:
+        Whether it was to be had.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield _lock(descriptor, first, length=count)
+    finally:
+        os.close(descriptor)
 
 
 class _Holder:

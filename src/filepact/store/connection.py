@@ -18,7 +18,7 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Database", "View"]
+__all__ = ["IN_USE", "Database", "View", "emptied", "open_to_read"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
@@ -27,7 +27,8 @@ _FIRST_PAGE = 512
 _LOG_BEGINS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
 # Bytes that SQLite locks: of the file while anybody has it open, of its shared memory to write.
 # See "File Locking" in its os.h and "WAL-Index Locks" in its documentation of the file format.
-_SHARED = (0x4000_0002, 510)
+IN_USE = (0x4000_0002, 510)
+"""The first of these bytes of the file, and their number."""
 _WRITE = (120, 1)
 
 
@@ -114,13 +115,12 @@ class Database:
                 raise
 
     def _refuse_cut(self) -> None:
-        """Refuse a file that was emptied: SQLite would remove the log, which may hold everything.
+        """Refuse a file that was emptied.
 
         Raises:
             StateFailedError: It was.
         """
-        log = self._log.stat().st_size if self._log.exists() else 0
-        if log and self._path.exists() and self._path.stat().st_size < _FIRST_PAGE:
+        if emptied(self._path):
             raise _cut()
 
     def _check_opened(self, before: tuple[int, int] | None) -> None:
@@ -131,22 +131,13 @@ class Database:
     def _open_to_read(self) -> None:
         """Open the file again where nothing can be written, not even what readers share."""
         self._connection.close()
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        # Without a log there is nothing to be shared, and nobody who could write.
-        still = "" if self._log.exists() and self._log.stat().st_size else "&immutable=1"
-        self._connection = apsw.Connection(f"{self._path.as_uri()}?mode=ro{still}", flags=flags)
+        self._connection = open_to_read(self._path, shared=False)
         self._connection.set_busy_handler(self._wait)
-        self._protect()
         if check(self._connection) < len(MIGRATIONS):
             raise StateFailedError(
                 "the journal is of an earlier version and cannot be written here",
                 hint="Make the state folder writable, or name a copy of it with --state.",
             )
-
-    def _protect(self) -> None:
-        self._connection.pragma("mmap_size", 0)
-        self._connection.pragma("trusted_schema", False)
-        self._connection.pragma("cell_size_check", True)
 
     def _prepare(self) -> None:
         connection = self._connection
@@ -158,7 +149,7 @@ class Database:
         # holds on the file in this process.  The log beside it gets the mode of the file.
         if self._path.stat().st_mode & 0o077:
             self._path.chmod(0o600)
-        self._protect()
+        _protect(connection)
         connection.pragma("foreign_keys", True)
         connection.pragma("temp_store", "memory")
         if version == 0:
@@ -289,7 +280,7 @@ class Database:
 
     def _holder(self) -> str:
         """Who writes to the journal, else who has it open, as far as the system tells."""
-        for file, (first, count) in ((self._memory, _WRITE), (self._path, _SHARED)):
+        for file, (first, count) in ((self._memory, _WRITE), (self._path, IN_USE)):
             holder = self._locked_by(str(file), first, count)
             if holder:
                 return holder
@@ -326,6 +317,51 @@ class Database:
                 f"the state folder cannot be used ({error.strerror})",
                 hint="See that the state folder is there, writable and on a local disk.",
             ) from error
+
+
+def emptied(path: Path) -> bool:
+    """Whether a journal's file holds nothing while its log holds something.
+
+    SQLite would take it for new and remove the log, which may hold everything.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    return (
+        path.exists()
+        and path.stat().st_size < _FIRST_PAGE
+        and log.exists()
+        and log.stat().st_size > 0
+    )
+
+
+def open_to_read(path: Path, *, shared: bool = True) -> apsw.Connection:
+    """A connection that changes nothing in a journal.
+
+    Args:
+        path: Its file.
+        shared: Whether it can be written here, by other processes too.
+
+    Raises:
+        StateFailedError: It is another program's, or of a newer filepact.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    # Without a log there is nothing to be shared, and nobody who could write.
+    still = "" if shared or (log.exists() and log.stat().st_size) else "&immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro{still}", flags=flags)
+    connection.set_busy_timeout(int(_PATIENCE * 1_000))
+    _protect(connection)
+    try:
+        check(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _protect(connection: apsw.Connection) -> None:
+    connection.pragma("mmap_size", 0)
+    connection.pragma("trusted_schema", False)
+    connection.pragma("cell_size_check", True)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -206,27 +206,38 @@ class Contents:
             )
         return self.load(view, int(row[0]))
 
-    def load(self, view: View, number: int) -> bytes:
-        """Stored bytes by number, verified; as `find`."""
+    def load(self, view: View, number: int, loaded: Mapping[int, bytes] | None = None) -> bytes:
+        """Stored bytes by number, verified; as `find`.
+
+        Args:
+            view: In a transaction.
+            number: The content.
+            loaded: Contents by number that were verified already and may serve as bases.
+        """
         links: list[tuple[bytes, int, str]] = []
+        data: bytes | None = None
         at: int | None = number
-        while at is not None:
-            [(name, size, base, kept, packed)] = view.all(_LINK, (at,))
+        while at is not None and data is None:
+            row = view.one(_LINK, (at,))
+            if row is None:
+                raise _damaged(links[0][2] if links else str(number))
+            name, size, base, kept, packed = row
             if kept == "file":
                 packed = self._read(name, base)
             if packed is None or len(links) > LONGEST_CHAIN:
                 raise _damaged(name)
             links.append((packed, size, name))
             at = base
-        packed, size, name = links.pop()
+            if loaded is not None and at is not None:
+                data = loaded.get(at)
+        name = links[0][2]
         try:
-            data = unpack(packed, size)
             while links:
-                packed, size, name = links.pop()
-                data = unpack_against(packed, data, size)
+                packed, size, _ = links.pop()
+                data = unpack(packed, size) if data is None else unpack_against(packed, data, size)
         except ValueError as error:
             raise _damaged(name) from error
-        if content_id(data) != name:
+        if data is None or content_id(data) != name:
             raise _damaged(name)
         return data
 
@@ -276,11 +287,15 @@ class Contents:
                 files meanwhile and what the rows tell is already on the disk.
             among: Only these; None for all that there are.
         """
+        for file in self.strays(view, among):
+            file.unlink(missing_ok=True)
+
+    def strays(self, view: View, among: Iterable[Path] | None = None) -> list[Path]:
+        """The files that no row tells of, of some or of all."""
+        files = self._folder.glob("??/*") if among is None else among
         rows = view.all("SELECT lower(hex(id)), base FROM content WHERE kept = 'file'")
         wanted = {self._place(name, base) for name, base in rows}
-        for file in self._folder.glob("??/*") if among is None else among:
-            if file not in wanted:
-                file.unlink(missing_ok=True)
+        return [file for file in files if file not in wanted]
 
 
 def _sync(folder: Path) -> None:

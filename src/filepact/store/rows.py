@@ -37,7 +37,8 @@ Sides = tuple[int | None, int | None]
 
 _OPERATIONS = (
     "SELECT o.seq, o.id, o.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, o.tool,"
-    " o.summary, o.created, o.target, o.undone_by, o.state, o.approved_by, o.note"
+    " o.summary, o.created, o.target, o.undone_by, o.state, o.approved_by, o.note,"
+    " o.added, o.removed"
     " FROM operation o JOIN session s ON s.number = o.session "
 )
 _PROPOSALS = (
@@ -159,7 +160,8 @@ def insert_operation(view: View, operation: Operation) -> int:
     return int(
         view.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
-            " state, approved_by, note) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?)"
+            " state, approved_by, note, added, removed)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?)"
             " RETURNING seq",
             (
                 operation.id,
@@ -171,6 +173,7 @@ def insert_operation(view: View, operation: Operation) -> int:
                 to_text(operation.target),
                 to_text(operation.approved_by),
                 to_text(operation.note),
+                *(operation.lines or (None, None)),
             ),
         )
     )
@@ -238,6 +241,7 @@ def select_operations(view: View, tail: str, values: Sequence[Any] = ()) -> tupl
             directories=tuple(directories.get(row[0], ())),
             approved_by=from_text(row[13]),
             note=from_text(row[14]),
+            lines=None if row[15] is None else (row[15], row[16]),
         )
         for row in rows
     )

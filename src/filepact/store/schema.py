@@ -174,7 +174,20 @@ _VERSION_5 = """
 ALTER TABLE proposal ADD COLUMN expired INTEGER NOT NULL DEFAULT 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5)
+# How many lines operations added and removed, so that a list need not compare their texts again.
+_VERSION_6 = """
+ALTER TABLE operation ADD COLUMN added INTEGER;
+ALTER TABLE operation ADD COLUMN removed INTEGER;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _VERSION_1,
+    _VERSION_2,
+    _VERSION_3,
+    _VERSION_4,
+    _VERSION_5,
+    _VERSION_6,
+)
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import upkeep
 from filepact.store.connection import Database
 from filepact.store.content import Contents
+from filepact.store.integrity import unusable
 from filepact.store.lookup import by_id, finished, in_state, missing, only
 from filepact.store.proposals import (
     check_room,
@@ -98,8 +100,31 @@ class SqliteStore:
                 return self._contents.find(view, content_id)
         except StateFailedError:
             # The view may tell of a file that another process has just pruned; look again.
-            with self._database.reading() as view:
-                return self._contents.find(view, content_id)
+            try:
+                with self._database.reading() as view:
+                    return self._contents.find(view, content_id)
+            except StateFailedError as error:
+                raise self._unusable(content_id, error) from error
+
+    def _unusable(self, content_id: str, error: StateFailedError) -> StateFailedError:
+        """What a content that cannot be read was for, as far as that can be read."""
+        needs: list[str] = []
+        with suppress(StateFailedError), self._database.reading() as view:
+            for (number,) in view.all(
+                "SELECT number FROM content WHERE hex(id) = ?", (content_id.upper(),)
+            ):
+                needs = [
+                    f"{one.id} ({one.summary}) in {one.path}" for one in unusable(view, [number])
+                ]
+        if not needs:
+            return error
+        more = f" and {len(needs) - _NAMED_AT_MOST} others" if len(needs) > _NAMED_AT_MOST else ""
+        return StateFailedError(
+            f"a text in the journal is damaged, which is needed by {'; '.join(needs[:_NAMED_AT_MOST])}{more}",
+            hint="Nothing was changed. All else can be taken back: name another operation of "
+            "`filepact log`. `filepact state check` says what is damaged.",
+            content=content_id[:12],
+        )
 
     # -- proposals ----------------------------------------------------------------------------
 
@@ -238,6 +263,7 @@ class SqliteStore:
                 reopen(view, change_id)
             if changes is not None:
                 sides = self._sides(view, changes, {})
+                view.run("UPDATE operation SET added = NULL, removed = NULL WHERE seq = ?", (seq,))
                 view.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
                 insert_changes(view, "operation", seq, changes, sides)
             if state == "applied" and earlier != "applied":

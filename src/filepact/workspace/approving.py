@@ -66,7 +66,7 @@ class Approving:
         locked: Callable[[ChangeSet], AbstractContextManager[None]],
         fit: Callable[[ChangeSet, Session | None], Fitted],
         shown: Callable[[ChangeSet, Callable[[str], bytes], Session | None], Shown],
-        do: Callable[[Proposal, Fitted, Approval], Operation],
+        do: Callable[[Proposal, Fitted, Shown, Approval], Operation],
         given: Callable[[WorkspacePath], Given | None],
     ) -> None:
         self._guard = guard
@@ -93,14 +93,13 @@ class Approving:
         proposal = self._find(change_id)
         reader = proposal.session if to_agent else None
         with self._locked(proposal.changes):
-            fitted, done = self._carry_out(proposal, approval, reader)
-        shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
+            shown, done = self._carry_out(proposal, approval, reader)
         notes = (done.note,) if done.note else ()
         return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
 
     def _carry_out(
         self, proposal: Proposal, approval: Approval, reader: Session | None
-    ) -> tuple[Fitted, Operation]:
+    ) -> tuple[Shown, Operation]:
         number = 0
         while True:
             number += 1
@@ -109,7 +108,8 @@ class Approving:
             if fitted.changes.exact != proposal.changes.exact:
                 raise self._moved(proposal, fitted, rules, reader)
             try:
-                return fitted, self._do(proposal, fitted, approval)
+                shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
+                return shown, self._do(proposal, fitted, shown, approval)
             except (NoChangeError, UserDeniedError):
                 raise  # Somebody else was faster.
             except FilepactError as error:

@@ -98,10 +98,22 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A change set as it is shown."""
+    """A change set as it is shown.
+
+    Attributes:
+        whole: Whether nothing of it was hidden from the reader.
+    """
 
     diff: str
     files: tuple[FileReport, ...]
+    whole: bool = True
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """How many lines it adds and removes; None when not all of them are shown."""
+        if not self.whole:
+            return None
+        return sum(one.added for one in self.files), sum(one.removed for one in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +170,7 @@ def show_changes(
     files: list[FileReport] = []
     several = len(changes.changes) > 1
     hidden = {one.path for one in changes.changes if hides(one.path, states(one, content))}
+    whole = not hidden
     origins = _origins([one for one in changes.changes if one.path not in hidden], content)
     moved = {one.path for one in origins.values()}
     for change in changes.changes:
@@ -172,7 +185,7 @@ def show_changes(
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
         elif to_agent and _leads_out(change, content):
-            diff = _AWAY.format(name=shown)
+            whole, diff = False, _AWAY.format(name=shown)
         elif change.path in moved:
             diff = ""  # It is told of the new name.
         elif origin is not None:
@@ -201,7 +214,7 @@ def show_changes(
                 removed=removed,
             )
         )
-    return Shown("".join(diffs), tuple(files))
+    return Shown("".join(diffs), tuple(files), whole)
 
 
 def states(change: FileChange, content: Callable[[str], bytes]) -> Iterator[bytes]:

@@ -239,7 +239,7 @@ class Workspace:
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
-        operation = self._do(proposal, Fitted(changes.compared, contents, ()))
+        operation = self._do(proposal, Fitted(changes.compared, contents, ()), shown)
         self._seen.wrote(draft.session, draft.known)
         if operation.note:
             notes = (*notes, operation.note)
@@ -302,7 +302,7 @@ class Workspace:
         )
 
     def _do(
-        self, proposal: Proposal, fitted: Fitted, approval: Approval | None = None
+        self, proposal: Proposal, fitted: Fitted, shown: Shown, approval: Approval | None = None
     ) -> Operation:
         """Commit a proposal whose files are locked."""
         operation = Operation(
@@ -318,6 +318,7 @@ class Workspace:
             state="intended",
             approved_by="" if approval is None else str(approval.actor),
             note=" ".join(fitted.notes),
+            lines=shown.lines,
         )
         if self._buffers:
             self.unsaved.save(fitted.changes, fitted.contents)
@@ -501,7 +502,7 @@ class Workspace:
                     notes=fitted.notes,
                     rule=rule,
                 )
-            done = self._do(proposal, fitted)
+            done = self._do(proposal, fitted, shown)
         notes = (done.note,) if done.note else ()
         return Receipt(done.id, "applied", plan.summary, shown.files, shown.diff, notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import stat
 import sys
 from contextlib import suppress
@@ -13,18 +14,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from filepact.app import check_state as look_into_state
 from filepact.app import project_files
 from filepact.config.files import find_problems
 from filepact.config.layers import Source
 from filepact.config.person import rule_files, settings_file
 from filepact.errors import FilepactError
 from filepact.faces.cli.hosts import own_command, own_version
-from filepact.faces.cli.record import count
+from filepact.faces.cli.record import count, size
 from filepact.text.ignore import MACHINE_FOLDERS
 from filepact.workspace.project import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Guarding
     from filepact.workspace.workspace import Workspace
@@ -33,7 +35,9 @@ __all__ = [
     "Finding",
     "check_folders",
     "check_guard",
+    "check_journal",
     "check_programs",
+    "check_room",
     "check_settings",
     "check_state",
     "check_wall",
@@ -57,6 +61,7 @@ _PACKAGES = {
 _WEAK_FILE_SYSTEMS = ("9p", "afs", "ceph", "cifs", "fuse", "nfs", "smb", "vboxsf", "virtiofs")
 _REMAINS = ".filepact-"
 _MOST_NAMES = 100_000
+_ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +183,45 @@ def check_state(state: str) -> Iterator[Finding]:
             f"{kept} in {rescued}: written by other programs while a file was replaced",
             "Look whether something in them is missed, then remove them.",
         )
+
+
+def check_room(state: str) -> Iterator[Finding]:
+    """Whether the state folder takes what is going to be written to it."""
+    if not Path(state).is_dir():
+        return
+    free = shutil.disk_usage(state).free
+    if free < _ROOM:
+        yield Finding(
+            "state disk",
+            "fail" if free < _LEAST_ROOM else "warn",
+            f"{size(free)} are free on the disk with {state}",
+            "Make room there: without it no change is made.",
+        )
+    if not os.access(state, os.W_OK):
+        yield Finding(
+            "state disk",
+            "warn",
+            f"{state} can only be read",
+            "Nothing can be changed or taken back until it can be written.",
+        )
+
+
+def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[Finding]:
+    """Whether everything in the journal can be read."""
+    found = look_into_state(state, tell=tell)
+    if found is None:
+        return
+    if found.sound:
+        yield Finding("journal", "ok", f"{count(found.contents, 'content')}, all as they were kept")
+        return
+    lost = count(len(found.unusable), "file")
+    yield Finding(
+        "journal",
+        "fail",
+        f"damaged: {'; '.join(found.problems[:3]) or count(len(found.damaged), 'content')}, and what "
+        f"operations did to {lost} cannot be taken back",
+        "`filepact state check` says what, `filepact state repair` keeps the rest.",
+    )
 
 
 def check_folders(workspace: Workspace) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ def add_commands(group: Group) -> None:
     _add_going_back(group)
     _add_reviewing(group)
     _add_rules(group)
+    _add_state(group)
 
 
 def _add_serving(group: Group) -> None:
@@ -233,6 +234,31 @@ def _add_going_back(group: Group) -> None:
     add("name", metavar="NAME", help="the checkpoint")
     add_dry_run(add)
     add_unattended(add)
+
+
+def _add_state(group: Group) -> None:
+    below = group.nested(
+        "state",
+        "check the journal, and repair it",
+        "The state folder holds the journal of all your projects: see `filepact status`.",
+    )
+    below.add(
+        "check",
+        "state:check",
+        "read everything in the journal, and say what is damaged and cannot be taken back",
+        "filepact state check",
+        "Every text is put together and compared with its id. Also what the state folder takes, "
+        "who has the journal open, and what else lies there. Nothing is changed, and servers may "
+        "run. The exit code is 1 if anything is damaged.",
+    )
+    below.add(
+        "repair",
+        "state:repair",
+        "make a sound journal of what can be read of a damaged one",
+        "filepact state repair",
+        "The damaged one is kept in the state folder, and what is lost is listed. No server may "
+        "run meanwhile. The exit code is 3 if there is nothing to repair.",
+    )
 
 
 _PROPOSAL = "the proposal's id, or the beginning of it, four characters at least"

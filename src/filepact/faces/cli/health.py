@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,13 +13,15 @@ from filepact.faces.cli.checks import (
     Finding,
     check_folders,
     check_guard,
+    check_journal,
     check_programs,
+    check_room,
     check_settings,
     check_state,
     check_wall,
 )
 from filepact.faces.cli.place import find_place, opened
-from filepact.faces.cli.record import age, count, listed
+from filepact.faces.cli.record import age, count, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 from filepact.faces.cli.servers import check_servers
 
@@ -51,7 +54,7 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             ("mode", f"{workspace.mode} for this command; a server has its own"),
             (
                 "journal",
-                f"{_size(figures.bytes_on_disk)}, {count(figures.operations, 'operation')}{kept}",
+                f"{size(figures.bytes_on_disk)}, {count(figures.operations, 'operation')}{kept}",
             ),
             ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
         ]
@@ -81,7 +84,9 @@ def doctor(arguments: Namespace, screen: Screen) -> Answer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
     files = list(check_settings(arguments.config, place.roots))
-    found = [*check_programs(), *files, *check_state(place.state)]
+    found = [*check_programs(), *files, *check_state(place.state), *check_room(place.state)]
+    with suppress(FilepactError):  # What nobody can open is told below.
+        found += check_journal(place.state, screen.progress)
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):
@@ -122,13 +127,3 @@ def doctor(arguments: Namespace, screen: Screen) -> Answer:
         },
         FAILED if failed else DONE,
     )
-
-
-def _size(count: int) -> str:
-    """Bytes for people, in steps of 1,000."""
-    size = float(count)
-    for unit in ("bytes", "kB", "MB"):
-        if size < 1_000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1_000
-    return f"{size:.1f} GB"

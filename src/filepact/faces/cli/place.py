@@ -74,16 +74,16 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
     for folder in folders:
         try:
             # Nobody's settings: only its journal is looked into.
-            workspace = open_workspace((str(folder),), state_dir=state, settings=Settings())
+            with open_workspace((str(folder),), state_dir=state, settings=Settings()) as workspace:
+                if workspace.log(limit=1):
+                    return str(folder)
         except InvalidParamsError:
             # Its own file of rules is wrong; going on above would be going on without it.
             return str(folder)
         except FilepactError:
-            # A folder that holds the state folder cannot be a root; so never was.
+            # A folder that holds the state folder cannot be a root, so never was; and a journal
+            # that cannot be read is told by whoever opens it next.
             continue
-        with workspace:
-            if workspace.log(limit=1):
-                return str(folder)
     return None
 
 

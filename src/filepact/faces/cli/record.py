@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import FilepactError
-from filepact.faces.cli.paint import show_diff, tally
+from filepact.faces.cli.paint import Tally, show_diff, tally
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
 from filepact.text.hidden import visible
 from filepact.tools.answer import receipt_facts, render_receipt
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from filepact.domain.asked import Question
     from filepact.domain.operation import Actor, Proposal
-    from filepact.faces.cli.paint import Tally
     from filepact.faces.cli.screen import Screen, Style
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
@@ -35,6 +34,7 @@ __all__ = [
     "lines_of",
     "listed",
     "moment",
+    "size",
     "state",
     "who",
 ]
@@ -70,6 +70,16 @@ def age(created: float, now: float) -> str:
 def count(number: int, noun: str) -> str:
     """A number of things, in words."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(taken: int) -> str:
+    """Bytes for people, in steps of 1,000."""
+    left = float(taken)
+    for unit in ("bytes", "kB", "MB"):
+        if left < 1_000:
+            return f"{left:.0f} {unit}" if unit == "bytes" else f"{left:.1f} {unit}"
+        left /= 1_000
+    return f"{left:.1f} GB"
 
 
 def moment(created: float) -> str:
@@ -156,6 +166,8 @@ def _one_line(spans: Sequence[Span]) -> list[Span]:
 
 def lines_of(workspace: Workspace, change: Operation | Proposal) -> Tally | None:
     """Added and removed lines; None when the contents were given up to make room."""
+    if isinstance(change, Operation) and change.lines is not None:
+        return Tally(*change.lines)
     try:
         return tally(workspace.diff(change))
     except FilepactError:

@@ -1,0 +1,132 @@
+"""The commands about the state folder: whether the journal is sound, and making it so."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from filepact.config.person import state_folder
+from filepact.faces.cli.record import count, size
+from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from filepact.domain.figures import Integrity
+    from filepact.faces.cli.screen import Screen, Style
+
+__all__ = ["check", "repair"]
+
+_QUIET: Final = 1.0
+_SHOWN: Final = 20
+_OURS: Final = {
+    "journal.db": "journal",
+    "journal.db-wal": "its log",
+    "journal.db-shm": "its shared memory",
+    "known.db": "what sessions know",
+    "known.db-wal": "its log",
+    "known.db-shm": "its shared memory",
+    "locks": "locks",
+    "contents": "large contents",
+    "rescued": "rescued texts",
+}
+
+
+def check(arguments: Namespace, screen: Screen) -> Answer:
+    """Read everything in the journal, and look at what else is in the state folder."""
+    from filepact.app import check_state, state_user  # noqa: PLC0415 - loads the database
+
+    folder = state_folder(arguments.state)
+    found = check_state(folder, tell=_patient(screen))
+    user = state_user(folder)
+    sizes, foreign = _sizes(Path(folder))
+    spans = [*_row("state", folder)]
+    if found is None:
+        spans += _row("journal", "none yet, it is made when it is needed")
+    else:
+        said = f"{count(found.contents, 'content')}, all read and as they were kept"
+        spans += _row("journal", f"sound: {said}" if found.sound else "damaged", found.sound)
+        spans += _damage(found)
+        if found.unfinished:
+            what = count(found.unfinished, "operation")
+            spans += _row("begun", f"{what} neither done nor taken back: the next start sees to it")
+    spans += [span for name, taken in sizes.items() for span in _row(name, size(taken))]
+    if user:
+        spans += _row("in use", f"by {user}")
+    for name in foreign:
+        spans += _row("besides", f"{name}: not of this version of filepact, left alone")
+    if found is not None and not found.sound:
+        spans.append(Span("\n`filepact state repair` keeps what can be read.\n", "warn"))
+    facts = {
+        "state": folder,
+        "sound": None if found is None else found.sound,
+        "journal": None if found is None else asdict(found),
+        "bytes": sizes,
+        "in_use_by": user,
+        "besides": foreign,
+    }
+    return Answer(tuple(spans), facts, DONE if found is None or found.sound else FAILED)
+
+
+def repair(arguments: Namespace, screen: Screen) -> Answer:
+    """Make a sound journal of what can be read of a damaged one."""
+    from filepact.app import repair_state  # noqa: PLC0415 - loads the database
+
+    done = repair_state(state_folder(arguments.state), tell=_patient(screen))
+    spans = [
+        *_row("kept", f"{count(done.operations, 'operation')}, {count(done.contents, 'content')}"),
+        *[span for one in done.lost for span in _row("lost", one, sound=False)],
+        *_row("aside", f"{done.aside} has the damaged journal; remove it when nothing is missed"),
+    ]
+    return Answer(tuple(spans), asdict(done))
+
+
+def _damage(found: Integrity) -> list[Span]:
+    spans = [span for one in found.problems for span in _row("problem", one, sound=False)]
+    for content in found.damaged[:_SHOWN]:
+        spans += _row("damaged", f"content {content[:12]}", sound=False)
+    for one in found.unusable[:_SHOWN]:
+        spans += _row(
+            "lost", f"{one.id} ({one.summary}) in {one.path}: cannot be taken back", False
+        )
+    more = max(len(found.damaged), len(found.unusable)) - _SHOWN
+    if more > 0:
+        spans += _row("", f"and {more:,} more; --json has all of them")
+    if found.strays:
+        said = f"{count(len(found.strays), 'file')} in contents of which the journal does not tell"
+        spans += _row("besides", f"{said}, removed in time")
+    return spans
+
+
+def _row(name: str, said: str, sound: bool | None = None) -> list[Span]:
+    style: Style = "plain" if sound is None else "good" if sound else "bad"
+    return [Span(f"{name:<20}", "dim"), Span(f"{' '.join(said.splitlines())}\n", style)]
+
+
+def _sizes(folder: Path) -> tuple[dict[str, int], list[str]]:
+    """Bytes of what is ours in the state folder, and the names of what is not."""
+    taken: dict[str, int] = {}
+    foreign: list[str] = []
+    for one in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if one.name not in _OURS and not one.name.startswith("damaged-"):
+            foreign.append(one.name)
+            continue
+        files = one.rglob("*") if one.is_dir() else (one,)
+        held = sum(file.lstat().st_size for file in files if not file.is_dir())
+        what = _OURS.get(one.name, "kept aside")
+        taken[what] = taken.get(what, 0) + held
+    return taken, foreign
+
+
+def _patient(screen: Screen) -> Callable[[str], None]:
+    """Say what is being done once it takes more than a moment."""
+    begun = time.monotonic()
+
+    def tell(said: str) -> None:
+        if time.monotonic() - begun > _QUIET:
+            screen.progress(said)
+
+    return tell

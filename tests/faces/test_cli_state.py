@@ -1,0 +1,148 @@
+"""The journal checked and repaired by a person, and what other commands say of a damaged one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from filepact.domain.document import content_id
+from filepact.faces.cli import checks
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
+
+
+def text(number: int) -> bytes:
+    """A text that does not become much smaller."""
+    return b"".join(content_id(b"%d %d" % (number, at)).encode() + b"\n" for at in range(40))
+
+
+def fill(cli: CommandLine) -> None:
+    for number in range(3):
+        assert cli("write", f"f{number}.txt", stdin=text(number)).code == 0
+
+
+def damage(cli: CommandLine, number: int) -> None:
+    """Change a byte in the middle of one of the texts."""
+    file = cli.state / "journal.db"
+    database = apsw.Connection(str(file))
+    image = database.execute(
+        "SELECT data FROM image ORDER BY number LIMIT 1 OFFSET ?", (number,)
+    ).get
+    database.close()
+    piece = image[400:416]
+    # Free pages may hold it once more.
+    file.write_bytes(file.read_bytes().replace(piece, bytes([piece[0] ^ 1]) + piece[1:]))
+
+
+def test_before_anything_was_done_there_is_nothing_to_check_or_repair(cli: CommandLine) -> None:
+    assert cli.json("state", "check")["sound"] is None
+    assert cli("state", "repair").code == 3
+
+
+def test_a_sound_journal_is_said_to_be_sound_with_what_it_takes(cli: CommandLine) -> None:
+    fill(cli)
+    assert cli("state", "check").code == 0
+    found = cli.json("state", "check")
+    assert found["sound"] is True
+    assert found["journal"]["contents"] == 3
+    assert found["bytes"]["journal"] > 4_096
+    assert found["besides"] == []
+    assert cli("state", "repair").code == 3
+
+
+def test_a_damaged_text_is_named_by_all_commands_and_the_rest_goes_on(cli: CommandLine) -> None:
+    fill(cli)
+    assert cli("write", "f0.txt", stdin=text(9)).code == 0
+    damage(cli, 0)
+    lost = cli.json("state", "check", code=1)["journal"]["unusable"]
+    assert [one["path"] for one in lost] == [str(cli.root / "f0.txt")] * 2
+    second, third, _, _ = [one["id"] for one in cli.json("log")["operations"]]
+    assert second in {one["id"] for one in lost}
+    error = cli.json("undo", second, "--unattended", code=1)["error"]
+    assert error["code"] == "STATE_ERROR"
+    assert second in error["message"]
+    assert str(cli.root / "f0.txt") in error["message"]
+    [journal] = [
+        one
+        for one in cli.json("doctor", code=1)["checks"]
+        if one["name"] == "journal" and one["level"] == "fail"
+    ]
+    assert "state repair" in journal["next"]
+    assert "All is well" not in cli("doctor").out
+
+    assert cli.json("state", "repair")["operations"] == 4
+    assert cli.json("state", "check")["sound"] is True
+    assert cli.json("undo", second, "--unattended", code=1)["error"]["code"] == "NOT_FOUND"
+    assert cli("undo", third, "--unattended").code == 0
+    assert not (cli.root / "f2.txt").exists()
+
+
+@pytest.mark.parametrize("command", ["log", "status", "undo", "doctor", "diff"])
+def test_a_journal_that_cannot_be_read_is_told_with_the_way_on(
+    cli: CommandLine, command: str
+) -> None:
+    fill(cli)
+    file = cli.state / "journal.db"
+    file.write_bytes(b"SQLite format 3\0" + os.urandom(9_000))
+    said = cli(command, *(["--unattended"] if command == "undo" else []))
+    assert said.code == 1
+    assert "STATE_ERROR" in said.err or command == "doctor"
+    assert "state repair" in said.out + said.err
+    assert cli("state", "repair").code == 0
+    assert cli.json("log")["operations"] == []
+
+
+HOLDER = """
+import sys
+from filepact.store.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+print("open", flush=True)
+sys.stdin.read()
+store.close()
+"""
+
+
+def test_a_journal_in_use_is_checked_but_not_repaired(cli: CommandLine) -> None:
+    fill(cli)
+    damage(cli, 0)
+    server = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(cli.state / "journal.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"open\n"
+    assert f"process {server.pid}" in cli.json("state", "check", code=1)["in_use_by"]
+    error = cli.json("state", "repair", code=1)["error"]
+    assert error["code"] == "STATE_ERROR"
+    assert f"process {server.pid}" in error["message"]
+    assert list(cli.state.glob("damaged-*")) == []
+    server.communicate(timeout=60)
+    assert cli("state", "repair").code == 0
+
+
+def test_what_is_not_ours_in_the_state_folder_is_named_and_left_alone(cli: CommandLine) -> None:
+    fill(cli)
+    (cli.state / "conversations").mkdir()
+    (cli.state / "notes.txt").write_text("mine")
+    assert cli.json("state", "check")["besides"] == ["conversations", "notes.txt"]
+    assert (cli.state / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("free", "level"), [(1 << 40, None), (1 << 25, "warn"), (0, "fail")])
+def test_the_doctor_tells_of_a_state_disk_without_room(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, free: int, level: str | None
+) -> None:
+    fill(cli)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
+    found = [one.level for one in checks.check_room(str(cli.state))]
+    assert found == ([] if level is None else [level])
