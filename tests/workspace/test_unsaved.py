@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.operation import PAST_THE_DOORS
+from filepact.domain.operation import PAST_THE_DOORS, Actor, Session
 from filepact.errors import EncodingUnsafeError, StaleFileError
 from filepact.workspace.buffers import Typed
 from tests.workspace.acting import edit, write
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.domain.operation import Session
     from filepact.workspace.workspace import Workspace
 
 EDITOR = "zed 1"
@@ -42,15 +41,26 @@ def given(workspace: Workspace, session: Session) -> Document:
 # -- the disk and an editor, brought together -------------------------------------------------
 
 
+@pytest.mark.parametrize("saves", [True, False])
 def test_what_was_typed_and_what_others_wrote_become_one_text_in_both(
-    workspace: Workspace, root: Path
+    workspace: Workspace, root: Path, saves: bool
 ) -> None:
     (root / "a.txt").write_text("one\n\ntwo\n\nthree\n")
     path = typed_in(workspace, "a.txt", "1\n\ntwo\n\nthree\n")
     (root / "a.txt").write_text("one\n\ntwo\n\n3\n")
-    workspace.unsaved.join(path, agent=AGENT)
-    assert (root / "a.txt").read_text() == "1\n\ntwo\n\n3\n"
-    assert [one.text for one in workspace.editors.take(EDITOR)] == ["1\n\ntwo\n\n3\n"]
+    over = workspace.editors.stored("a.txt")
+    meant = workspace.unsaved.joined(path, agent=AGENT)
+    assert meant.text == "1\n\ntwo\n\n3\n"
+    assert (root / "a.txt").read_text() == over.text, "the editor is told first"
+    if saves:
+        (root / "a.txt").write_text(meant.text)
+    left = workspace.unsaved.look_after(meant, client=EDITOR, over=over)
+    assert left.document == meant
+    assert (root / "a.txt").read_text() == meant.text
+    (done,) = workspace.log()
+    assert done.session.actor.name == EDITOR
+    workspace.undo(Session("person", Actor("person", "tester")), done.id)
+    assert (root / "a.txt").read_text() == over.text
 
 
 def test_what_was_typed_in_lines_that_others_wrote_is_shown_and_both_stay(
@@ -60,7 +70,7 @@ def test_what_was_typed_in_lines_that_others_wrote_is_shown_and_both_stay(
     path = typed_in(workspace, "a.txt", "typed\n")
     (root / "a.txt").write_text("written\n")
     with pytest.raises(StaleFileError) as caught:
-        workspace.unsaved.join(path, agent=AGENT)
+        workspace.unsaved.joined(path, agent=AGENT)
     assert "-one\n+typed\n" in caught.value.message
     assert caught.value.details["path"] == "a.txt"
     assert (root / "a.txt").read_text() == "written\n"
@@ -72,7 +82,7 @@ def test_what_was_typed_in_a_secret_is_not_shown(workspace: Workspace, root: Pat
     path = typed_in(workspace, "id_rsa", "TYPED\n")
     (root / "id_rsa").write_text("OTHER\n")
     with pytest.raises(StaleFileError) as caught:
-        workspace.unsaved.join(path, agent=AGENT)
+        workspace.unsaved.joined(path, agent=AGENT)
     report = caught.value.report()
     assert not [word for word in ("KEY", "TYPED", "OTHER") if word in report]
     assert (root / "id_rsa").read_text() == "OTHER\n"
@@ -83,7 +93,7 @@ def test_what_nobody_can_know_is_not_brought_together(workspace: Workspace, root
     path = typed_in(workspace, "a.txt", "typed\n")
     workspace.editors.doubt("a.txt", client=EDITOR)
     with pytest.raises(EncodingUnsafeError):
-        workspace.unsaved.join(path, agent=AGENT)
+        workspace.unsaved.joined(path, agent=AGENT)
     assert (root / "a.txt").read_text() == "one\n"
 
 
@@ -93,7 +103,7 @@ def test_a_removed_file_in_which_nobody_typed_does_not_come_back(
     (root / "a.txt").write_text("one\n")
     path = typed_in(workspace, "a.txt", "one\n")
     (root / "a.txt").unlink()
-    workspace.unsaved.join(path, agent=AGENT)
+    assert workspace.unsaved.joined(path, agent=AGENT) is None
     assert not (root / "a.txt").exists()
     assert workspace.log() == ()
 

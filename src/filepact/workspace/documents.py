@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Spot
     from filepact.workspace.waiting import Layer, Proposed
 
-__all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window"]
+__all__ = ["EDIT_LIMIT", "Documents", "Merged", "Window", "window", "with_typed"]
 
 EDIT_LIMIT = 10_000_000
 """Largest file, in bytes, that is loaded whole: to be edited, or to be returned as base64."""
@@ -265,15 +265,15 @@ class Documents:
             return Merged(stored, stored, note)
         if not moved:
             return Merged(stored, _with_text(stored, buffer.text))
-        both = merge(base.text, _with_text(base, buffer.text).text, stored.text)
-        if both.text is None:
+        both = with_typed(stored, base, buffer.text)
+        if both is None:
             raise StaleFileError(
                 f"{spot.shown}: the editor has unsaved changes on lines that the disk has "
                 "changed too",
                 hint="Ask the person to save or to reload the file in the editor.",
                 path=spot.shown,
             )
-        return Merged(stored, _with_text(stored, both.text), note)
+        return Merged(stored, both, note)
 
     def newer(self, root: Root) -> Callable[[str], bytes | None]:
         """The question of a search: the bytes of a file of a root that the disk need not have."""
@@ -295,6 +295,18 @@ class Documents:
         """The buffer of a file, if it holds anything that the disk never had."""
         buffer = self._buffers.get(path) if self._buffers else None
         return buffer if buffer is not None and buffer.is_unsaved else None
+
+
+def with_typed(stored: Document, base: Document, typed: str) -> Document | None:
+    """What the disk has with what somebody typed into an earlier state of it.
+
+    None where both changed the same lines.
+
+    Raises:
+        EncodingUnsafeError: The file's encoding cannot hold what was typed.
+    """
+    both = merge(base.text, _with_text(base, typed).text, stored.text)
+    return None if both.text is None else _with_text(stored, both.text)
 
 
 def _with_text(document: Document, text: str) -> Document:

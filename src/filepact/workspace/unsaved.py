@@ -110,43 +110,50 @@ class Unsaved:
             self._bring(document.path, document.revision, document.data)
             self._buffers.deliver(document)
 
-    def join(self, path: WorkspacePath, *, agent: str) -> None:
-        """Bring a file and what an editor has typed in it to one text, in both.
+    def joined(self, path: WorkspacePath, *, agent: str) -> Document | None:
+        """A file with what an editor has typed in it; neither of them has it yet.
 
         Args:
             path: The file.
             agent: The name that rules know the agent by that is told what is in the way.
 
+        Returns:
+            None for no file.
+
         Raises:
-            StaleFileError: Both were changed in the same lines; they stay as they are.
+            StaleFileError: Both were changed in the same lines.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
         spot = self._guard.find(path.absolute, "list")
-        with self._locks.hold({spot.lock_key}):
-            try:
-                both = self._documents.merged(spot).shown
-                if both is not None:
-                    self.agree([both])
-            except StaleFileError as error:
-                buffer = self._buffers.get(path)
-                if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
-                    raise
-                name = spot.shown
-                typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
-                raise StaleFileError(
-                    f"{spot.shown}: somebody typed in the same lines just now:\n"
-                    + cut_diff(typed, _DIFF_IN_ERROR),
-                    hint="Nothing was changed. Read the file again and make the change for what "
-                    "it holds now.",
-                    **error.details,
-                ) from None
+        try:
+            return self._documents.merged(spot).shown
+        except StaleFileError as error:
+            buffer = self._buffers.get(path)
+            if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
+                raise
+            name = spot.shown
+            typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
+            raise StaleFileError(
+                f"{spot.shown}: somebody typed in the same lines just now:\n"
+                + cut_diff(typed, _DIFF_IN_ERROR),
+                hint="Nothing was changed. Read the file again and make the change for what "
+                "it holds now.",
+                **error.details,
+            ) from None
 
     def _hides(self, path: WorkspacePath, agent: str, buffer: Buffer) -> bool:
         texts = (buffer.text, "" if buffer.base is None else buffer.base.text)
         held = (text.encode("utf-8", "surrogatepass") for text in texts)
         return self._guard.hides(path, agent, held)
 
-    def look_after(self, meant: Document, *, client: str, operation: str = "") -> Left:
+    def look_after(
+        self,
+        meant: Document,
+        *,
+        client: str,
+        operation: str = "",
+        over: Document | None = None,
+    ) -> Left:
         """See what an editor made of a file that it was given to write.
 
         The same text in other bytes is put back; another text is the editor's own change.
@@ -155,6 +162,7 @@ class Unsaved:
             meant: The file as it is to be.
             client: The editor.
             operation: What made it so; empty leaves another text out of the journal.
+            over: What the disk had then, where more was given: the rest was typed meanwhile.
 
         Raises:
             StaleFileError: Somebody writes to it at this moment.
@@ -166,6 +174,8 @@ class Unsaved:
             if spot.place.kind == "missing":
                 return Left("gone", None)
             stored = self._documents.stored(spot)
+            if over is not None and over.revision != meant.revision:
+                stored = self._save_typed(client, over, meant, stored)
             if stored.revision == meant.revision:
                 return Left("same", stored)
             if stored.data == meant.data or differs_in_form(stored, meant):
@@ -175,6 +185,20 @@ class Unsaved:
                 summary = f"{spot.shown} as the editor saved it"
                 self._adopt(_own(client), BY_EDITOR, summary, meant.revision, stored)
             return Left("text", stored)
+
+    def _save_typed(
+        self, client: str, over: Document, meant: Document, stored: Document
+    ) -> Document:
+        """Have what was typed in the journal, and on the disk if the editor has not saved it."""
+        summary = f"unsaved text of {self._guard.show(over.path.root, over.path.path)}"
+        change = FileChange(over.path, over.revision, meant.revision)
+        operation = _operation(_own(client), BY_EDITOR, summary, change)
+        contents = {one.revision.content: one.data for one in (over, meant)}
+        if stored.revision == over.revision:
+            self._committer.commit(operation, contents)
+            return meant
+        self._store.adopt(operation, contents)
+        return stored
 
     def own_up(self, told: Document) -> Operation | None:
         """See whether an editor made a change all the same that it was told to forget.

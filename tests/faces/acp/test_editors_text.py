@@ -83,6 +83,36 @@ def test_what_is_typed_while_the_disk_is_written_is_kept(tmp_path, typed):
         assert f"{typed} TYPED" in it.shown("b.txt")
 
 
+@pytest.mark.parametrize("saves", [True, False])
+def test_nothing_is_written_between_the_editors_last_answer_and_its_new_text(tmp_path, saves):
+    with ProxySide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        text = it.read("b.txt")
+        answered, told = [], []
+
+        def type_once_it_is_written(_path):
+            if b"AGENT" in it.disk("b.txt"):
+                it.type("b.txt", "line 5\n", "line 5 TYPED\n")
+                answered[:] = [it.disk("b.txt"), len(it.log())]
+
+        def write(path, new):
+            told.append(([it.disk("b.txt"), len(it.log())], new))
+            it.show("b.txt", new)
+            if saves:
+                save(path, new)
+
+        save, it.screen.write = it.screen.write, write
+        it.screen.on_read = type_once_it_is_written
+        it.write("b.txt", text.replace("line 9", "line 9 AGENT"))
+        both = BASE.replace("line 5", "line 5 TYPED").replace("line 9", "line 9 AGENT")
+        assert told == [(answered, both)]
+        assert it.disk("b.txt") == both.encode()
+        assert it.log() == [("editor", "editor"), ("far", "fs/write_text_file")]
+        it.undo()
+        assert it.disk("b.txt") == BASE.replace("line 5", "line 5 TYPED").encode()
+
+
 @asked
 def test_an_editor_that_is_busy_stops_a_write(tmp_path, side):
     with side(tmp_path) as it:

@@ -338,6 +338,18 @@ def test_a_person_who_says_no_to_what_is_shown_again_has_refused_it(preview):
     assert "nothing" in preview.command("pending").lower()
 
 
+def test_a_question_that_is_closed_is_told_apart_from_one_that_was_refused(preview):
+    said = []
+    for outcome in ({"outcome": {"outcome": "cancelled"}}, chosen("filepact-reject")):
+        wanted, question = asked_about(preview, "a.txt", "x = 1\n")
+        preview.editor.answer(question, outcome)
+        said.append(preview.agent.answer_to(wanted)["error"]["data"])
+        assert "nothing" in preview.command("pending").lower()
+    closed, refused = said
+    assert closed["errorKind"] == refused["errorKind"] == "denied"
+    assert (closed.get("closed"), refused.get("closed")) == (True, None)
+
+
 def test_what_is_hidden_is_written_out_beside_the_texts(preview):
     wanted, question = asked_about(preview, "a.txt", "x = 1 \u202e\n")
     written_out, texts = question["params"]["toolCall"]["content"]

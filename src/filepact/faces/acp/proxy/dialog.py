@@ -91,6 +91,13 @@ def _ask(
             receipt = approve(proposal.id, person)
             done = True
             return receipt
+        if outcome.get("outcome") == "cancelled":
+            workspace.reject(proposal.id, Approval(person.actor, "closed without an answer"))
+            closed = refuse(
+                REFUSED, "denied", "The question was closed without an answer; nothing was changed."
+            )
+            closed.data["closed"] = True
+            raise closed
         workspace.reject(proposal.id, person)
         raise refuse(REFUSED, "denied", "The person refused this change.")
     finally:

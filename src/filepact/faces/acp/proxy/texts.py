@@ -29,7 +29,7 @@ from filepact.faces.acp.proxy.twice import Twice
 from filepact.faces.acp.quirks import quirks_of
 from filepact.text.position import Position
 from filepact.workspace.buffers import Typed
-from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.documents import EDIT_LIMIT, with_typed
 from filepact.workspace.seen import Lately
 from filepact.workspace.standing import same_text, standing
 
@@ -355,8 +355,9 @@ class Texts:
             if typed is None:
                 return ""
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
-        self._read_again(bound, path)
-        meant = self._stored(bound, path)
+        # From the editor's answer on nothing is done that takes time: what is typed from then on
+        # is not in what it is given.
+        meant, stored = self._read_again(bound, path)
         text = None if meant is None else _text_of(meant)
         if meant is None or text is None:
             return ""
@@ -366,19 +367,26 @@ class Texts:
             self._news(bound, path, text),
             late=lambda reply: self._answered_late(bound, meant, reply),
         )
+        if stored is not meant:
+            _log.warning("%s: what was typed meanwhile was kept", shown)
         if reply.kind == "error":
             raise _refused("The editor refused this change", reply.value)
         if reply.kind == "cancelled":
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
-        return self._settle(bound, meant, operation)
+        return self._settle(bound, meant, operation, over=stored)
 
     def _news(self, bound: Bound, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
         manner = self._known.manners.get(path.absolute, Manner())
         return {"sessionId": bound.id, "path": path.absolute, "content": manner.shown(text)}
 
-    def _read_again(self, bound: Bound, path: WorkspacePath) -> None:
-        """Keep what was typed while the change was made: the editor is given all of the text.
+    def _read_again(
+        self, bound: Bound, path: WorkspacePath
+    ) -> tuple[Document | None, Document | None]:
+        """A file as the editor is to show it, and as the disk has it.
+
+        They differ where somebody has typed while the change was made: the editor is given all of
+        the text.
 
         Raises:
             Refusal: It was typed in the same lines, or nobody can know what it is.
@@ -392,18 +400,25 @@ class Texts:
             if asked is not None:
                 reply = self._questions.ask(READ, asked, patience=self.patience)
                 text, agreed = self.text_in(bound, spot, reply), self._agreed.get(path)
+                stored = self._stored(bound, path)
                 if text is None or agreed is None or not same_text(text, agreed):
+                    joined = _joined(text, stored, agreed)
+                    if joined is not None:
+                        return joined, stored
                     self.heard(bound, spot, text)
+        stored = self._stored(bound, path)
         buffer = workspace.editors.buffer(name)
+        if not workspace.editors.is_doubtful(name) and (buffer is None or not buffer.is_unsaved):
+            return stored, stored
         try:
-            if workspace.editors.is_doubtful(name) or (buffer is not None and buffer.is_unsaved):
-                workspace.unsaved.join(path, agent=self._facts.agent)
-                workspace.editors.take(EDITOR)
-                _log.warning("%s: what was typed meanwhile was kept", workspace.show(path))
+            joined = workspace.unsaved.joined(path, agent=self._facts.agent)
         except FilepactError as error:
             raise to_refusal(error, name, bound.roots) from None
+        return (stored if joined == stored else joined), stored
 
-    def _settle(self, bound: Bound, meant: Document, operation: str) -> str:
+    def _settle(
+        self, bound: Bound, meant: Document, operation: str, *, over: Document | None = None
+    ) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
         path, name, shown = meant.path, meant.path.absolute, bound.workspace.show(meant.path)
         self._known.announced.discard(name)
@@ -411,7 +426,9 @@ class Texts:
         bound.workspace.editors.close(name, client=EDITOR)
         self._stored(bound, path)
         try:
-            left = bound.workspace.unsaved.look_after(meant, client=EDITOR, operation=operation)
+            left = bound.workspace.unsaved.look_after(
+                meant, client=EDITOR, operation=operation, over=over
+            )
         except FilepactError:
             return f"{shown}: what the editor made of it could not be looked at; read it again."
         if left.document is None:
@@ -477,6 +494,17 @@ class Texts:
 
         if reply.kind == "result":
             self._aside(look)
+
+
+def _joined(text: str | None, stored: Document | None, agreed: Document | None) -> Document | None:
+    """What the disk has with what the editor shows, where that is plain; else it takes longer."""
+    if text is None or stored is None or agreed is None or not _is_whole(text):
+        return None
+    if standing(text, stored, agreed=agreed).kind != "unsaved":
+        return None
+    with suppress(FilepactError):
+        return with_typed(stored, agreed, text.removeprefix("\ufeff"))
+    return None
 
 
 def _refused(what: str, error: PeerError) -> Refusal:
