@@ -162,6 +162,28 @@ def test_the_server_reads_the_file_that_is_named(
     assert "한국" in korean
 
 
+def test_the_server_keeps_the_time_limit_that_is_set(cli: CommandLine, tmp_path: Path) -> None:
+    named = tmp_path / "named.toml"
+    named.write_text("[mcp]\ntimeout = 1\n")
+    parameters = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "filepact", "mcp", str(cli.root), "--config", str(named)],
+        env=dict(os.environ),
+    )
+    text = "".join(f"line {n}\n" for n in range(500_000))
+    (cli.root / "large.txt").write_text(text)
+    # Without a limit this takes a minute.
+    edits = [{"old_string": f"line {n}\n", "new_string": f"{n}\n"} for n in range(1_000, 2_000)]
+
+    async def talk() -> str:
+        async with Client(parameters) as client:
+            answer = await client.call_tool("edit_file", {"path": "large.txt", "edits": edits})
+            return answer.content[0].text
+
+    assert anyio.run(talk).startswith("TIMEOUT: ")
+    assert (cli.root / "large.txt").read_text() == text
+
+
 def test_the_doctor_says_what_projects_files_are_read_and_whether_they_are_right(
     cli: CommandLine, folder: Path, tmp_path: Path
 ) -> None:
