@@ -172,6 +172,13 @@ def test_a_large_multiline_search_with_a_large_pattern_is_refused():
         query.count(b"b" * 8_000_000)
 
 
+def test_a_text_that_cannot_be_searched_in_pieces_is_as_large_as_a_call_can_wait_for():
+    query = Query.compile("a[ab]{60}c", multiline=True)
+    assert query.count(b"b" * (10 * query._step)) == 0
+    with pytest.raises(TimedOutError):
+        query.count(b"b" * (10 * query._step + 1))
+
+
 def test_long_texts_are_searched_piece_by_piece_without_loss():
     pattern = "needle|x{900}"  # a large program makes small pieces
     row = b"y" * 99 + b"\n"

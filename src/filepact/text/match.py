@@ -35,6 +35,9 @@ _MOST_INSTRUCTIONS = 20_000
 _STEPS = 100_000_000
 """Instructions times bytes between two looks at the clock: about a second at the very worst."""
 
+_MULTILINE_STEPS = 10
+"""The same for a text that cannot be searched in pieces: nobody can end it before it is through."""
+
 _NAMES_CR = re.compile(r"(?<!\\)(?:\\\\)*\\(?:r|x0[dD]|x\{0*[dD]\}|015)")
 _NAMES_LF = re.compile(r"(?<!\\)(?:\\\\)*\\n")
 _IN_CLASS = re.compile(r"(?<!\\)\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]")
@@ -225,7 +228,7 @@ class Query:
                 at = text.find(b"\n", end) + 1 or size
 
     def _multiline_spans(self, text: bytes, stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
-        if len(text) > self._step * 50:
+        if len(text) > self._step * _MULTILINE_STEPS:
             raise TimedOutError(
                 "the pattern is too large for a file of this size",
                 hint="Search without multiline, or with a shorter pattern.",
