@@ -130,7 +130,14 @@ NAMES = (
 )  # fmt: skip
 """Names that rules protect, some of them disguised."""
 
+COPIES = (
+    ".env~", "credentials.json.bak", "server.key.old", ".database.yml.swp", "#id_rsa#", "secrets.yml.orig",
+    "key.pem.save", ".netrc.1", "prod.env copy", "credentials copy.json", ".ssh.bak/config", ".pgpass.2024-05-31",
+)  # fmt: skip
+"""What editors, systems and people call copies of them."""
+
 FORMS: list[Form] = [Form(name, _plain, what="name") for name in NAMES]
+FORMS += [Form(name, _plain, what="copy") for name in COPIES]
 FORMS += [
     Form(".env", wrap, what=what)
     for what, wrap in (
@@ -171,6 +178,14 @@ FORMS += [
         ("key below text", _key(lambda text: "a line of text\n" * 9_000 + text)),
         ("key of putty", lambda lines: (
             "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nPrivate-Lines: 9\n" + "\n".join(lines) + "\n"
+        ).encode()),
+        ("key in a mail", _key(_each("> "))),
+        ("key in a comment", _key(_each("// "))),
+        ("key on one line", _key(lambda text: text.replace("\n", " ").strip())),
+        ("key in json of windows", _key(lambda text: json.dumps({"key": text.replace("\n", "\r\n")}))),
+        ("key in json in json", _key(lambda text: json.dumps(json.dumps({"key": text})))),
+        ("web key", lambda lines: json.dumps(
+            {"kty": "RSA", "e": "AQAB", "d": "".join(lines), "p": lines[0].ljust(40, "A")}
         ).encode()),
         ("key in a binary file", lambda lines: b"\0\1\xff" + _pem(lines).encode()),
     )

@@ -30,7 +30,24 @@ KEYS = [
     "  -----BEGIN PRIVATE KEY-----\r\n  abc=\r\n",
     "-----BEGIN PRIVATE KEY-----\n",
     "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n",
+    re.sub(r"(?m)^", "> ", PEM.format("RSA ", "", BODY)),
+    re.sub(r"(?m)^", ">> # ", PEM.format("", "", BODY)),
+    re.sub(r"(?m)^", "// ", PEM.format("RSA ", "", BODY)),
+    PEM.format("RSA ", "", BODY).replace("\n", " "),
+    '{"private_key": "' + PEM.format("", "", BODY).replace("\n", "\\r\\n") + '"}',
+    '{"private_key": "' + PEM.format("", "", BODY).replace("\n", "\\\\n") + '"}',
+    "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: x\n" + BODY,
+    "AGE-SECRET-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L" * 2 + "\n",
+    "untrusted comment: minisign encrypted secret key\n" + BODY.replace("\n", ""),
 ]
+
+JWK = [
+    '{"private_key": 1, "kty": "RSA", "n": "abc", "e": "AQAB", "d": "' + BODY[:64] + '"}',
+    '{"private_key": 1, "keys": [{"d": "' + BODY[:43] + '", "crv": "P-256", "kty" : "EC"}]}',
+    '{"private_key": 1,\n  "kty": "oct",\n  "k": "' + BODY[:43] + '"\n}',
+    '{"private_key": "{\\"kty\\":\\"OKP\\",\\"d\\":\\"' + BODY[:43] + '\\"}"}',
+]
+"""JSON Web Keys with a private or a secret part."""
 
 MENTIONS = [
     'if line.startswith("-----BEGIN RSA PRIVATE KEY-----"):\n    pass\n',
@@ -41,6 +58,11 @@ MENTIONS = [
     're.compile(r"-----BEGIN ([A-Z ]+)PRIVATE KEY-----\\s+")\n',
     'fmt = "-----BEGIN PRIVATE KEY-----\\n%s\\n-----END PRIVATE KEY-----"\n',
     "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
+    '{"kty": "RSA", "n": "' + BODY[:64] + '", "e": "AQAB"}',
+    '{"kty": "RSA", "n": "x"}, {"d": "' + BODY[:64] + '"}',
+    'type Key = { "kty": string; "d"?: string }\n',
+    "-----BEGIN PRIVATE KEY----- goes before the key\n",
+    "age keys begin with AGE-SECRET-KEY-1\n",
 ]
 
 
@@ -53,6 +75,13 @@ def test_a_private_key_is_found_with_all_its_lines(text: str) -> None:
     assert hidden.startswith("before\n") or "private_key" in around
     assert "[private key, not shown]" in hidden
     assert BODY[:40] not in hidden
+
+
+@pytest.mark.parametrize("text", JWK)
+def test_a_web_key_with_its_private_part_is_one(text: str) -> None:
+    assert holds_private_key(text.encode())
+    assert holds_private_key(text.encode("utf-16-le"))
+    assert BODY[:40] not in redact(text)
 
 
 @pytest.mark.parametrize("text", MENTIONS)

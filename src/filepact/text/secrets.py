@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["FORMS", "Finding", "Form", "find_secrets", "holds_private_key", "redact"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["FORMS", "LONGEST_KEY", "Finding", "Form", "find_secrets", "holds_private_key", "redact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +130,50 @@ FORMS: Final[tuple[Form, ...]] = (
 # A word that the first letters stand in the middle of is no token.
 _AFTER = r"(?![A-Za-z0-9_])"
 
-_BLOCK_WORDS = ("PRIVATE KEY", "PuTTY-User-Key-File-")
+_BLOCK_WORDS = (
+    "PRIVATE KEY",
+    "PuTTY-User-Key-File-",
+    "AGE-SECRET-KEY-",
+    '"kty',
+    "<RSAKeyValue>",
+    "minisign encrypted",
+)
 _WIDE_WORDS = tuple(
     word.encode(codec)[3:-3] for word in _BLOCK_WORDS for codec in ("utf-16-le", "utf-32-le")
 )
 """The same in wide units, without the ends that tell apart which byte comes first."""
 
+_END = r"(?:\r?\n|\r|(?:\\{1,4}r)?\\{1,4}n)"
+"""The end of a line, also as strings write it."""
+_QUOTE = r"[ \t>|#*;/]{0,16}"
+"""What mails and comments put before a line."""
+
 # The label, then what a key's lines are made of: headers, base64, or its end.  Source that only
 # mentions the label goes on with a quote, a backslash or a bracket.
 _BLOCK = re.compile(
-    r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*"
-    r"(?:\r?\n|\r|\\n|\Z)"
-    r"(?:(?:[ \t]*(?:[A-Za-z][A-Za-z-]{2,20}: [^\r\n]{0,200})?(?:\r?\n|\r|\\n)){0,8}"
-    r"[ \t]*[A-Za-z0-9+/=]{24,}|\s{0,8}\Z)"
+    rf"-----?[ ]?BEGIN (?:[A-Z0-9]+ ){{0,3}}PRIVATE KEY(?: BLOCK)?[ ]?-----?[ \t]*"
+    rf"(?:{_END}|\Z)"
+    rf"(?:(?:{_QUOTE}(?:[A-Za-z][A-Za-z-]{{2,20}}: [^\r\n]{{0,200}})?{_END}){{0,8}}"
+    rf"{_QUOTE}[A-Za-z0-9+/=]{{24,}}|\s{{0,8}}\Z)"
+    # blanks in the place of line ends
+    r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]{1,4}[A-Za-z0-9+/=]{40,}"
     # A label that has its line for itself needs no more than one word below it.
     r"|^[ \t]*-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----[ \t]*\r?\n"
     r"[ \t]*[A-Za-z0-9+/=]+[ \t]*\r?$"
-    r"|^PuTTY-User-Key-File-[0-9]: [^\r\n]{0,80}\r?$",
+    r"|^PuTTY-User-Key-File-[0-9]: [^\r\n]{0,80}\r?$"
+    r"|AGE-SECRET-KEY-(?:PQ-)?1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"
+    r"|<RSAKeyValue>[^<]{0,40}(?:<(?!D>)[A-Za-z]{1,10}>[^<]{0,3000}</[A-Za-z]{1,10}>[^<]{0,40}){0,8}<D>"
+    r"|minisign encrypted secret key[ \t]*\r?\n[A-Za-z0-9+/=]{100,}",
     re.MULTILINE,
 )
+
+# A JSON Web Key (RFC 7517, 7518): an object with its kind and a private or a secret part.
+_JWK_KIND = re.compile(r"""\\{0,3}"kty\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"(?:RSA|EC|OKP|oct)\b""")
+_JWK_PART = re.compile(r"""\\{0,3}"(?:d|k)\\{0,3}"\s{0,8}:\s{0,8}\\{0,3}"[A-Za-z0-9_+/=-]{20,}""")
+_JWK_LONGEST = 8_000
 _BLOCK_END = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
-_BLOCK_LONGEST = 40_000
+LONGEST_KEY: Final = 40_000
+"""Characters that a private key takes at most."""
 
 
 @cache
@@ -189,7 +215,20 @@ def holds_private_key(data: bytes) -> bool:
         data = data.replace(b"\0", b"")
     elif not any(word.encode() in data for word in _BLOCK_WORDS):
         return False
-    return _BLOCK.search(data.decode("latin-1")) is not None
+    text = data.decode("latin-1")
+    return _BLOCK.search(text) is not None or next(_web_keys(text), None) is not None
+
+
+def _web_keys(text: str) -> Iterator[tuple[int, int]]:
+    """Where the private parts of JSON Web Keys stand."""
+    at = 0
+    while (kind := _JWK_KIND.search(text, at)) is not None:
+        first = max(text.rfind("{", max(0, kind.start() - _JWK_LONGEST), kind.start()), 0)
+        last = text.find("}", kind.end(), kind.end() + _JWK_LONGEST)
+        last = last if last >= 0 else min(kind.end() + _JWK_LONGEST, len(text))
+        for part in _JWK_PART.finditer(text, first, last):
+            yield part.span()
+        at = last
 
 
 def _tokens(text: str) -> list[Finding]:
@@ -210,8 +249,9 @@ def _blocks(text: str) -> list[Finding]:
     found: list[Finding] = []
     at = 0
     while (block := _BLOCK.search(text, at)) is not None:
-        furthest = block.start() + _BLOCK_LONGEST
+        furthest = block.start() + LONGEST_KEY
         end = _BLOCK_END.search(text, block.start(), furthest)
         at = end.end() if end is not None else min(furthest, len(text))
         found.append(Finding("private key", block.start(), at))
+    found += [Finding("private key", *span) for span in _web_keys(text)]
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import SEEK_END
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ from filepact.text.lines import (
     line_window,
 )
 from filepact.text.merge import merge
-from filepact.workspace.excerpt import skip_lines
+from filepact.workspace.excerpt import around, skip_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,6 +61,7 @@ class Window:
         revision: Short revision; None for a file that is too large to be edited.
         column: How many characters of the first line were passed over.
         goes_on: Whether the last line is not whole.
+        within: Bytes of a streamed file ``[start, end)`` in which the lines stand.
     """
 
     shown: str
@@ -75,6 +76,7 @@ class Window:
     ends_with_newline: bool
     column: int = 0
     goes_on: bool = False
+    within: tuple[int, int] = (0, 0)
 
     def span(self, text: str, sent: int, reached: int) -> tuple[int, int]:
         """Where in the file's text the first lines are, as characters ``[start, end)``.
@@ -413,10 +415,13 @@ def _stream_window(
                 stream.seek(-1, SEEK_END)
                 there += stream.read(1) != b"\n"
             return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
+    start = stream.tell()
     cut = _cut_lines(_decoded(stream, encoding, wanted.deadline), left, wanted)
+    length = sum(map(len, cut.lines)) + len(cut.lines)
+    within = around(start, stream.tell(), length, left + wanted.column)
     total = None if cut.total is None or first < 0 else first - left + cut.total
     found = _Cut(cut.lines, total, more=cut.more, goes_on=cut.goes_on)
-    return _streamed(spot, encoding, size, first, found, wanted.column)
+    return replace(_streamed(spot, encoding, size, first, found, wanted.column), within=within)
 
 
 class _Cut(NamedTuple):

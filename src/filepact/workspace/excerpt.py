@@ -7,7 +7,7 @@ loaded, out of a stream that is read no further than the part goes.
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import BinaryFileError, TooLargeError
@@ -56,11 +56,13 @@ class Excerpt:
         total: Parts between line feeds in the whole file, so one more than it has line feeds; None
             when it was not read to its end.
         start: Where it starts in the whole text, in characters; 0 where that is not known.
+        within: Bytes of a streamed file ``[start, end)`` in which it stands.
     """
 
     text: str
     total: int | None
     start: int = 0
+    within: tuple[int, int] = (0, 0)
 
 
 def cut(text: str, first: int, count: int | None) -> str:
@@ -115,7 +117,25 @@ def stream_excerpt(spot: Spot, given: Given | None, wanted: Wanted, deadline: De
         if encoding.name not in STATEFUL and encoding.name not in UNIT:
             left = skip_lines(stream, left, deadline)
         skipped = wanted.first - left
-        return _collect(stream, encoding, wanted, left, skipped, spot.shown, deadline)
+        start = stream.tell()
+        part = _collect(stream, encoding, wanted, left, skipped, spot.shown, deadline)
+        within = around(start, stream.tell(), len(part.text), left)
+        return replace(part, within=within)
+
+
+def around(start: int, reached: int, characters: int, left: int) -> tuple[int, int]:
+    """Bytes in which a part of a stream stands that was decoded from a place on.
+
+    Args:
+        start: Where decoding began.
+        reached: How far the stream was read.
+        characters: How long the part is.
+        left: What was passed over after the start; then only the end is known, about.
+    """
+    longest = characters * 4
+    if left:
+        return max(start, reached - longest - 2 * _BLOCK), reached
+    return start, min(reached, start + longest)
 
 
 def skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:

@@ -20,6 +20,7 @@ from filepact.errors import (
 from filepact.fs.entry import Question
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of
+from filepact.text.secrets import LONGEST_KEY
 from filepact.text.shown import shown_name
 from filepact.workspace.documents import EDIT_LIMIT, window
 from filepact.workspace.excerpt import excerpt_of, stream_excerpt
@@ -158,7 +159,7 @@ class Reader:
             deadline=self._deadline,
         )
         if streamed:
-            self._check("\n".join(part.lines).encode("utf-8", "replace"), spot)
+            self._check_around(spot, part.within)
             self._asked.read(self._session, spot.path.absolute)
         return part
 
@@ -182,7 +183,7 @@ class Reader:
             start = min(max(size + first, 0) if first < 0 else first, size)
             stream.seek(start)
             data = stream.read(min(most, size - start))
-        self._check(data, spot)
+        self._check_around(spot, (start, start + len(data)))
         self._asked.read(self._session, spot.path.absolute)
         return Piece(data, start, size, None)
 
@@ -256,6 +257,7 @@ class Reader:
         else:
             given = self._documents.given(spot.path)
             part = stream_excerpt(spot, given, wanted, self._deadline)
+            self._check_around(spot, part.within)
         self._check(part.text.encode("utf-8", "replace"), spot)
         self._asked.read(self._session, spot.path.absolute)
         return part
@@ -307,6 +309,15 @@ class Reader:
     def _check(self, data: bytes, spot: Spot) -> None:
         with self._refusing():
             self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
+
+    def _check_around(self, spot: Spot, within: tuple[int, int]) -> None:
+        """Refuse a part of a large file that may be the inside of a key: above it stands how it begins."""
+        start, end = within
+        first = max(start - LONGEST_KEY, 0)
+        with spot.root.stream(spot.place.path, follow=False) as (stream, _size):
+            stream.seek(first)
+            data = stream.read(end - first)
+        self._check(data, spot)
 
     def find(self, directory: str, pattern: str, *, limit: int) -> Found:
         """Files whose path matches a glob, in path order."""
