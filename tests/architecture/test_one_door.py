@@ -144,6 +144,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
     },
+    "faces.cli.pager": {
+        "os.environ": "what the pager sees of it: all, and how it is to behave",
+        "pathlib.": "whether a pager lies in the present folder; names only",
+        "shutil.which": "the pager that the person has chosen",
+        "subprocess.": "the same",
+    },
     "faces.cli.place": {
         "os.environ.": "which folders the person names",
         "os.getuid": "the person's name",

@@ -117,6 +117,16 @@ def test_lines_without_a_partner_have_no_words() -> None:
     } - {"plain"}
 
 
+def test_words_are_compared_in_as_many_lines_as_people_read() -> None:
+    old = "".join(f"line {number} {'abc def ' * 6}\n" for number in range(60_000))
+    diff = unified(old, old.replace("def", "xyz"), old_name="f", new_name="f")
+    small = unified("port = 80\n", "port = 8080\n", old_name="g", new_name="g")
+    spans = paint_diff(small + diff)
+    assert "".join(span.text for span in spans) == small + diff
+    assert "added word" in {span.style for span in spans}
+    assert len(spans) < 1_000
+
+
 def test_carriage_returns_of_a_whole_file_are_not_shown_but_a_new_one_is() -> None:
     same = unified("a one\r\nb\r\n", "a two\r\nb\r\n", old_name="f", new_name="f")
     assert "\\r" not in shown(*paint_diff(same))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.hidden import adds_hidden, visible
+from filepact.text.hidden import adds_hidden, readable, visible
 from filepact.text.lookalike import find_look_alikes, resembles
 
 UNSEEN = [
@@ -85,6 +85,9 @@ TRICKS = {
     "x\ufe0fy": "U+FE0F VARIATION SELECTOR-16",
     "mid\ufeffdle": "U+FEFF ZERO WIDTH NO-BREAK SPACE",
     "line\u2028end": "U+2028 LINE SEPARATOR",
+    "return\u037e x": "U+037E GREEK QUESTION MARK",
+    "x = 1" + " " * 4_000 + "; import os": "blanks that push what follows out of sight",
+    "\t" * 50 + "os.system(x)": "blanks that push what follows out of sight",
 }
 
 
@@ -92,7 +95,7 @@ TRICKS = {
 def test_a_trick_that_a_change_puts_in_is_named(text: str, what: str) -> None:
     honest = "first\n" * 10
     assert adds_hidden(honest, f"{honest}{text}\n{honest}") == what
-    assert visible(text) != text
+    assert readable(text) != text
 
 
 @pytest.mark.parametrize("text", TRICKS)
@@ -152,3 +155,28 @@ def test_a_return_hides_a_line_where_lines_do_not_end_in_returns(before, after):
 
 def test_a_return_ends_a_line_where_all_lines_do_so():
     assert adds_hidden("one\rtwo\r", "one\rzwei\rdrei\r") == ""
+
+
+def test_signs_that_are_drawn_like_those_of_ascii_are_written_out() -> None:
+    assert visible("a \u2212 b\u037e") == "a \\u2212 b\\u037e"
+
+
+@pytest.mark.parametrize(
+    ("diff", "shown"),
+    [
+        ("@@ -1 +1 @@\n-a\r\n+b\r\n", "@@ -1 +1 @@\n-a\r\n+b\r\n"),
+        ("@@ -1 +1 @@\n-a\n+a\r\n", "@@ -1 +1 @@\n-a\n+a\\r\n"),
+        ("@@ -1 +1 @@\n-a\r\n+a\n", "@@ -1 +1 @@\n-a\\r\n+a\n"),
+        ("@@ -1 +1 @@\n--- a\r\n+b\u202e\r\n", "@@ -1 +1 @@\n--- a\r\n+b\\u202e\r\n"),
+        (
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+a\r\n",
+            "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\r\n+b\r\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+a\\r\n",
+        ),
+        ("+x" + " " * 300 + "y\n", "+x[300 blanks]y\n"),
+        ("+x" + " " * 300 + "\n", "+x" + " " * 300 + "\n"),
+    ],
+)
+def test_a_diff_for_a_reader_hides_no_line_end_and_pushes_nothing_away(
+    diff: str, shown: str
+) -> None:
+    assert readable(diff) == shown

@@ -14,9 +14,9 @@ from collections import Counter
 from typing import Final
 
 from filepact.text.ends import middle_of
-from filepact.text.lookalike import UNSEEN, find_look_alikes
+from filepact.text.lookalike import TWIN_SIGNS, UNSEEN, find_look_alikes
 
-__all__ = ["adds_hidden", "visible"]
+__all__ = ["adds_hidden", "readable", "visible"]
 
 # What no text in any language needs: controls, orders about direction, tags outside of a flag,
 # fillers, and characters without a width of which the neighbours make no use.
@@ -37,6 +37,19 @@ _TRICKS: Final = re.compile(
     r"|(?<=[a-zA-Z])\ufe0f"
     rf"|(?<![\U0001f3f4{_TAGS}])[{_TAGS}]"
 )
+_PUSHED: Final = re.compile(r"(?<![ \t])(?:[ ]{200}|\t{40})[ \t]*(?=[^ \t\r\n])")
+"""More blanks than any window is wide, and something behind them."""
+
+_LONG_BLANKS: Final = (" " * 200, "\t" * 40)
+_WAITING_SIGNS: Final = re.compile(
+    r"(?<![\u0370-\u03ff\u1f00-\u1fff])[\u037e\u1fef]|[\u2024\ua789]"
+)
+
+_HUNK: Final = re.compile(r"^(?=@@ )", re.MULTILINE)
+# Every line of a file ends so; what else stands in a hunk, and the header after it, does not.
+_CRLF: Final = re.compile(
+    r"(?:[+\- ](?!\+\+ |-- )[^\n]*\r\n|(?:--- |\+\+\+ |[@\\a-zA-Z])[^\n]*\n)*"
+)
 _PLAIN: Final = re.compile(r"[\t\n\f\x20-\x7e]*(?:\r\n[\t\n\f\x20-\x7e]*)*\Z")
 
 
@@ -47,14 +60,38 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    twins = {place for start, end in find_look_alikes(text) for place in range(start, end)}
+    table = {
+        ord(char): _written_out(char)
+        for char in set(text) - {"\n", "\t"}
+        if not char.isprintable() or char in UNSEEN or char in TWIN_SIGNS
+    }
+    parts: list[str] = []
+    done = 0
+    for start, end in find_look_alikes(text):
+        twins = (char if char <= "\x7f" else _written_out(char) for char in text[start:end])
+        parts += (text[done:start].translate(table), *twins)
+        done = end
+    return "".join((*parts, text[done:].translate(table)))
+
+
+def readable(diff: str) -> str:
+    """A diff as every person is shown one who decides: whole, with nothing hidden in it.
+
+    A carriage return at the end of each line of a hunk is noise and stays; at the end of some it is
+    written out, and so are blanks that push what follows out of sight.
+    """
+    if "\r\n" not in diff:
+        return _uncovered(diff)
     return "".join(
-        char
-        if char in "\n\t"
-        or (char.isprintable() and char not in UNSEEN and not (char > "\x7f" and place in twins))
-        else _written_out(char)
-        for place, char in enumerate(text)
+        "\r\n".join(map(_uncovered, hunk.split("\r\n")))
+        if _CRLF.fullmatch(hunk)
+        else _uncovered(hunk)
+        for hunk in _HUNK.split(diff)
     )
+
+
+def _uncovered(text: str) -> str:
+    return _PUSHED.sub(lambda found: f"[{len(found[0]):,} blanks]", visible(text))
 
 
 def _written_out(char: str) -> str:
@@ -71,7 +108,8 @@ def adds_hidden(before: str, after: str) -> str:
     Returns:
         What it is, such as ``U+202E RIGHT-TO-LEFT OVERRIDE``; empty when there is none.
     """
-    if _PLAIN.match(after):
+    pushed = any(blanks in after for blanks in _LONG_BLANKS)
+    if not pushed and _PLAIN.match(after):
         return ""
     # Lines that both have are not looked at: a change of a long text is short.
     middle = middle_of(before, after)
@@ -90,10 +128,14 @@ def _tricks(text: str, ends: str) -> Counter[str]:
     if _ANY.search(text):
         tricks.update(found[0] for found in _TRICKS.finditer(text) if found[0] != ends)
     tricks.update(text[start:end] for start, end in find_look_alikes(text))
+    tricks.update(_WAITING_SIGNS.findall(text))
+    tricks.update("  " for _ in _PUSHED.finditer(text))
     return tricks
 
 
 def _described(what: str) -> str:
+    if what == "  ":
+        return "blanks that push what follows out of sight"
     if len(what) > 1:
         letter = next(char for char in what if char > "\x7f")
         return (

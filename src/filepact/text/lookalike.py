@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["UNSEEN", "find_look_alikes", "resembles"]
+__all__ = ["TWIN_SIGNS", "UNSEEN", "find_look_alikes", "resembles"]
 
 # Letters, marks and blanks by category, and yet nothing is seen where they stand.
 UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
@@ -18,6 +18,9 @@ UNSEEN: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | 
     for code in codes
 }
 """Characters that leave no trace on a screen though their category says otherwise."""
+
+TWIN_SIGNS: Final = frozenset("\u037e\u1fef\u2010\u2024\u2212\u2215\u2236\u29f8\ua789\u01c3")
+"""Signs that most fonts draw like ``; ` - . / : !`` of ASCII."""
 
 # Letters of other scripts that most fonts draw like letters of ASCII.
 _TWINS: Final = str.maketrans(

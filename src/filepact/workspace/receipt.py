@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import dirname, join, normpath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     _Sides = tuple[Revision | None, Revision | None]
 
 __all__ = [
+    "ENCODING",
     "FileReport",
     "Hides",
     "Receipt",
@@ -46,6 +47,9 @@ Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
 
 Hides = Callable[["WorkspacePath", Iterable[bytes]], bool]
 """Whether the reader may not see what a file holds, by its path and what it holds or held."""
+
+ENCODING: Final = "Encoding of "
+"""How the line of a diff begins that names what decides a file's bytes."""
 
 _NAMED = 5
 _FEW_PAIRS = 16
@@ -361,7 +365,7 @@ def _file_diff(
         _text(side) if exact or side is None else with_bytes_shown(side) for side in (old, new)
     ]
     diff = _unified(sides, texts[0], texts[1], names, git=git)
-    return diff if exact else f"Encoding of {quote_name(names[1])}: {encoding}\n{diff}"
+    return diff if exact else f"{ENCODING}{quote_name(names[1])}: {encoding}\n{diff}"
 
 
 def _text(side: SourceText | None) -> str | None:

@@ -549,6 +549,27 @@ def test_a_file_that_moves_while_the_person_looks_is_shown_again_with_what_happe
     assert (tmp_path / "work" / "a.txt").read_text() == "by hand\n2\n3\n4\n5\n6\n7\nEIGHT\n"
 
 
+def test_a_dialog_hides_nothing_and_what_it_cuts_cannot_be_allowed_there(tmp_path):
+    async def scene(editor, files, work):
+        editor.says = chosen("filepact-reject")
+        assert await refused(files.write(str(work / "a.txt"), "a\u202e\x1b[2J\n")) == "USER_DENIED"
+        lines = "".join(f"line {number} {'x' * 60}\n" for number in range(3_000))
+        large = files.write(str(work / "b.txt"), f"{lines}\u200bevil\n")
+        editor.says = chosen("filepact-allow")
+        assert await refused(large) == "APPROVAL_REQUIRED"
+        return [one for one in editor.heard if one[0] == "asked"]
+
+    (_, small, _), (_, large, options) = run(scene, tmp_path, mode="preview", write=False)
+    said = small.content[0].content.text
+    assert "\\u202e\\x1b[2J" in said
+    assert not {"\u202e", "\x1b"} & set(said)
+    said = large.content[0].content.text
+    assert "more lines" in said
+    assert "filepact diff c" in said
+    assert {one.kind for one in options} == {"reject_once"}
+    assert not (tmp_path / "work" / "b.txt").exists()
+
+
 def test_what_is_allowed_for_a_file_is_not_asked_again_and_each_question_is_closed(tmp_path):
     async def scene(editor, files, work):
         editor.says = chosen("filepact-allow-file")

@@ -93,7 +93,8 @@ class Approvals:
                 "locations": list(shown.locations),
             }
         )
-        return Asking(proposal, call, self._grants.options(proposal, self._workspace.guard.policy))
+        policy = self._workspace.guard.policy
+        return Asking(proposal, call, self._grants.options(proposal, policy, whole=shown.whole))
 
     async def ask(self, asking: Asking | None) -> bool | None:
         """What the person says; None for nothing."""

@@ -44,7 +44,7 @@ class Question:
     Attributes:
         change: Its id in the journal.
         path: As the agent sent it.
-        diff: Unified.
+        diff: Unified, whole, with what is hidden in it written out.
         rule: Why it is asked.
     """
 

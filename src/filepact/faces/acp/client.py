@@ -440,9 +440,9 @@ class ClientFileSystem:
 
     async def _decided(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
         change = str(receipt.operation)
-        approved = await self._asking.answer(
-            bound, Question(change, path, receipt.diff, receipt.rule)
-        )
+        # What the agent is answered is not what a person is shown.
+        diff = await asyncio.to_thread(files.shown_diff, bound.workspace, change)
+        approved = await self._asking.answer(bound, Question(change, path, diff, receipt.rule))
         person = Approval(Actor("person", "client"))
         async with self._queues.turn(
             files.key(bound, Session(bound.id, self._agent, bound.id), path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
+from filepact.text.hidden import readable
 from filepact.workspace.excerpt import Wanted, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Spot
     from filepact.workspace.receipt import Receipt
+    from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "ANSWER_LIMIT",
@@ -261,6 +263,11 @@ def named(bound: Bound, session: Session, path: str) -> str:
         return bound.workspace.guard.find(path, "list", agent=session.agent).path.absolute
     except FilepactError:
         return path
+
+
+def shown_diff(workspace: Workspace, change: str) -> str:
+    """A change that waits, as every person is shown one."""
+    return readable(workspace.diff(workspace.proposal(change)))
 
 
 def changes(bound: Bound, most: int) -> tuple[Change, ...]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.text.diff import unified
+from filepact.text.diff import cut_diff, unified
 from filepact.text.ends import middle_of
-from filepact.text.hidden import visible
-from filepact.workspace.receipt import Receipt
+from filepact.text.hidden import readable, visible
+from filepact.workspace.receipt import ENCODING, Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import Texts
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["ALLOW", "ROUNDS", "Exhibit", "Grants", "exhibit", "renewed"]
+__all__ = ["ALLOW", "ROUNDS", "Exhibit", "Grants", "exhibit", "left_waiting", "renewed"]
 
 ALLOW: Final = "filepact-allow"
 ROUNDS: Final = 5
@@ -31,6 +31,7 @@ ROUNDS: Final = 5
 
 _FILE: Final = "filepact-allow-file"
 _SESSION: Final = "filepact-allow-session"
+_LATER: Final = "filepact-later"
 _REJECT: Final = "filepact-reject"
 
 _LONGEST: Final = 60_000  # characters of a diff in a dialog
@@ -42,6 +43,11 @@ Scope = Literal["once", "file", "session"]
 _SCOPES: Final[tuple[Scope, ...]] = ("once", "file", "session")
 
 
+def left_waiting(option: object) -> bool:
+    """Whether a person wants to decide later, where they see the whole."""
+    return option == _LATER
+
+
 @dataclass(frozen=True, slots=True)
 class Exhibit:
     """What a person is shown of a change that waits.
@@ -51,12 +57,14 @@ class Exhibit:
         text: The diff with everything hidden written out; empty where the contents say it all.
         contents: The protocol's diffs.
         locations: Where the files are, with the first line that changes.
+        whole: Whether nothing of it is left out; if something is, it cannot be allowed here.
     """
 
     title: str
     text: str
     contents: tuple[Message, ...]
     locations: tuple[Message, ...]
+    whole: bool = True
 
     @property
     def blocks(self) -> list[Message]:
@@ -93,7 +101,7 @@ def exhibit(
         since: The diff of what has happened to the files since they were asked about an earlier one.
     """
     texts, diff = workspace.texts(proposal), workspace.diff(proposal)
-    shown = visible(diff)
+    shown = readable(diff)
     size = sum(len(one.before or "") + len(one.after or "") for one in texts)
     named = [(one, path) for one in texts if (path := name(one.path)) is not None]
     whole = size <= _TEXTS and len(named) == len(proposal.changes.changes)
@@ -101,15 +109,18 @@ def exhibit(
     understood = len(contents) == (1 if modern else len(named)) and whole and shown == diff
     if understood and any(one.before is None and one.after == "" for one in texts):
         understood = False  # An empty file shows as nothing.
+    if diff.startswith(ENCODING) or f"\n{ENCODING}" in diff:
+        understood = False  # The protocol has no word for what decides the bytes.
     said = [] if understood else [_fenced(shown, proposal.id)]
     if since:
-        moved = _fenced(visible(since), proposal.id)
+        moved = _fenced(readable(since), proposal.id)
         said.insert(0, f"The files have changed meanwhile, and nothing is done yet:\n{moved}")
     return Exhibit(
         title=visible(f"{proposal.summary} ({proposal.rule})"),
         text="\n".join(said),
         contents=contents,
         locations=tuple({"path": path, "line": _line(one)} for one, path in named),
+        whole=(understood or len(shown) <= _LONGEST) and len(since) <= _LONGEST,
     )
 
 
@@ -151,10 +162,17 @@ def _line(one: Texts) -> int:
 
 
 def _fenced(diff: str, change: str) -> str:
-    if len(diff) > _LONGEST:
-        diff = f"{diff[:_LONGEST]}\n... `filepact diff {change}` shows the rest"
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", diff)), default=0))
-    return f"{fence}diff\n{diff}\n{fence}"
+    shown = f"{fence}diff\n{cut_diff(diff, _LONGEST)}\n{fence}"
+    if len(diff) <= _LONGEST:
+        return shown
+    return (
+        f"{shown}\nThis is not all of it, so it cannot be allowed here: `filepact diff {change}` "
+        "shows the whole, and the commands that `filepact pending` names decide."
+    )
+
+
+_REFUSE: Final[Message] = {"optionId": _REJECT, "name": "Refuse it", "kind": "reject_once"}
 
 
 class Grants:
@@ -175,8 +193,11 @@ class Grants:
             for path in proposal.changes.paths
         )
 
-    def options(self, proposal: Proposal, policy: Policy) -> list[Message]:
-        """What a person may say to a change."""
+    def options(self, proposal: Proposal, policy: Policy, *, whole: bool = True) -> list[Message]:
+        """What a person may say to a change; never yes to what they were not shown whole."""
+        if not whole:
+            later = {"optionId": _LATER, "name": "Leave it waiting", "kind": "reject_once"}
+            return [later, _REFUSE]
         scope = min(
             (_scope(rule, policy) for rule in _rules(proposal)), key=_SCOPES.index, default="once"
         )
@@ -191,11 +212,11 @@ class Grants:
             if _rules(proposal) != {"preview mode"}:
                 said += f" that {visible(proposal.rule)} asks about"
             options.append({"optionId": _SESSION, "name": said, "kind": "allow_always"})
-        return [*options, {"optionId": _REJECT, "name": "Refuse it", "kind": "reject_once"}]
+        return [*options, _REFUSE]
 
     def hear(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
-        """What a person has chosen: yes, no, or nothing that was offered."""
-        if option not in [one["optionId"] for one in offered]:
+        """What a person has chosen: yes, no, or nothing: no option, or to leave it waiting."""
+        if option == _LATER or option not in [one["optionId"] for one in offered]:
             return None
         for rule in _rules(proposal):
             if option == _SESSION:

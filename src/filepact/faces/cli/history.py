@@ -34,7 +34,9 @@ def log(arguments: Namespace, _screen: Screen) -> Answer:
             limit=None if arguments.all else arguments.limit,
         )
         spans, known = listed(workspace, operations)
-    return Answer(tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known})
+    return Answer(
+        tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known}, long=True
+    )
 
 
 def _log_asked(arguments: Namespace) -> Answer:
@@ -46,9 +48,13 @@ def _log_asked(arguments: Namespace) -> Answer:
         )
         spans, known = asked(workspace, questions)
     if arguments.reads:
-        return Answer(tuple(spans) or plain("No agent has read anything here.\n"), {"reads": known})
+        return Answer(
+            tuple(spans) or plain("No agent has read anything here.\n"), {"reads": known}, long=True
+        )
     return Answer(
-        tuple(spans) or plain("No agent has asked for anything here.\n"), {"asked": known}
+        tuple(spans) or plain("No agent has asked for anything here.\n"),
+        {"asked": known},
+        long=True,
     )
 
 
@@ -59,7 +65,7 @@ def show(arguments: Namespace, screen: Screen) -> Answer:
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
         spans = [*details(workspace, change), Span("\n"), *show_diff(text, screen)]
-    return Answer(tuple(spans), {**known, "diff": text})
+    return Answer(tuple(spans), {**known, "diff": text}, long=True)
 
 
 def diff(arguments: Namespace, screen: Screen) -> Answer:
@@ -70,7 +76,7 @@ def diff(arguments: Namespace, screen: Screen) -> Answer:
         # A program gets the files' own bytes, so that the diff is a patch in any encoding.
         patch = workspace.patch(change).decode("utf-8", "surrogateescape")
     spans = show_diff(text, screen) if screen.terminal else plain(patch)
-    return Answer(spans, {"id": change.id, "diff": text})
+    return Answer(spans, {"id": change.id, "diff": text}, long=True)
 
 
 def undo(arguments: Namespace, screen: Screen) -> Answer:

@@ -111,8 +111,17 @@ def _screen(arguments: Namespace) -> Screen:
     wanted = not (
         arguments.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     )
+    pager: list[str] = []
+    if terminal and not arguments.json and not arguments.no_pager:
+        from filepact.faces.cli.pager import find_pager  # noqa: PLC0415 - only people need it
+
+        pager = find_pager(os.environ)
     return Screen(
-        sys.stdout.buffer, terminal=terminal, colour=terminal and wanted, json=arguments.json
+        sys.stdout.buffer,
+        terminal=terminal,
+        colour=terminal and wanted,
+        json=arguments.json,
+        pager=pager,
     )
 
 

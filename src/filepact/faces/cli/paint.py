@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from filepact.faces.cli.screen import Span
-from filepact.text.hidden import visible
+from filepact.text.hidden import readable
 from filepact.text.refine import pair_lines, refine
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from filepact.faces.cli.screen import Screen, Style
 
 __all__ = ["Tally", "paint_diff", "show_diff", "tally"]
+
+_COMPARED: Final = 100_000
+"""Characters of changed lines among which words are compared."""
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
@@ -33,19 +36,17 @@ class Tally:
 
 
 def paint_diff(diff: str) -> tuple[Span, ...]:
-    """The diff as styled spans; their texts put together are the diff."""
+    """The diff as styled spans; their texts put together are the diff.
+
+    Words are compared until that has taken its share of time; what comes after is whole lines.
+    """
     return tuple(_paint(_lines(diff)))
 
 
 def show_diff(diff: str, screen: Screen) -> tuple[Span, ...]:
-    """The diff for a screen: painted for a terminal only, because words take time to compare.
-
-    It is for reading and not a patch: in a pipe, what hides in it is written out all the same.
-    Carriage returns in front of line feeds stay.
-    """
-    if screen.terminal:
-        return paint_diff(diff)
-    return (Span("\r\n".join(map(visible, diff.split("\r\n")))),)
+    """The diff for a screen, as people are shown one everywhere; painted for a terminal only."""
+    shown = readable(diff)
+    return paint_diff(shown) if screen.terminal else (Span(shown),)
 
 
 def tally(diff: str) -> Tally:
@@ -81,6 +82,7 @@ def _classify(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _paint(lines: Sequence[str]) -> Iterator[Span]:
+    room = _COMPARED
     removed: list[str] = []
     added: list[str] = []
     for kind, line in _classify(lines):
@@ -95,13 +97,15 @@ def _paint(lines: Sequence[str]) -> Iterator[Span]:
             block = added or removed
             block[-1] += line
             continue
-        yield from _paint_change(removed, added)
+        room -= sum(map(len, removed)) + sum(map(len, added)) if removed and added else 0
+        yield from _paint_change(removed, added, words=room > 0)
         removed, added = ([line] if kind == "-" else []), []
         if kind in ("@", "h"):
             yield from _paint_header(kind, line)
         elif kind in (" ", "\\"):
             yield from _line_end(line, "dim" if kind == "\\" else "plain")
-    yield from _paint_change(removed, added)
+    room -= sum(map(len, removed)) + sum(map(len, added))
+    yield from _paint_change(removed, added, words=room > 0)
 
 
 def _paint_header(kind: str, line: str) -> Iterator[Span]:
@@ -113,8 +117,12 @@ def _paint_header(kind: str, line: str) -> Iterator[Span]:
         yield Span(line, "dim")
 
 
-def _paint_change(removed: Sequence[str], added: Sequence[str]) -> Iterator[Span]:
+def _paint_change(removed: Sequence[str], added: Sequence[str], *, words: bool) -> Iterator[Span]:
     """A block of removed lines and the lines that took their place."""
+    if not (words and removed and added):
+        yield from _paint_lines(removed, "remove")
+        yield from _paint_lines(added, "add")
+        return
     old = [_body(line) for line in removed]
     new = [_body(line) for line in added]
     partners = dict(pair_lines(old, new))
@@ -126,6 +134,19 @@ def _paint_change(removed: Sequence[str], added: Sequence[str]) -> Iterator[Span
         yield from _paint_line(line, old_words.get(i, []), "remove", "removed word")
     for j, line in enumerate(added):
         yield from _paint_line(line, new_words.get(j, []), "add", "added word")
+
+
+def _paint_lines(lines: Sequence[str], style: Style) -> Iterator[Span]:
+    """Whole lines, those between two that want more in one span."""
+    plain: list[str] = []
+    for line in lines:
+        if line.endswith("\r\n") or "\n\\" in line:
+            yield Span("".join(plain), style)
+            plain = []
+            yield from _paint_line(line, (), style, style)
+        else:
+            plain.append(line)
+    yield Span("".join(plain), style)
 
 
 def _body(line: str) -> str:

@@ -108,6 +108,7 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
     for option, about in (
         ("--json", "print exactly one JSON object"),
         ("--no-color", "no colours (NO_COLOR); never in a pipe"),
+        ("--no-pager", "long answers at once (FILEPACT_PAGER, PAGER); always in a pipe"),
     ):
         shared.add_argument(
             option, action="store_true", default=False if before else default, help=about

@@ -38,7 +38,7 @@ def pending(arguments: Namespace, _screen: Screen) -> Answer:
         spans, known = listed(workspace, waiting)
     if waiting:
         spans.append(Span(f"\n{HOW_TO_DECIDE}", "dim"))
-    return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known})
+    return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True)
 
 
 def approve(arguments: Namespace, screen: Screen) -> Answer:
@@ -66,7 +66,7 @@ def _agrees(workspace: Workspace, proposal: Proposal, screen: Screen) -> bool:
     """Whether a person at the terminal says yes to what they are shown now."""
     proposal.check_waits()
     diff = show_diff(workspace.diff(proposal), screen)
-    screen.write((*details(workspace, proposal), Span("\n"), *diff))
+    screen.page((*details(workspace, proposal), Span("\n"), *diff))
     return agrees(f"\nDo {proposal.id}?", screen)
 
 

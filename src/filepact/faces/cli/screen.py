@@ -7,12 +7,14 @@ could move the cursor, reorder text or hide is shown as an escape.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 __all__ = [
@@ -62,6 +64,9 @@ _CODES: dict[Style, str] = {
 }
 
 
+_AT_ONCE: Final = 65_536
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Text in one style, as it is: never with control sequences of ours in it."""
@@ -78,11 +83,13 @@ class Answer:
         spans: For people; may hold line ends.
         facts: The same for programs, as values that JSON knows.
         code: The exit code.
+        long: Whether it may be more than a screen holds, and is for reading.
     """
 
     spans: tuple[Span, ...]
     facts: Mapping[str, object] = field(default_factory=dict)
     code: int = DONE
+    long: bool = False
 
 
 def plain(text: str) -> tuple[Span, ...]:
@@ -104,10 +111,20 @@ class Screen:
         terminal: A person's terminal reads it, not a program.
         colour: Styles are shown, if it is a terminal.
         json: Programs' form is wanted: exactly one object.
+        pager: What shows long answers on a terminal, with its arguments; empty for nothing.
     """
 
-    def __init__(self, stream: BinaryIO, *, terminal: bool, colour: bool, json: bool) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        *,
+        terminal: bool,
+        colour: bool,
+        json: bool,
+        pager: Sequence[str] = (),
+    ) -> None:
         self._stream = stream
+        self._pager = list(pager)
         self.terminal = terminal
         self.colour = colour
         self.json = json
@@ -116,15 +133,37 @@ class Screen:
         """Write an answer in the form that was asked for."""
         if self.json:
             self.object(answer.facts)
+        elif answer.long:
+            self.page(answer.spans)
         else:
             self.write(answer.spans)
 
     def write(self, spans: Iterable[Span]) -> None:
         """Write for people, now."""
-        text = "".join(map(self._render, spans))
-        # A name that is no UTF-8 reaches us with stand-ins for its bytes; they become bytes again.
-        self._stream.write(text.encode("utf-8", errors="surrogateescape"))
+        for part in self._parts(spans):
+            self._stream.write(part)
         self._stream.flush()
+
+    def page(self, spans: Sequence[Span]) -> None:
+        """Write for people what may be long: where there is a pager and it does not fit, with that."""
+        if self.terminal and self._pager and not _fits(spans):
+            from filepact.faces.cli.pager import show_paged  # noqa: PLC0415 - short answers need none
+
+            if show_paged(self._pager, self._parts(spans)):
+                return
+        self.write(spans)
+
+    def _parts(self, spans: Iterable[Span]) -> Iterator[bytes]:
+        """The bytes, some at a time, so that the first are shown while the last are made."""
+        held: list[str] = []
+        size = 0
+        for span in spans:
+            held.append(self._render(span))
+            size += len(held[-1])
+            if size >= _AT_ONCE:
+                yield _bytes_of(held)
+                held, size = [], 0
+        yield _bytes_of(held)
 
     def ask(self, question: str) -> None:
         """Write a question, to be answered in the same line."""
@@ -157,3 +196,20 @@ class Screen:
             return shown
         # Styled line by line: some terminals and pagers forget the style at a line's end.
         return "\n".join(f"\x1b[{code}m{line}\x1b[0m" if line else "" for line in shown.split("\n"))
+
+
+def _bytes_of(texts: Sequence[str]) -> bytes:
+    # A name that is no UTF-8 reaches us with stand-ins for its bytes; they become bytes again.
+    return "".join(texts).encode("utf-8", errors="surrogateescape")
+
+
+def _fits(spans: Sequence[Span]) -> bool:
+    """Whether it is certain that the whole is seen at once."""
+    try:
+        size = os.get_terminal_size(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return False
+    rows, columns = size.lines or 24, size.columns or 80  # some terminals do not say
+    text = "".join(span.text for span in islice(spans, rows * columns))
+    taken = sum(1 + len(line) // columns for line in text.split("\n"))
+    return len(spans) < rows * columns and taken < rows

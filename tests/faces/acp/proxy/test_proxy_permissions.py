@@ -361,6 +361,38 @@ def test_what_is_hidden_is_written_out_beside_the_texts(preview):
     preview.agent.answer_to(wanted)
 
 
+def test_what_is_not_shown_whole_is_not_allowed_in_a_dialog(preview):
+    text = "".join(f"line {number} {'x' * 60}\n" for number in range(3_000)) + "\u200bevil\n"
+    wanted, question = asked_about(preview, "a.txt", text)
+    written_out, *_ = question["params"]["toolCall"]["content"]
+    said = written_out["content"]["text"]
+    assert "evil" not in said
+    assert "more lines" in said
+    options = question["params"]["options"]
+    assert {one["kind"] for one in options} == {"reject_once"}
+    assert len(options) == 2
+    change = question["params"]["toolCall"]["toolCallId"].removeprefix("filepact-")
+    assert f"filepact diff {change}" in said
+    preview.editor.answer(question, chosen(options[0]["optionId"]))
+    assert preview.agent.answer_to(wanted)["error"]["data"]["errorKind"] == "approval_required"
+    assert change in preview.command("pending")
+    assert "evil" in preview.command("diff", change)
+
+
+def test_an_encoding_that_decides_the_bytes_is_named_in_a_dialog(preview):
+    (preview.work / "b.sh").write_bytes(
+        "# vim: fenc=shift_jis\n# 能力とサポート\nx\n".encode("shift_jis")
+    )
+    wanted, question = asked_about(
+        preview, "b.sh", "# vim: fenc=shift_jis\n# 能力とサポート\nx ポ sh\n"
+    )
+    written_out, *_ = question["params"]["toolCall"]["content"]
+    assert "Encoding of b.sh: shift_jis" in written_out["content"]["text"]
+    assert "ポ[\\x83|] sh" in written_out["content"]["text"]
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    preview.agent.answer_to(wanted)
+
+
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize(
     ("kind", "status"), [("allow_once", "completed"), ("reject_once", "failed")]

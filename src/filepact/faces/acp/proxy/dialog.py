@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import ProposalChangedError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, refuse
-from filepact.faces.acp.proposed import ROUNDS, exhibit, renewed
+from filepact.faces.acp.proposed import ROUNDS, exhibit, left_waiting, renewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.faces.acp.errors import Refusal
+    from filepact.faces.acp.proposed import Exhibit
     from filepact.faces.acp.proxy.questions import Questions
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
@@ -75,8 +76,9 @@ def _ask(
     proposal = workspace.proposal(str(receipt.operation))
     if questions.grants.cover(proposal):
         return approve(proposal.id, person)
-    options = questions.grants.options(proposal, workspace.guard.policy)
-    asked = _question(bound, proposal, options, since, modern=facts.protocol > 1)
+    shown = _exhibit(bound, proposal, since, modern=facts.protocol > 1)
+    options = questions.grants.options(proposal, workspace.guard.policy, whole=shown.whole)
+    asked = _question(bound, proposal, shown, options, modern=facts.protocol > 1)
     reply = questions.ask("session/request_permission", asked, patience=patience)
     done = False
     try:
@@ -90,6 +92,8 @@ def _ask(
         if questions.grants.hear(proposal, chosen, options):
             receipt = approve(proposal.id, person)
             done = True
+            return receipt
+        if left_waiting(chosen):
             return receipt
         if outcome.get("outcome") == "cancelled":
             workspace.reject(proposal.id, Approval(person.actor, "closed without an answer"))
@@ -116,9 +120,7 @@ def waits(receipt: Receipt) -> Refusal:
     )
 
 
-def _question(
-    bound: Bound, proposal: Proposal, options: list[Message], since: str, *, modern: bool
-) -> Message:
+def _exhibit(bound: Bound, proposal: Proposal, since: str, *, modern: bool) -> Exhibit:
     def name(path: WorkspacePath) -> str | None:
         """As the editor calls the folder, whatever links lead to it."""
         for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
@@ -126,7 +128,12 @@ def _question(
                 return f"{given.rstrip('/')}/{path.path}"
         return path.absolute
 
-    shown = exhibit(bound.workspace, proposal, name, modern=modern, since=since)
+    return exhibit(bound.workspace, proposal, name, modern=modern, since=since)
+
+
+def _question(
+    bound: Bound, proposal: Proposal, shown: Exhibit, options: list[Message], *, modern: bool
+) -> Message:
     title = f"filepact: {shown.title}"
     call: Message = {
         "toolCallId": _call(proposal),
