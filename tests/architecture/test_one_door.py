@@ -146,6 +146,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "faces.cli.pager": {
         "os.environ": "what the pager sees of it: all, and how it is to behave",
+        "os.environ.get": "which pager the person has chosen",
         "pathlib.": "whether a pager lies in the present folder; names only",
         "shutil.which": "the pager that the person has chosen",
         "subprocess.": "the same",

@@ -73,6 +73,15 @@ def test_a_person_is_shown_the_change_and_asked(cli: CommandLine) -> None:
     assert (cli.root / "proposed.txt").read_text() == "one\u202e\n"
 
 
+def test_the_letter_with_which_all_ids_begin_decides_nothing(cli: CommandLine) -> None:
+    proposal = propose(cli, "one\n")
+    for name in ("c", proposal[:3]):
+        for command in ("approve", "reject"):
+            said = cli.json(command, "--unattended", name, code=1)
+            assert said["error"]["code"] == "INVALID_PARAMS"
+    assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
+
+
 def test_a_person_goes_back_without_a_question(cli: CommandLine) -> None:
     cli("write", "other.txt", "--content", "x")
     code, shown = person("undo")

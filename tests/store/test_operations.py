@@ -249,6 +249,15 @@ def test_an_operation_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     assert "cabcd, cabce, cabceef" in caught.value.message
 
 
+def test_too_little_of_an_id_stands_for_nothing(store: Store) -> None:
+    do(store, None, b"1", id=ChangeId("cabcd"))
+    for name in ("c", "ca", "cab"):
+        with pytest.raises(FilepactError) as caught:
+            store.operation(name)
+        assert caught.value.code == "INVALID_PARAMS"
+    assert store.operation("cabc").id == "cabcd"
+
+
 def test_many_ids_that_begin_alike_are_not_all_named(store: Store) -> None:
     for number in range(9):
         do(store, None, b"1", path=f"{number}", id=ChangeId(f"cx{number}"))

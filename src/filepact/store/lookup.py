@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["by_id", "finished", "in_state", "missing", "only"]
 
 _NAMED_AT_MOST = 5
+_LEAST = 4  # characters of an id that stand for it
 _SHORTEST = 4  # characters that say which one is meant: all ids begin alike
 
 _ANY = "SELECT 1 FROM operation_change c WHERE "
@@ -106,6 +107,12 @@ def only(found: tuple[Found, ...], change_id: str, what: str) -> Found:
         raise InvalidParamsError(
             f"several begin with {change_id!r}: {names}{more}",
             hint="Give more of the id.",
+        )
+    if found[0].id != change_id and len(change_id) < _LEAST:
+        # All ids begin alike, so less of one would mean whatever happens to be there alone.
+        raise InvalidParamsError(
+            f"{change_id!r} is too little of the id of {what} {found[0].id}",
+            hint=f"Give at least {_LEAST} characters of it.",
         )
     if len(change_id) < _SHORTEST and found[0].id != change_id:
         raise InvalidParamsError(

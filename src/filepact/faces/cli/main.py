@@ -115,7 +115,7 @@ def _screen(arguments: Namespace) -> Screen:
     if terminal and not arguments.json and not arguments.no_pager:
         from filepact.faces.cli.pager import find_pager  # noqa: PLC0415 - only people need it
 
-        pager = find_pager(os.environ)
+        pager = find_pager()
     return Screen(
         sys.stdout.buffer,
         terminal=terminal,

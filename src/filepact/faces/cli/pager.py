@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 __all__ = ["find_pager", "show_paged"]
 
@@ -19,16 +19,13 @@ __all__ = ["find_pager", "show_paged"]
 _OPTIONS: Final = {"LESS": "FRX", "LV": "-c"}
 
 
-def find_pager(environment: Mapping[str, str]) -> list[str]:
+def find_pager() -> list[str]:
     """The pager that is wanted, with its arguments; empty for none.
 
     FILEPACT_PAGER goes before PAGER.  Never one that lies in the present folder or beneath, where
     agents write.
-
-    Args:
-        environment: The person's.
     """
-    wanted = environment.get("FILEPACT_PAGER", environment.get("PAGER", "less"))
+    wanted = os.environ.get("FILEPACT_PAGER", os.environ.get("PAGER", "less"))
     try:
         words = shlex.split(wanted)
     except ValueError:
