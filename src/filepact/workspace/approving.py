@@ -27,15 +27,14 @@ from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
     from filepact.text.codec import Given
-    from filepact.workspace.guard import Guard
+    from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.journal import Store
-    from filepact.workspace.rebase import Fitted
-    from filepact.workspace.receipt import Shown
+    from filepact.workspace.rebase import Fitted, Fitting
+    from filepact.workspace.receipt import Hides, Shown
     from filepact.workspace.waiting import Waiting
 
 __all__ = ["Approving"]
@@ -50,10 +49,10 @@ class Approving:
         guard: The roots and the rules.
         store: The journal.
         waiting: What sessions have proposed.
-        locked: Holds the locks of a change set's files.
-        fit: Fits a change set to what the files hold; tells nothing that the session may not see.
+        fitting: Fits change sets to what files hold.
         shown: A change set as a session may see it; None for a person.
         do: Commits a proposal whose files are locked.
+        hides: Whether a session may not see what a file holds; None for a person.
         given: What is said about a file's encoding outside the file.
     """
 
@@ -63,19 +62,19 @@ class Approving:
         store: Store,
         waiting: Waiting,
         *,
-        locked: Callable[[ChangeSet], AbstractContextManager[None]],
-        fit: Callable[[ChangeSet, Session | None], Fitted],
+        fitting: Fitting,
         shown: Callable[[ChangeSet, Callable[[str], bytes], Session | None], Shown],
         do: Callable[[Proposal, Fitted, Shown, Approval], Operation],
+        hides: Callable[[Session | None], Hides],
         given: Callable[[WorkspacePath], Given | None],
     ) -> None:
         self._guard = guard
         self._store = store
         self._waiting = waiting
-        self._locked = locked
-        self._fit = fit
+        self._fitting = fitting
         self._shown = shown
         self._do = do
+        self._hides = hides
         self._given = given
 
     def pending(self) -> tuple[Proposal, ...]:
@@ -92,7 +91,7 @@ class Approving:
         """As `Workspace.approve`."""
         proposal = self._find(change_id)
         reader = proposal.session if to_agent else None
-        with self._locked(proposal.changes):
+        with self._fitting.locked(proposal.changes):
             shown, done = self._carry_out(proposal, approval, reader)
         notes = (done.note,) if done.note else ()
         return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
@@ -103,9 +102,16 @@ class Approving:
         number = 0
         while True:
             number += 1
-            fitted = self._fit(proposal.changes, reader)
-            rules = self._judged(proposal, fitted)
+            judge = Judge(self._guard, proposal.session.agent)
+            spots = {
+                path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
+            }
+            self._guard.check_together(proposal.changes, agent=proposal.session.agent)
+            fitted = self._fitting.fit(proposal.changes, self._hides(reader))
+            self._hear(judge, spots, fitted)
             if fitted.changes.exact != proposal.changes.exact:
+                asks = filter(None, judge.asks.split(", "))
+                rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
                 raise self._moved(proposal, fitted, rules, reader)
             try:
                 shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader)
@@ -156,23 +162,19 @@ class Approving:
         proposal.check_waits()
         return proposal
 
-    def _judged(self, proposal: Proposal, fitted: Fitted) -> tuple[str, ...]:
-        """The rules that want a person's word on what fits the files now.
-
-        They are asked for the agent that proposed it, as when it was proposed.
+    def _hear(self, judge: Judge, spots: Mapping[WorkspacePath, Spot], fitted: Fitted) -> None:
+        """Have the rules asked about what fits the files now, as when it was proposed.
 
         Raises:
             PathBlockedError: A rule denies it by now.
         """
-        judge = Judge(self._guard, proposal.session.agent)
         for change in fitted.changes.changes:
-            spot = judge.find(judge.show(change.path), follow=False)
+            spot = spots[change.path]
             before, after = self._sides(change, fitted.contents)
             for side in (before, after):
                 if side is not None:
                     judge.check_held(spot, side.data)
             judge.hear(spot, change, source=before, written=after)
-        return tuple(dict.fromkeys((*proposal.rules, *filter(None, judge.asks.split(", ")))))
 
     def _sides(
         self, change: FileChange, contents: Mapping[str, bytes]

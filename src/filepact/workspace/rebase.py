@@ -9,14 +9,16 @@ shown.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import Document, Revision
+from filepact.domain.document import FOLDER, Document, Revision
 from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
+from filepact.fs.root import LARGEST
 from filepact.text.bearings import lost_place
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
@@ -25,12 +27,16 @@ from filepact.text.merge import merge
 from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from filepact.domain.document import WorkspacePath
+    from filepact.fs.lock import FileLocks
+    from filepact.workspace.documents import Documents
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.journal import Store
     from filepact.workspace.receipt import Hides
 
-__all__ = ["Fitted", "fit", "not_kept"]
+__all__ = ["Fitted", "Fitting", "fit", "not_kept"]
 
 _DIFF_IN_ERROR = 4_000
 
@@ -47,6 +53,58 @@ class Fitted:
     changes: ChangeSet
     contents: dict[str, bytes]
     notes: tuple[str, ...]
+
+
+class Fitting:
+    """Change sets, and the files in the folders that they are about.
+
+    Args:
+        guard: The roots.
+        documents: What files hold, with what editors show.
+        store: The journal, which has the states before and after.
+        locks: The locks that every change of a file holds.
+    """
+
+    def __init__(self, guard: Guard, documents: Documents, store: Store, locks: FileLocks) -> None:
+        self._guard = guard
+        self._documents = documents
+        self._store = store
+        self._locks = locks
+
+    @contextmanager
+    def locked(self, changes: ChangeSet) -> Iterator[None]:
+        """Hold the locks of a change set's files."""
+        keys = {
+            self._guard.root_of(path.root).place(path.path, follow=False).lock_key
+            for path in changes.paths
+        }
+        with self._locks.hold(keys):
+            yield
+
+    def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> Fitted:
+        """A change set fitted to what its locked files hold; arguments and errors as `fit`."""
+        return fit(
+            *(changes, self._current, self._store.content),
+            show=self._show,
+            hides=hides,
+            deadline=deadline,
+        )
+
+    def _show(self, path: WorkspacePath) -> str:
+        return self._guard.show(path.root, path.path)
+
+    def _current(self, path: WorkspacePath) -> Document | None:
+        # A journal's path is a true name: what stands there is meant, also where it is a link.
+        spot = self._guard.find(path.absolute, "write", follow=False)
+        if spot.path != path:
+            # What was shown was another file; what this one holds is not told.
+            raise StaleFileError(
+                f"{self._show(path)}: leads elsewhere now, through a link",
+                hint="Put the file back in its place, or leave this change undone.",
+            )
+        if spot.place.kind == "directory":
+            return Document(path, b"", FOLDER)
+        return self._documents.merged(spot, limit=LARGEST).shown
 
 
 def fit(

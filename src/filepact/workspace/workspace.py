@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, Document
 from filepact.domain.operation import ChangeId, Checkpoint, Limits, Operation, Proposal
-from filepact.errors import FilepactError, StaleFileError
-from filepact.fs.root import LARGEST
+from filepact.errors import FilepactError
 from filepact.text.page import PAGE
 from filepact.workspace.approving import Approving
 from filepact.workspace.asked import Asked
@@ -34,7 +32,7 @@ from filepact.workspace.ids import new_id
 from filepact.workspace.outside import Outside
 from filepact.workspace.past import Past, Patience
 from filepact.workspace.reader import Reader
-from filepact.workspace.rebase import Fitted, fit
+from filepact.workspace.rebase import Fitted, Fitting
 from filepact.workspace.receipt import Receipt, Texts, patch_of, show_changes, summary_of, texts_of
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
@@ -42,7 +40,7 @@ from filepact.workspace.unsaved import Unsaved
 from filepact.workspace.waiting import Waiting, check_free
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import RootId, WorkspacePath
@@ -110,14 +108,15 @@ class Workspace:
         self.unsaved = Unsaved(
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
+        self._fitting = Fitting(guard, self._documents, store, state.locks)
         self._approving = Approving(
             guard,
             store,
             self._waiting,
-            locked=self._locked,
-            fit=self._fit,
+            fitting=self._fitting,
             shown=self._shown,
             do=self._do,
+            hides=self._hides,
             given=self._documents.given,
         )
         self.recovered = self._committer.recover()
@@ -488,8 +487,9 @@ class Workspace:
         reader = session if session.agent else None
         for change in plan.changes.changes:
             self._permit(change)
-        with self._locked(plan.changes):
-            fitted = self._fit(plan.changes, reader, deadline)
+        self.guard.check_together(plan.changes, agent=session.agent)
+        with self._fitting.locked(plan.changes):
+            fitted = self._fitting.fit(plan.changes, self._hides(reader), deadline)
             shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader, deadline)
             deadline.check()
             if dry_run:
@@ -505,40 +505,6 @@ class Workspace:
             done = self._do(proposal, fitted, shown)
         notes = (done.note,) if done.note else ()
         return Receipt(done.id, "applied", plan.summary, shown.files, shown.diff, notes)
-
-    @contextmanager
-    def _locked(self, changes: ChangeSet) -> Iterator[None]:
-        keys = {
-            self.guard.root_of(path.root).place(path.path, follow=False).lock_key
-            for path in changes.paths
-        }
-        with self._state.locks.hold(keys):
-            yield
-
-    def _fit(
-        self, changes: ChangeSet, reader: Session | None, deadline: Deadline = FOREVER
-    ) -> Fitted:
-        """A change set fitted to what the locked files hold; what is told of it is for a reader."""
-        self.guard.check_together(changes, agent="" if reader is None else reader.agent)
-        return fit(
-            *(changes, self._current, self._store.content),
-            show=self.show,
-            hides=self._hides(reader),
-            deadline=deadline,
-        )
-
-    def _current(self, path: WorkspacePath) -> Document | None:
-        # A journal's path is a true name: what stands there is meant, also where it is a link.
-        spot = self.guard.find(path.absolute, "write", follow=False)
-        if spot.path != path:
-            # What was shown was another file; what this one holds is not told.
-            raise StaleFileError(
-                f"{self.show(path)}: leads elsewhere now, through a link",
-                hint="Put the file back in its place, or leave this change undone.",
-            )
-        if spot.place.kind == "directory":
-            return Document(path, b"", FOLDER)
-        return self._documents.merged(spot, limit=LARGEST).shown
 
     # -- looking back ---------------------------------------------------------------------
 
