@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import queue
@@ -9,10 +10,11 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from filepact.faces.cli import run
 from tests.faces.acp.schema import Talk
 
 if TYPE_CHECKING:
@@ -313,17 +315,11 @@ class Rig:
 
     def command(self, *words: str) -> str:
         """What the command for people says, about the same folder and journal."""
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "filepact", "--root", str(self.work)),
-                *("--state", str(self.state), *words),
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=60,
-        )
-        return done.stdout
+        said = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+        with redirect_stdout(said):
+            code = run(["--root", str(self.work), "--state", str(self.state), *words])
+        assert code == 0, words
+        return said.buffer.getvalue().decode()
 
     def tools(self, request: Message) -> Tools:
         """The server of tools that a session's request names, started as an agent would."""
