@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,14 @@ class Said:
     code: int
     out: str
     err: str
+
+
+def command(*words: str) -> Said:
+    """What a command says that is carried out in this process, which may be at any time."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(words)
+    return Said(code, *(one.buffer.getvalue().decode() for one in (out, err)))
 
 
 class CommandLine:

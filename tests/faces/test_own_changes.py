@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faces.command_line import command
 from tests.faces.line_client import PATIENCE, LineClient
 
 if TYPE_CHECKING:
@@ -56,18 +57,9 @@ def agent(root: Path, *options: str) -> Iterator[LineClient]:
 
 
 def person(root: Path, *arguments: str, status: int = 0) -> str:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "filepact", *arguments),
-            *("--root", str(root), "--state", str(root.parent / "state")),
-        ],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    return done.stdout + done.stderr
+    said = command(*arguments, "--root", str(root), "--state", str(root.parent / "state"))
+    assert said.code == status, said
+    return said.out + said.err
 
 
 def proposal_in(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import os
-import subprocess
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,8 @@ import anyio
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.types import Implementation
+
+from tests.faces.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -79,18 +80,9 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 
 def filepact(root: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "filepact", *arguments),
-            *("--root", str(root), "--state", str(root.parent / "state")),
-        ],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    said = command(*arguments, "--root", str(root), "--state", str(root.parent / "state"))
+    assert said.code == 0, said
+    return said.out
 
 
 @pytest.mark.slow(after=1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import queue
@@ -10,12 +9,12 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filepact.faces.cli import run
 from tests.faces.acp.schema import Talk
+from tests.faces.command_line import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -315,11 +314,9 @@ class Rig:
 
     def command(self, *words: str) -> str:
         """What the command for people says, about the same folder and journal."""
-        said = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
-        with redirect_stdout(said):
-            code = run(["--root", str(self.work), "--state", str(self.state), *words])
-        assert code == 0, words
-        return said.buffer.getvalue().decode()
+        said = command("--root", str(self.work), "--state", str(self.state), *words)
+        assert said.code == 0, said
+        return said.out
 
     def tools(self, request: Message) -> Tools:
         """The server of tools that a session's request names, started as an agent would."""
