@@ -13,6 +13,8 @@ import pytest
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError
 from filepact.store.connection import Database
+from filepact.store.integrity import check_journal
+from filepact.store.salvage import salvage
 from filepact.store.schema import MIGRATIONS, migrate
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, operation
@@ -113,27 +115,42 @@ def test_a_journal_that_is_emptied_under_a_running_program_takes_nothing_and_is_
     assert len(SqliteStore(str(path)).operations()) == 1
 
 
-def test_a_log_beside_an_emptied_journal_is_left_alone(path: Path) -> None:
+@pytest.mark.parametrize("emptied", [True, False])
+def test_a_log_that_does_not_fit_the_journal_is_left_alone(path: Path, *, emptied: bool) -> None:
     store = SqliteStore(str(path))
     do(store, None, b"1")
     log = path.with_name("journal.db-wal")
     kept = log.read_bytes()
     store.close()
-    path.write_bytes(b"")
+    if emptied:
+        path.write_bytes(b"")
+    else:
+        kept = b"garbage!" + kept[8:]
+    file = path.read_bytes()
     log.write_bytes(kept)
     assert refused(path).code == "STATE_ERROR"
-    assert (path.read_bytes(), log.read_bytes()) == (b"", kept)
+    assert not check_journal(str(path)).sound
+    assert (path.read_bytes(), log.read_bytes()) == (file, kept)
+
+
+def test_a_file_in_which_nothing_was_written_yet_is_sound(path: Path) -> None:
+    path.touch()
+    assert check_journal(str(path)).sound
 
 
 def test_a_log_that_is_overwritten_under_a_running_program_is_noticed(path: Path) -> None:
     store = SqliteStore(str(path))
     do(store, None, b"1")
     with path.with_name("journal.db-wal").open("r+b") as log:
-        log.write(b"garbage!" * 9)
+        log.write(b"garbage!" * 4)
     with pytest.raises(FilepactError) as caught:
         do(store, None, b"2", path="b")
     assert caught.value.code == "STATE_ERROR"
+    before = path.read_bytes()
     store.close()
+    # What the log has now does not get into the file.
+    assert path.read_bytes() == before
+    assert salvage(str(path)).operations == 1
 
 
 READER = """

@@ -208,7 +208,7 @@ def test_what_stands_in_the_log_alone_is_kept(
 
 
 @pytest.mark.parametrize(
-    "junk", [b"no database at all" * 1_000, b"SQLite format 3\0" + b"\xff" * 9_000]
+    "junk", [b"no database at all" * 1_000, b"SQLite format 3\0" + b"\xff" * 9_000, b"\0" * 4_096]
 )
 def test_where_nothing_can_be_read_an_empty_journal_takes_its_place(
     path: Path, junk: bytes

@@ -18,7 +18,7 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["IN_USE", "Database", "View", "emptied", "open_to_read"]
+__all__ = ["IN_USE", "Database", "View", "open_to_read", "unfit"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
@@ -115,12 +115,12 @@ class Database:
                 raise
 
     def _refuse_cut(self) -> None:
-        """Refuse a file that was emptied.
+        """Refuse a file that does not fit its log.
 
         Raises:
-            StateFailedError: It was.
+            StateFailedError: One of them was emptied or overwritten.
         """
-        if emptied(self._path):
+        if unfit(self._path):
             raise _cut()
 
     def _check_opened(self, before: tuple[int, int] | None) -> None:
@@ -224,14 +224,19 @@ class Database:
             raise _taken_away()
         if self._path.stat().st_size < _FIRST_PAGE:
             raise _cut()
-        if self._log_handle is not None:
-            # SQLite looks at this only when it opens the log, and would then forget all in it.
-            begins = os.pread(self._log_handle, 4, 0)
-            if begins and begins not in _LOG_BEGINS:
-                raise StateFailedError(
-                    "the journal's write-ahead log was overwritten by another program",
-                    hint=f"Nothing was changed. End this program, then: {_DAMAGED}",
-                )
+        if self._log_is_overwritten():
+            raise StateFailedError(
+                "the journal's write-ahead log was overwritten by another program",
+                hint=f"Nothing was changed. End this program, then: {_DAMAGED}",
+            )
+
+    def _log_is_overwritten(self) -> bool:
+        """Whether the log does not begin as one.
+
+        SQLite looks at this only when it opens the log, and would then forget all in it.
+        """
+        begins = b"" if self._log_handle is None else os.pread(self._log_handle, 4, 0)
+        return bool(begins) and begins not in _LOG_BEGINS
 
     def _identities(self) -> tuple[tuple[int, int] | None, ...]:
         """Device and inode of the file, its log and its shared memory; None for what is gone.
@@ -270,8 +275,11 @@ class Database:
 
     def close(self) -> None:
         with self._lock, self._told():
-            if self._log_handle is not None and self._identities() != self._files:
-                # It would put its log into a file that others may have made anew, and remove theirs.
+            if self._log_handle is not None and (
+                self._identities() != self._files or self._log_is_overwritten()
+            ):
+                # It would put its log into a file that others may have made anew, and remove
+                # theirs; or put into the file what somebody wrote into the log.
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             self._connection.close()
             if self._log_handle is not None:
@@ -319,18 +327,18 @@ class Database:
             ) from error
 
 
-def emptied(path: Path) -> bool:
-    """Whether a journal's file holds nothing while its log holds something.
+def unfit(path: Path) -> bool:
+    """Whether a journal's file or its log was emptied or overwritten, while the log has something.
 
-    SQLite would take it for new and remove the log, which may hold everything.
+    SQLite would take an emptied file for new and remove the log, and forget a log that begins
+    with something else; either may hold everything.
     """
     log = path.with_name(f"{path.name}-wal")
-    return (
-        path.exists()
-        and path.stat().st_size < _FIRST_PAGE
-        and log.exists()
-        and log.stat().st_size > 0
-    )
+    if not path.exists() or not log.exists() or log.stat().st_size == 0:
+        return False
+    with log.open("rb") as file:
+        begins = file.read(4)
+    return path.stat().st_size < _FIRST_PAGE or begins not in _LOG_BEGINS
 
 
 def open_to_read(path: Path, *, shared: bool = True) -> apsw.Connection:
@@ -382,7 +390,7 @@ def _taken_away() -> StateFailedError:
 
 def _cut() -> StateFailedError:
     return StateFailedError(
-        "the journal's file was emptied, while what was written last stands in its log",
+        "the journal's file was emptied, or its log overwritten, in which stands what was last",
         hint="Nothing was changed. End all filepact processes, which puts back what they can, and "
         f"look again: {_DAMAGED}",
     )

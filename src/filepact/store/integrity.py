@@ -12,7 +12,7 @@ import apsw
 
 from filepact.domain.figures import Integrity, Unusable
 from filepact.errors import StateFailedError
-from filepact.store.connection import View, emptied, open_to_read
+from filepact.store.connection import View, open_to_read, unfit
 from filepact.store.content import Contents
 from filepact.store.rows import from_text
 
@@ -42,12 +42,14 @@ def check_journal(path: str, tell: Callable[[str], None] = lambda _said: None) -
     Raises:
         StateFailedError: It is no journal, or of a newer filepact.
     """
-    if emptied(Path(path)):
-        return Integrity(("the file was emptied; what was written last stands in its log",))
+    if unfit(Path(path)):
+        return Integrity(("the file was emptied, or its log overwritten",))
     problems: list[str] = []
     contents = Contents(Path(path).parent / "contents")
     try:
         with _view(path) as view:
+            if view.value("PRAGMA user_version") == 0:
+                return Integrity()  # Nothing was written to it yet.
             tell("reading the journal's tables")
             with _noting(problems, "the structure"):
                 for (said,) in view.all(f"PRAGMA integrity_check({_PROBLEMS})"):

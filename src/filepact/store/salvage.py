@@ -186,6 +186,8 @@ def _read_table(connection: apsw.Connection, table: str, key: str, read: _Read) 
         columns = []
     read.columns[table] = columns
     if not columns:
+        # Earlier versions had fewer tables, but never without this one.
+        read.unread["whole"] += table == "operation"
         return
     query = f"SELECT {', '.join(columns)} FROM {table}"
     place = columns.index(key)
