@@ -82,6 +82,8 @@ def wrong(agent: Agent, client: str, bare: Played, played: Played) -> list[str]:
     typing = client == "proxy" and agent.reads and agent.writes
     if typing and played.shown["typed.txt"] not in (TYPED, TYPED_AND_WRITTEN):
         found.append("what a person typed between reading and writing was lost")
+    if client == "proxy" and "typed" not in played.shown["draft.txt"]:
+        found.append("unsaved text was taken out of the editor")
     if client == "proxy" and played.after["both.txt"] != WRITTEN_BY_BOTH:
         found.append("what a person saved between reading and writing was lost")
     if "sub/deep/new.txt" not in played.after:
