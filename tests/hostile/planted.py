@@ -126,6 +126,8 @@ NAMES = (
     "keys/server.key", "cert.pem", "store.jks", "credentials.json", ".netrc", ".npmrc", ".pypirc", ".pgpass",
     ".aws/credentials", ".ssh/config", ".docker/config.json", ".kube/config", ".gnupg/secring.gpg", ".bash_history",
     "secrets.yml", "secrets.toml", ".htpasswd", "terraform.tfstate", "service-account.json", ".git/config",
+    ".vault-token", "kubeconfig.yaml", "wallet.dat", "pass.kdbx", ".mysql_history", "auth.json", "wg0.conf",
+    "local.settings.json", "app.p12", ".git-credentials", "deploy/.secrets/token",
     ".ENV", "Id_Rsa", "\uff0eenv", ".e\u200bnv", ".env.", ".env ",
 )  # fmt: skip
 """Names that rules protect, some of them disguised."""
@@ -156,6 +158,12 @@ FORMS += [
 ]
 FORMS += [
     Form("plain.txt", _plain, _linked(".env"), what="link"),
+    Form("plain.txt", _plain, _linked(".env", hard=True), what="hard link"),
+    Form("plain.txt", _plain, _linked("deep/er/id_rsa", hard=True), what="hard link below"),
+    Form(
+        "plain.txt", _plain, _linked(".aws/credentials", hard=True), what="hard link to a folder's"
+    ),
+    Form("plain.txt", _encoded("utf-16"), _linked("x.key~", hard=True), what="hard link to a copy"),
     Form("plain.txt", _plain, _linked("deep/er/id_rsa"), what="link below"),
     Form("plain.txt", _plain, _linked("../.env.moved"), what="link beside"),
 ]

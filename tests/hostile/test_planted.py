@@ -21,6 +21,10 @@ FEW = FORMS[::3]
 AT_EDITORS = [FORMS[0], *(one for one in FORMS if str(one) in ("link plain.txt", "key notes.txt"))]
 
 
+def test_the_forms_are_a_hundred_and_differ() -> None:
+    assert len({(one.what, one.name) for one in FORMS}) == len(FORMS) >= 100
+
+
 def test_nothing_of_a_planted_secret_is_seen(tmp_path: Path) -> None:
     seen, answers = look_everywhere(tmp_path, FEW)
     assert seen == []

@@ -378,7 +378,10 @@ class View:
         if (
             status.st_nlink > 1
             and self._secrets is not None
-            and self._secrets.holds(status.st_dev, status.st_ino)
+            and (
+                self._secrets.holds(status.st_dev, status.st_ino)
+                or self._secrets.holds_inside(self.path, path, status.st_dev, status.st_ino)
+            )
         ):
             raise PathBlockedError(
                 f"{path}: is another name (a hard link) of a file in which keys, passwords or "
