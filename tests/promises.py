@@ -30,6 +30,7 @@ WAITING = "workspace/test_waiting.py"
 PAST = "workspace/test_past.py"
 OWN = "faces/test_own_changes.py"
 MANAGE = "tools/test_manage_files.py"
+RECOVERY = "workspace/test_recovery.py"
 KNOWN = "tools/test_what_a_session_knows.py"
 STALE = "tools/test_stale_edits.py"
 LINKS = "tools/test_links_in_patches.py"
@@ -151,7 +152,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         ),
         Promise(
             "A change of several files is done whole or not at all.",
-            ((CHANGES, "test_a_change_of_several_files_is_done_whole_or_not_at_all"),),
+            (
+                (CHANGES, "test_a_change_of_several_files_is_done_whole_or_not_at_all"),
+                (COMMIT, "test_what_was_done_is_taken_back_with_the_very_files_that_were_there"),
+                (COMMIT, "test_taking_back_makes_no_file_and_writes_none"),
+            ),
         ),
         Promise(
             "Edits of one file at the same time all survive.",
@@ -510,13 +515,30 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             ),
         ),
         Promise(
+            "What was answered as done is never taken back by a start after a power cut, whatever you have made of its files.",
+            (
+                (
+                    RECOVERY,
+                    "test_an_answered_change_is_never_taken_back_whatever_a_person_made_of_one_file",
+                ),
+                (RECOVERY, "test_what_a_replacement_left_tells_what_became_of_it"),
+            ),
+        ),
+        Promise(
+            "What cannot be confirmed is said, and mended by the next call.",
+            (
+                (
+                    COMMIT,
+                    "test_a_change_whose_end_cannot_be_told_is_done_and_the_next_call_tells_it",
+                ),
+                (COMMIT, "test_the_journal_s_refusal_never_hides_why_a_change_was_taken_back"),
+            ),
+        ),
+        Promise(
             "What another program writes into a file while it is replaced is kept.",
             (
                 (COMMIT, "test_a_program_that_had_the_old_file_open_loses_nothing"),
-                (
-                    COMMIT,
-                    "test_temporary_files_of_a_crash_are_removed_and_foreign_text_in_them_kept",
-                ),
+                (RECOVERY, "test_foreign_text_under_a_temporary_name_is_kept_and_told"),
             ),
         ),
         Promise(

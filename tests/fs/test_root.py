@@ -473,7 +473,7 @@ def test_what_a_crash_left_is_told_and_removed(
     left = grounds.root / directory / f".filepact-{MARK}.tmp"
     assert root.leftover(directory, MARK) is None
     left.write_text("half")
-    assert root.leftover(directory, MARK) == b"half"
+    assert root.leftover(directory, MARK).data == b"half"
     root.discard_leftover(directory, MARK)
     assert not left.exists()
     root.discard_leftover(directory, MARK)
@@ -482,7 +482,7 @@ def test_what_a_crash_left_is_told_and_removed(
 def test_a_link_that_a_crash_left_is_told_itself(grounds: Grounds, root: Root) -> None:
     left = grounds.root / "src" / f".filepact-{MARK}.tmp"
     left.symlink_to(grounds.outside / "secret.txt")
-    assert root.leftover("src", MARK) == os.fsencode(grounds.outside / "secret.txt")
+    assert root.leftover("src", MARK).data == os.fsencode(grounds.outside / "secret.txt")
     root.discard_leftover("src", MARK)
     assert not left.is_symlink()
     left.mkdir()

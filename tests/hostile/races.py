@@ -26,7 +26,7 @@ from filepact.fs.walk import walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.fs.atomic import Written
+    from filepact.fs.staged import Written
 
 Operation = Literal["read", "write", "create", "delete", "list", "walk"]
 Shape = Literal["folder and link", "file and link", "folder and folder of links"]

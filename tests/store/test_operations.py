@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def test_an_operation_comes_back_as_it_was(store: Store, path: Path) -> None:
     odd = "caf\udce9/\udcff.txt"  # a name that is not UTF-8
+    folders = ((OTHER, "x"), (ROOT, odd))
     begun = store.begin(
         operation(
             change("a.txt", b"old\n", b"new\n"),
@@ -39,17 +40,17 @@ def test_an_operation_comes_back_as_it_was(store: Store, path: Path) -> None:
             summary=f"edit {odd}",
             approved_by="ada",
             note="merged",
+            directories=folders,
         ),
         contents(b"old\n", b"new\n", b"made\n", b"gone\n", b""),
     )
     assert begun.seq == 1
     assert begun.state == "intended"
-    folders = ((OTHER, "x"), (ROOT, odd))
-    store.finish(begun.id, state="applied", directories=folders, note=f"see {odd}")
+    store.finish(begun.id, state="applied", note=f"see {odd}")
     store.close()
     again = SqliteStore(str(path))
     found = again.operation(begun.id)
-    assert found == replace(begun, state="applied", directories=folders)
+    assert found == replace(begun, state="applied")
     assert found.note == f"see {odd}"
     assert again.content(begun.changes.changes[0].after.content) == b"new\n"
     assert again.content(begun.changes.changes[2].before.content) == b"gone\n"

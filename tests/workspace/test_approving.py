@@ -15,6 +15,7 @@ from filepact.app import open_workspace
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
+from filepact.fs.root import Root
 from tests.workspace.acting import edit, read, write
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Proposal, Session
+    from filepact.fs.root import Staged
     from filepact.workspace.workspace import Workspace
 
 PERSON = Approval(Actor("person", "ann"))
@@ -378,18 +380,19 @@ def test_what_a_crash_cut_off_waits_again_under_its_id_and_the_agent_hears_nothi
     class CutOff(BaseException):
         pass
 
-    apply = person._committer._apply
+    apply = Root.apply
     done: list[object] = []
 
-    def cut_off(*arguments: object) -> object:
+    def cut_off(held: Root, one: Staged) -> None:
         if done:
             raise CutOff
-        done.append(arguments)
-        return apply(*arguments)
+        done.append(one)
+        apply(held, one)
 
-    monkeypatch.setattr(person._committer, "_apply", cut_off)
+    monkeypatch.setattr(Root, "apply", cut_off)
     with pytest.raises(CutOff):
         person.approve(shown, PERSON)
+    monkeypatch.undo()
     assert (root / "a.txt").read_text() == "a\n"
     assert preview.news(session) == (), "nobody knows yet what becomes of it"
     later = open_here()
@@ -418,17 +421,18 @@ def test_what_was_done_in_part_and_cannot_be_taken_back_waits_once_more(
         draft.write(second, "b\n")
         shown = str(preview.submit(draft, "both").operation)
     person = open_here()
-    apply = person._committer._apply
+    apply = Root.apply
 
-    def fail(*arguments: object) -> object:
+    def fail(held: Root, one: Staged) -> None:
         if (root / "a.txt").read_text() == TEXT:
-            return apply(*arguments)
+            apply(held, one)
+            return
         # Another program is faster with the file that was done, and the disk refuses the next.
         (root / "a.txt").write_text("by hand\n")
         (root / "b.txt").mkdir(exist_ok=True)
-        return apply(*arguments)
+        apply(held, one)
 
-    monkeypatch.setattr(person._committer, "_apply", fail)
+    monkeypatch.setattr(Root, "apply", fail)
     error = refused(lambda: person.approve(shown, PERSON))
     monkeypatch.undo()
     (again,) = person.pending()

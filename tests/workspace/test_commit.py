@@ -1,7 +1,8 @@
-"""Late writes, failures half way, and what recovery makes of a crash at chosen moments."""
+"""Late writes, failures half way, and ends that the journal cannot take down."""
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -9,18 +10,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import Revision, RootId, WorkspacePath
-from filepact.domain.operation import ChangeId, Operation, Session
-from filepact.errors import FilepactError, StaleFileError, WriteFailedError
+from filepact.errors import StaleFileError, StateFailedError, WriteFailedError
+from filepact.fs import atomic
+from filepact.fs.held import Displaced
 from filepact.fs.root import Root
+from filepact.workspace import late
 from tests.workspace.acting import edit, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from filepact.fs.place import Place
+    from filepact.domain.operation import Session
+    from filepact.fs.root import Staged, Written
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 
@@ -56,6 +59,34 @@ def test_a_late_write_is_kept_soon_and_noted_in_the_journal(
     assert rescued(tmp_path) == [b"OLD\n"]
 
 
+def test_a_program_that_goes_on_writing_into_the_old_file_loses_no_line(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks = threading.Semaphore(0)
+    monkeypatch.setattr(late, "_LOOKS", (0.0, 0.0))
+    monkeypatch.setattr(late, "_AGAIN", 0.0)
+    real = Displaced.has_writer
+    monkeypatch.setattr(Displaced, "has_writer", lambda one: (looks.release(), real(one))[1])
+    (root / "a.log").write_text("old\n")
+    with (root / "a.log").open("a") as appender:
+        edit(workspace, session, "a.log", "old", "new")
+        for number in range(5):
+            appender.write(f"line {number}\n")
+            appender.flush()
+            # Each line comes after the look at which a file without a writer is let go.
+            assert looks.acquire(timeout=30)
+    workspace.close()
+    lines = "".join(f"line {number}\n" for number in range(5))
+    kept = sorted(rescued(tmp_path), key=len)
+    assert kept[-1].decode() == f"old\n{lines}"
+    assert len(kept) <= 2
+    assert (root / "a.log").read_text() == "new\n"
+
+
 def test_many_replaced_files_are_not_kept_open_for_long(
     workspace: Workspace, session: Session
 ) -> None:
@@ -65,244 +96,330 @@ def test_many_replaced_files_are_not_kept_open_for_long(
     assert len(os.listdir("/proc/self/fd")) - before < 280
 
 
-def test_what_cannot_be_taken_back_is_said_and_can_be_undone_later(
+def both(workspace: Workspace, session: Session, **texts: str) -> Receipt:
+    """Change several text files in one operation."""
+    with workspace.draft(session, "t") as draft:
+        targets = draft.open_all([f"{name}.txt" for name in texts])
+        for target, text in zip(targets, texts.values(), strict=True):
+            draft.write(target, text)
+        return workspace.submit(draft, "several")
+
+
+def acting(
+    monkeypatch: pytest.MonkeyPatch, root: Path, name: str, act: Callable[[], object]
+) -> None:
+    """Let somebody act right before a file takes on its new text."""
+    real = Root.apply
+
+    def applied(self: Root, one: Staged) -> None:
+        if one.shown == name:
+            act()
+        real(self, one)
+
+    monkeypatch.setattr(Root, "apply", applied)
+
+
+def test_nothing_is_touched_when_one_of_several_cannot_be_staged(
     workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a.txt").write_text("a\n")
     (root / "b.txt").write_text("b\n")
-    held = workspace.guard.roots[0]
-    real = held.replace
-    calls: list[str] = []
+    (root / "b.txt").chmod(0o444)
+    before = {name: (root / name).stat().st_ino for name in ("a.txt", "b.txt")}
+    applied: list[str] = []
+    monkeypatch.setattr(Root, "apply", lambda _root, one: applied.append(one.shown))
+    with pytest.raises(WriteFailedError) as caught:
+        both(workspace, session, a="A\n", b="B\n")
+    assert caught.value.details["outcome"] == "not_applied"
+    assert applied == []
+    assert {path.name: path.stat().st_ino for path in root.iterdir()} == before
+    assert workspace.log()[0].state == "rolled_back"
 
-    def failing(path: str, *arguments: object, **named: object) -> object:
-        calls.append(path)
-        if path == "b.txt":
-            raise WriteFailedError("b.txt: no space is left on the device; nothing was changed")
-        if len(calls) > 2:
-            raise StaleFileError("a.txt: another program changed the file at this moment")
-        return real(path, *arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(held, "replace", failing)
+def test_what_was_done_is_taken_back_with_the_very_files_that_were_there(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "gone"):
+        (root / f"{name}.txt").write_text(f"{name}\n")
+    inodes = {path.name: path.stat().st_ino for path in root.iterdir()}
+    acting(monkeypatch, root, "b.txt", lambda: (root / "b.txt").write_text("person's\n"))
     with workspace.draft(session, "t") as draft:
-        first, second = draft.open_all(["a.txt", "b.txt"])
-        draft.write(first, "A\n")
-        draft.write(second, "B\n")
-        with pytest.raises(WriteFailedError) as caught:
-            workspace.submit(draft, "both")
-    assert "a.txt" in caught.value.message
+        a, gone, new, b = draft.open_all(["a.txt", "gone.txt", "made/new.txt", "b.txt"])
+        draft.write(a, "A\n")
+        draft.delete(gone, emptied_by=None)
+        draft.write(new, "new\n")
+        draft.write(b, "B\n")
+        with pytest.raises(StaleFileError) as caught:
+            workspace.submit(draft, "four")
+    assert caught.value.details["outcome"] == "not_applied"
+    assert {path.name: path.stat().st_ino for path in root.iterdir()} == inodes
+    assert (root / "b.txt").read_text() == "person's\n"
+    assert workspace.log()[0].state == "rolled_back"
+
+
+def test_taking_back_makes_no_file_and_writes_none(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+
+    def full() -> None:
+        def refused(*_: object, **__: object) -> int:
+            raise OSError(errno.ENOSPC, "no")
+
+        (root / "b.txt").write_text("person's\n")
+        real = os.open
+        monkeypatch.setattr(os, "write", refused)
+        monkeypatch.setattr(
+            os,
+            "open",
+            lambda path, flags, *more, **named: (
+                refused() if flags & os.O_CREAT else real(path, flags, *more, **named)
+            ),
+        )
+
+    acting(monkeypatch, root, "b.txt", full)
+    with pytest.raises(StaleFileError) as caught:
+        both(workspace, session, a="A\n", b="B\n")
     monkeypatch.undo()
+    assert caught.value.details["outcome"] == "not_applied"
+    assert {path.name: path.read_text() for path in root.iterdir()} == {
+        "a.txt": "a\n",
+        "b.txt": "person's\n",
+    }
+
+
+def test_what_cannot_be_taken_back_is_said_and_can_be_undone_later(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_text("a\nx\ny\nz\n")
+    (root / "b.txt").write_text("b\n")
+
+    def person() -> None:
+        (root / "a.txt").write_text("A\nx\ny\nperson's\n")
+        (root / "b.txt").write_text("person's\n")
+
+    acting(monkeypatch, root, "b.txt", person)
+    with pytest.raises(WriteFailedError) as caught:
+        both(workspace, session, a="A\nx\ny\nz\n", b="B\n")
+    monkeypatch.undo()
+    assert "a.txt" in caught.value.message
+    assert caught.value.details["outcome"] == "in_part"
     (operation,) = workspace.log()
+    assert operation.id == caught.value.details["operation"]
     assert operation.state == "interrupted"
     assert [str(path) for path in operation.changes.paths] == ["a.txt"]
     workspace.undo(session, dry_run=False)
+    assert (root / "a.txt").read_text() == "a\nx\ny\nperson's\n"
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_without_an_exchange_what_was_done_is_written_back(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+
+    def missing(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no")
+
+    monkeypatch.setattr(atomic, "renameat2", missing)
+    acting(monkeypatch, root, "b.txt", lambda: (root / "b.txt").write_text("person's\n"))
+    with pytest.raises(StaleFileError) as caught:
+        both(workspace, session, a="A\n", b="B\n")
+    assert caught.value.details["outcome"] == "not_applied"
     assert (root / "a.txt").read_text() == "a\n"
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt"]
 
 
-class Crash:
-    """Puts an intention into the journal as a process would that dies right after."""
+def test_a_call_that_is_stopped_in_between_is_mended_by_the_next(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
 
-    def __init__(self, workspace: Workspace, session: Session, root: Path) -> None:
-        self.workspace = workspace
-        self.session = session
-        self.root = root
+    def stopped() -> None:
+        raise KeyboardInterrupt
 
-    def begin(
-        self, *changes: tuple[str, bytes | None, bytes | None], change_id: str = "c0123456789"
-    ) -> Operation:
-        made = []
-        contents: dict[str, bytes] = {}
-        for path, before, after in changes:
-            sides = []
-            for data in (before, after):
-                sides.append(Revision.of(data, 0o644) if data is not None else None)
-                if data is not None:
-                    contents[Revision.of(data, 0o644).content] = data
-            made.append(FileChange(WorkspacePath(RootId(str(self.root)), path), *sides))
-        operation = Operation(
-            id=ChangeId(change_id),
-            seq=0,
-            kind="change",
-            session=self.session,
-            tool="t",
-            summary="cut off",
-            changes=ChangeSet(tuple(made)),
-            created=time.time(),
-            directories=((RootId(str(self.root)), "made"),),
-            state="intended",
-            note="kept",
-        )
-        return self.workspace._store.begin(operation, contents)
+    acting(monkeypatch, root, "b.txt", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        both(workspace, session, a="A\n", b="B\n")
+    monkeypatch.undo()
+    assert (root / "a.txt").read_text() == "A\n"
+    assert workspace.log()[0].state == "rolled_back"
+    assert (root / "a.txt").read_text() == "a\n"
+    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_a_folder_that_was_made_for_nothing_goes_again(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "b.txt").write_text("b\n")
+    with workspace.draft(session, "t") as draft:
+        new, b = draft.open_all(["made/deep/new.txt", "b.txt"])
+        draft.write(new, "new\n")
+        draft.write(b, "B\n")
+        (root / "b.txt").write_text("person's\n")
+        with pytest.raises(StaleFileError):
+            workspace.submit(draft, "two")
+    assert sorted(path.name for path in root.iterdir()) == ["b.txt"]
+
+
+# -- the end ------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def crash(open_here: Callable[..., Workspace], session: Session, root: Path) -> Crash:
-    return Crash(open_here(), session, root)
+def unwilling(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Have the journal refuse to take down so many ends from now on."""
+    store = workspace._store
+    real = store.finish
+    left = 0
+
+    def finish(*what: object, **named: object) -> None:
+        nonlocal left
+        if left:
+            left -= 1
+            raise StateFailedError("the disk with the state folder is full")
+        real(*what, **named)  # type: ignore[arg-type]
+
+    def refuse(times: int) -> None:
+        nonlocal left
+        left = times
+
+    monkeypatch.setattr(store, "finish", finish)
+    return refuse
 
 
-def put(root: Path, name: str, data: bytes) -> None:
-    (root / name).write_bytes(data)
-    (root / name).chmod(0o644)
-
-
-def test_an_intention_without_effect_is_taken_back(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path
+def test_an_end_that_is_refused_once_is_told_in_the_room_that_is_kept(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    tmp_path: Path,
+    unwilling: Callable[[int], None],
 ) -> None:
-    put(root, "a.txt", b"a\n")
-    (root / "made").mkdir()
-    crash.begin(("a.txt", b"a\n", b"A\n"), ("made/new.txt", None, b"n\n"))
-    workspace = open_here()
-    (settled,) = workspace.recovered
-    assert settled.state == "rolled_back"
-    assert settled.note.startswith("kept; ")
-    assert (root / "a.txt").read_bytes() == b"a\n"
-    assert not (root / "made").exists()
+    kept = tmp_path / "state" / "room"
+    write(workspace, session, "a.txt", "a\n")
+    size = kept.stat().st_size
+    unwilling(1)
+    receipt = write(workspace, session, "a.txt", "A\n")
+    assert receipt.confirmed
+    assert workspace.log()[0].state == "applied"
+    assert kept.stat().st_size == 0
+    write(workspace, session, "a.txt", "AA\n")
+    assert kept.stat().st_size == size > 0
+
+
+@pytest.mark.parametrize(
+    "next_call",
+    [
+        lambda workspace, _session: workspace.log(),
+        lambda workspace, session: workspace.undo(session, dry_run=True),
+        lambda workspace, session: workspace.reader(session),
+        lambda workspace, session: edit(workspace, session, "a.txt", "A", "B"),
+    ],
+    ids=["log", "undo", "read", "edit"],
+)
+def test_a_change_whose_end_cannot_be_told_is_done_and_the_next_call_tells_it(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    unwilling: Callable[[int], None],
+    next_call: Callable[[Workspace, Session], object],
+) -> None:
+    (root / "a.txt").write_text("a\n")
+    unwilling(2)
+    receipt = edit(workspace, session, "a.txt", "a", "A")
+    assert (receipt.status, receipt.confirmed) == ("applied", False)
+    assert receipt.notes
+    assert (root / "a.txt").read_text() == "A\n"
+    assert [one.id for one in workspace.unsettled()] == [receipt.operation]
+    next_call(workspace, session)
     assert workspace.unsettled() == ()
+    assert receipt.operation in {one.id for one in workspace.log() if one.state == "applied"}
 
 
-def test_a_half_done_change_is_taken_back(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path
+def test_the_journal_s_refusal_never_hides_why_a_change_was_taken_back(
+    workspace: Workspace,
+    session: Session,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unwilling: Callable[[int], None],
 ) -> None:
-    put(root, "a.txt", b"A\n")
-    put(root, "b.txt", b"b\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"), ("b.txt", b"b\n", b"B\n"), ("gone.txt", b"g\n", None))
-    (settled,) = open_here().recovered
-    assert settled.state == "rolled_back"
-    assert (root / "a.txt").read_bytes() == b"a\n"
-    assert (root / "b.txt").read_bytes() == b"b\n"
-    assert (root / "gone.txt").read_bytes() == b"g\n"
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+    acting(monkeypatch, root, "b.txt", lambda: (root / "b.txt").write_text("person's\n"))
+    unwilling(2)
+    with pytest.raises(StaleFileError):
+        both(workspace, session, a="A\n", b="B\n")
+    assert (root / "a.txt").read_text() == "a\n"
+    assert workspace.log()[0].state == "rolled_back"
 
 
-def test_a_change_that_was_done_whole_is_completed(
-    crash: Crash, open_here: Callable[..., Workspace], session: Session, root: Path
+def test_without_room_for_the_end_nothing_is_begun(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(root, "a.txt", b"A\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"))
-    workspace = open_here()
-    (settled,) = workspace.recovered
-    assert settled.state == "applied"
-    assert settled.directories == ((RootId(str(root)), "made"),)
-    workspace.undo(session, dry_run=False)
-    assert (root / "a.txt").read_bytes() == b"a\n"
+    (root / "a.txt").write_text("a\n")
+
+    def refused(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no")
+
+    monkeypatch.setattr(os, "pwrite", refused)
+    with pytest.raises(StateFailedError) as caught:
+        edit(workspace, session, "a.txt", "a", "A")
+    assert caught.value.details["outcome"] == "not_applied"
+    assert (root / "a.txt").read_text() == "a\n"
+    assert workspace.unsettled() == ()
+    assert workspace.log() == ()
 
 
-def test_what_somebody_wrote_after_the_crash_is_left_alone(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path
+def test_a_folder_that_is_not_known_to_be_durable_is_told_to_programs_too(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(root, "a.txt", b"theirs\n")
-    put(root, "b.txt", b"B\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"), ("b.txt", b"b\n", b"B\n"))
-    (settled,) = open_here().recovered
-    assert settled.state == "rolled_back"
-    assert (root / "a.txt").read_bytes() == b"theirs\n"
-    assert (root / "b.txt").read_bytes() == b"b\n"
+    (root / "a.txt").write_text("a\n")
+    monkeypatch.setattr(Root, "sync", lambda *_: False)
+    receipt = edit(workspace, session, "a.txt", "a", "A")
+    assert (receipt.status, receipt.confirmed) == ("applied", False)
+    assert workspace.log()[0].state == "applied"
 
 
-@pytest.mark.timeout(10)
-def test_a_file_of_any_size_does_not_hold_up_the_next_start(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path
+def test_a_change_of_many_files_makes_each_folder_durable_once(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put(root, "a.txt", b"theirs\n")
-    os.truncate(root / "a.txt", 1 << 40)
-    crash.begin(("a.txt", b"a\n", b"A\n"))
-    (settled,) = open_here().recovered
-    assert settled.state == "rolled_back"
-    assert (root / "a.txt").stat().st_size == 1 << 40
-
-
-def test_what_cannot_be_taken_back_after_a_crash_stays_undoable(
-    crash: Crash, open_here: Callable[..., Workspace], session: Session, root: Path
-) -> None:
-    put(root, "a.txt", b"A\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"), ("b.txt", b"b\n", b"B\n"))
-    put(root, "b.txt", b"b\n")
-    (root / "a.txt").chmod(0o444)
-    operation = crash.workspace._store.operation("c0123456789")
-    changed = FileChange(
-        operation.changes.paths[0], Revision.of(b"a\n", 0o644), Revision.of(b"A\n", 0o444)
+    for number in range(70):
+        (root / f"f{number}.txt").write_text("a\n")
+    synced: list[str] = []
+    real = Root.sync
+    monkeypatch.setattr(
+        Root, "sync", lambda self, one: synced.append(one.shown) is None and real(self, one)
     )
-    # The same intention, for a file that became write-protected by the change itself.
-    crash.workspace._store.finish(operation.id, state="rolled_back")
-    crash.workspace._store.begin(
-        Operation(
-            id=ChangeId("c1111111111"),
-            seq=0,
-            kind="change",
-            session=session,
-            tool="t",
-            summary="cut off",
-            changes=ChangeSet((changed, operation.changes.changes[1])),
-            created=time.time(),
-            state="intended",
-        ),
-        {Revision.of(data, 0).content: data for data in (b"a\n", b"A\n", b"b\n", b"B\n")},
-    )
-    workspace = open_here()
-    (settled,) = workspace.recovered
-    assert settled.state == "interrupted"
-    assert [str(path) for path in settled.changes.paths] == ["a.txt"]
-    with pytest.raises(FilepactError):
-        workspace.undo(session, dry_run=False)
-    assert (root / "a.txt").read_bytes() == b"A\n"
+    before = len(os.listdir("/proc/self/fd"))
+    both(workspace, session, **{f"f{number}": "A\n" for number in range(70)})
+    assert len(synced) == 1
+    assert len(os.listdir("/proc/self/fd")) - before <= 75
+    assert {path.read_text() for path in root.iterdir()} == {"A\n"}
 
 
-def test_temporary_files_of_a_crash_are_removed_and_foreign_text_in_them_kept(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path, tmp_path: Path
+@pytest.mark.parametrize("files", [1, 65])
+def test_an_old_text_whose_folder_is_moved_away_is_removed_or_told(
+    workspace: Workspace, session: Session, root: Path, monkeypatch: pytest.MonkeyPatch, files: int
 ) -> None:
-    put(root, "a.txt", b"a\n")
-    put(root, "b.txt", b"b\n")
-    put(root, "c.txt", b"c\n")
-    put(root, ".filepact-c0123456789-0.tmp", b"A")
-    put(root, ".filepact-c0123456789-1.tmp", b"somebody's text\n")
-    put(root, ".filepact-c0123456789-2.tmp", b"c\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"), ("b.txt", b"b\n", b"B\n"), ("c.txt", b"c\n", b"C\n"))
-    (settled,) = open_here().recovered
-    assert settled.state == "rolled_back"
-    assert sorted(path.name for path in root.iterdir()) == ["a.txt", "b.txt", "c.txt"]
-    assert rescued(tmp_path) == [b"somebody's text\n"]
+    names = [f"d/f{number}.txt" for number in range(files)]
+    (root / "d").mkdir()
+    for name in names:
+        (root / name).write_text("a\n")
+    real = Root.settle
 
+    def moved(self: Root, one: Staged) -> Written:
+        if (root / "d").exists():
+            (root / "d").rename(root / "elsewhere")
+        return real(self, one)
 
-def test_what_recovery_looks_up_grows_with_the_files_and_no_faster(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[str] = []
-    place = Root.place
-
-    def counted(self: Root, path: str, **how: bool) -> Place:
-        looked.append(path)
-        return place(self, path, **how)
-
-    monkeypatch.setattr(Root, "place", counted)
-    figures: list[int] = []
-    for count in (20, 80):
-        names = [f"{count}-{number}.txt" for number in range(count)]
-        for name in names:
-            put(root, name, b"a\n")
-        crash.begin(*((name, b"a\n", b"A\n") for name in names), change_id=f"c{count:010}")
-        looked.clear()
-        workspace = open_here()
-        figures.append(len(looked))
-        (settled,) = workspace.recovered
-        assert settled.state == "rolled_back"
-    assert figures[1] <= 5 * figures[0]
-
-
-def test_an_operation_that_another_process_is_doing_is_left_alone(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path
-) -> None:
-    put(root, "a.txt", b"a\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"))
-    key = crash.workspace.guard.find("a.txt", "write").lock_key
-    with crash.workspace._state.locks.hold([key]):
-        assert open_here().recovered == ()
-    assert len(open_here().recovered) == 1
-
-
-def test_an_operation_of_another_root_is_left_to_whoever_has_it(
-    crash: Crash, open_here: Callable[..., Workspace], root: Path, tmp_path: Path
-) -> None:
-    put(root, "a.txt", b"a\n")
-    crash.begin(("a.txt", b"a\n", b"A\n"))
-    (tmp_path / "other").mkdir()
-    other = open_here(roots=[str(tmp_path / "other")])
-    assert other.recovered == ()
-    assert len(other.unsettled()) == 1
+    monkeypatch.setattr(Root, "settle", moved)
+    with workspace.draft(session, "t") as draft:
+        for target in draft.open_all(names):
+            draft.write(target, "A\n")
+        receipt = workspace.submit(draft, "all")
+    assert receipt.status == "applied"
+    left = [path.name for path in (root / "elsewhere").iterdir() if path.suffix == ".tmp"]
+    assert bool(left) == bool(receipt.notes) == (files > 64)
+    assert (root / "elsewhere" / "f0.txt").read_text() == "A\n"

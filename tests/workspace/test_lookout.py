@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.fs import atomic
 from filepact.fs.held import Expected
 from filepact.fs.notice import Notices
 from filepact.fs.root import Root
@@ -199,20 +198,18 @@ def test_more_than_can_be_told_is_looked_at(tree: Path) -> None:
 
 
 def test_an_exchange_of_names_is_no_absence(watcher: Watcher, tree: Path) -> None:
-    parent = watcher.root.open_directory(".")
     old = (tree / "a.txt").read_bytes()
-    for number, text in enumerate((b"one", b"two", b"three")):
-        expected = Expected(hashlib.sha256(old).hexdigest(), 0o644)
-        written = atomic.replace(
-            parent, "a.txt", text, mode=0o644, expected=expected, token=str(number), shown="a.txt"
-        )
-        assert written.displaced is not None
-        written.displaced.close()
-        seen = watcher.look()
-        assert (seen.names, seen.gone) == ({"a.txt"}, frozenset())
-        assert seen.come <= {"a.txt"}
-        old = text
-    os.close(parent)
+    with Root.open(tree) as root:
+        for number, text in enumerate((b"one", b"two", b"three")):
+            expected = Expected(hashlib.sha256(old).hexdigest(), 0o644)
+            written = root.replace(
+                "a.txt", text, mode=0o644, expected=expected, token=f"mark-{number}"
+            )
+            written.close()
+            seen = watcher.look()
+            assert (seen.names, seen.gone) == ({"a.txt"}, frozenset())
+            assert seen.come <= {"a.txt"}
+            old = text
 
 
 def test_what_went_and_came_again_was_gone(watcher: Watcher, tree: Path) -> None:

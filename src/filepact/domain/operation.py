@@ -170,6 +170,8 @@ class Operation:
         approved_by: Who approved the proposal that it was.
         note: What a person should know: a merge, an interruption.
         lines: How many it added and removed; None where that was not counted when it was done.
+        confirmed: Whether the disk and the journal confirmed that it lasts; only of what was done
+            just now.
     """
 
     id: ChangeId
@@ -187,6 +189,7 @@ class Operation:
     approved_by: str = ""
     note: str = field(default="", compare=False)
     lines: tuple[int, int] | None = field(default=None, compare=False)
+    confirmed: bool = field(default=True, compare=False)
 
     @property
     def kept(self) -> ChangeSet:

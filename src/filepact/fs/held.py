@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LARGEST", "Displaced", "Expected", "Pristine", "digest", "holds_name", "is_unchanged"]
+from filepact.fs.reading import open_named
+
+__all__ = ["LARGEST", "Displaced", "Expected", "Pristine", "digest"]
 
 _BLOCK = 1 << 20
 
@@ -26,11 +27,24 @@ class Expected:
 
 
 class Displaced:
-    """The file that was replaced, kept open after it lost its name."""
+    """The file that was replaced, kept open after it lost its name.
+
+    Args:
+        descriptor: Open for reading.
+        content: SHA-256 of what it holds, if nobody writes to it.
+    """
 
     def __init__(self, descriptor: int, content: str) -> None:
         self._descriptor = descriptor
         self._content = content
+
+    def status(self) -> os.stat_result:
+        """What the system says of it."""
+        return os.fstat(self._descriptor)
+
+    def is_as_it_was(self) -> bool:
+        """Whether it still holds what it is known to hold."""
+        return digest(self._descriptor) == self._content
 
     def late_write(self) -> bytes | None:
         """What a program wrote to it after it was replaced.
@@ -44,6 +58,29 @@ class Displaced:
         except OSError:
             return None
         return None if hashlib.sha256(data).hexdigest() == self._content else data
+
+    def known_as(self, data: bytes) -> None:
+        """Take what was read for what it is known to hold, so that only later writes are late."""
+        self._content = hashlib.sha256(data).hexdigest()
+
+    def has_writer(self) -> bool:
+        """Whether a program has it open for writing; False where the system does not tell.
+
+        A lease for reading is refused then.  It is not asked for where the file still has a name:
+        whoever opened it just then would have us signalled.
+        """
+        try:
+            import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+            if os.fstat(self._descriptor).st_nlink:
+                return False
+            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except BlockingIOError:
+            return True
+        except (ImportError, AttributeError, OSError):
+            return False
+        return False
 
     def close(self) -> None:
         """Let go of it; may be called twice."""
@@ -64,20 +101,31 @@ class Pristine:
     status: os.stat_result
     content: str
 
-    def still(self, parent: int, name: str, descriptor: int) -> bool:
+    @property
+    def inode(self) -> tuple[int, int]:
+        """Device and inode."""
+        return self.status.st_dev, self.status.st_ino
+
+    def still(self, parent: int, name: str) -> bool:
         """Whether a name leads to it and it is as we left it.
 
         The time counts too: a program that has just emptied the file is about to write to it.
         """
         try:
+            descriptor = open_named(parent, name)
+        except OSError:
+            return False
+        try:
             now = os.fstat(descriptor)
             return (
-                now.st_mtime_ns == self.status.st_mtime_ns
-                and holds_name(parent, name, descriptor)
+                (now.st_dev, now.st_ino) == self.inode
+                and now.st_mtime_ns == self.status.st_mtime_ns
                 and digest(descriptor) == self.content
             )
         except OSError:
             return False
+        finally:
+            os.close(descriptor)
 
 
 def _blocks(descriptor: int) -> list[bytes]:
@@ -101,28 +149,3 @@ def digest(descriptor: int) -> str:
         if offset > LARGEST:
             return ""  # It grows as we read.
     return found.hexdigest()
-
-
-def holds_name(parent: int, name: str, descriptor: int) -> bool:
-    """Whether a name in a folder leads to the open file."""
-    try:
-        named = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    held = os.fstat(descriptor)
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
-
-
-def is_unchanged(parent: int, name: str, descriptor: int, expected: Expected) -> bool:
-    """Whether a name leads to the open file and that still is in the expected state.
-
-    What cannot be read cannot be trusted to be in it.
-    """
-    try:
-        return (
-            holds_name(parent, name, descriptor)
-            and stat.S_IMODE(os.fstat(descriptor).st_mode) == expected.mode
-            and digest(descriptor) == expected.content
-        )
-    except OSError:
-        return False

@@ -6,18 +6,21 @@ appeared in it since is refused.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import LINK
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
-from filepact.fs import atomic
-from filepact.fs.atomic import Displaced, Expected, Written
+from filepact.fs import atomic, staged
+from filepact.fs.atomic import UNFINISHED
 from filepact.fs.held import LARGEST
 from filepact.fs.place import Contents, Place, read_umask, write_failed
+from filepact.fs.staged import Displaced, Expected, Staged, Written
 from filepact.fs.view import FOLDER, MOVED, View
 
 if TYPE_CHECKING:
@@ -28,7 +31,17 @@ if TYPE_CHECKING:
     from filepact.fs.border import Border
     from filepact.fs.home import HomeSecrets
 
-__all__ = ["LARGEST", "Contents", "Displaced", "Expected", "Place", "Root", "Written"]
+__all__ = [
+    "LARGEST",
+    "UNFINISHED",
+    "Contents",
+    "Displaced",
+    "Expected",
+    "Place",
+    "Root",
+    "Staged",
+    "Written",
+]
 
 
 class Root(View):
@@ -51,45 +64,90 @@ class Root(View):
         self.new_mode = 0o666 & ~mask
         self._new_folder_mode = 0o777 & ~mask
 
-    def replace(
-        self, path: str, data: bytes, *, mode: int, expected: Expected | None, token: str
-    ) -> Written:
-        """Write one file durably, if it is in an expected state.
+    # -- changing one file ----------------------------------------------------------------
+
+    def stage(
+        self,
+        path: str,
+        data: bytes | None,
+        *,
+        mode: int = 0,
+        expected: Expected | None,
+        token: str,
+    ) -> Staged:
+        """Prepare the change of one file, so that no room is needed any more to do it.
+
+        It is given to `apply`, then to `sync`, then to `settle`; or, at any point before that, to
+        `take_back` if it was applied, and to `drop`.
 
         Args:
             path: Its canonical path.
-            data: What it shall hold.
+            data: What it shall hold; None: it shall go.
             mode: Its permission bits; `LINK` makes a link to the name that ``data`` is.
             expected: The state it must be in; None: it must not exist.
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
 
         Raises:
+            StaleFileError: It is in another state.
+            WriteFailedError: The system refused; nothing was changed.
+        """
+        with self._parent(path) as (parent, name):
+            return _stage(parent, name, data, mode, expected, token, path)
+
+    def apply(self, one: Staged) -> None:
+        """Let it take effect; errors as `Staged.apply`."""
+        with self._parent(one.shown) as (parent, _):
+            one.apply(parent)
+            if one.holds:
+                one.folder = os.dup(parent)
+
+    def take_back(self, one: Staged) -> None:
+        """Undo that; errors as `Staged.take_back`."""
+        with self._folder(one) as parent:
+            one.take_back(parent)
+
+    def settle(self, one: Staged) -> Written:
+        """Give up what could be taken back."""
+        with self._folder(one) as parent:
+            return one.settle(parent)
+
+    def drop(self, one: Staged) -> None:
+        """Remove what was prepared and has no effect."""
+        with self._folder(one) as parent:
+            one.drop(parent)
+
+    def sync(self, one: Staged) -> bool:
+        """Make the entries of its folder durable; whether the system confirmed it."""
+        with self._folder(one) as parent:
+            return atomic.sync(parent) == "applied"
+
+    @contextmanager
+    def _folder(self, one: Staged) -> Iterator[int]:
+        """The folder of a staged change: the one in which it was applied, if that is held."""
+        if one.folder >= 0:
+            yield one.folder
+            return
+        with self._parent(one.shown) as (parent, _):
+            yield parent
+
+    def replace(
+        self, path: str, data: bytes, *, mode: int, expected: Expected | None, token: str
+    ) -> Written:
+        """Write one file durably, if it is in an expected state; arguments as for `stage`.
+
+        Raises:
             StaleFileError: It is in another state, and was left in it.
             WriteFailedError: The system refused; nothing was changed.
         """
-        _check_token(token)
-        if expected is not None and LINK in (mode, expected.mode):
-            raise WriteFailedError(
-                f"{path}: a link is not exchanged for something else in one step",
-                hint="Nothing was changed. Remove the link first.",
-                path=path,
-            )
         with self._parent(path) as (parent, name):
-            if mode == LINK:
-                return atomic.create_link(parent, name, data, token=token, shown=path)
-            if expected is None:
-                return atomic.create(parent, name, data, mode=mode, token=token, shown=path)
-            return atomic.replace(
-                parent, name, data, mode=mode, expected=expected, token=token, shown=path
-            )
+            return _at_once(parent, _stage(parent, name, data, mode, expected, token, path))
 
     def remove(self, path: str, *, expected: Expected, token: str) -> Written:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
-        _check_token(token)
         with self._parent(path) as (parent, name):
-            if expected.mode == LINK:
-                return atomic.remove_link(parent, name, expected=expected, token=token, shown=path)
-            return atomic.remove(parent, name, expected=expected, token=token, shown=path)
+            return _at_once(parent, _stage(parent, name, None, 0, expected, token, path))
+
+    # -- folders --------------------------------------------------------------------------
 
     def make_directories(self, path: str) -> tuple[str, ...]:
         """Make a folder and the missing ones above it, durably.
@@ -140,12 +198,18 @@ class Root(View):
         return below, made
 
     def remove_directory(self, path: str) -> bool:
-        """Remove a folder if it is empty; whether it was."""
+        """Remove a folder if it is empty; whether it was.
+
+        Raises:
+            WriteFailedError: The system refused.
+        """
         with self._parent(path) as (parent, name):
             try:
                 os.rmdir(name, dir_fd=parent)
-            except OSError:
-                return False
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
+                    return False
+                raise write_failed(error, path) from None
             atomic.sync(parent)
         return True
 
@@ -156,16 +220,44 @@ class Root(View):
         tokens = (atomic.token_of(name) for name in self.names(directory))
         return tuple(one for one in tokens if one is not None and one.startswith(beginning))
 
-    def leftover(self, directory: str, token: str) -> bytes | None:
+    def may_have_leftover(self, directory: str, token: str) -> bool:
+        """Whether it is worth while to look for the temporary file of a change."""
+        name = atomic.temporary_name(_check_token(token))
+        try:
+            os.stat(f"{directory}/{name}", dir_fd=self._descriptor, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+    def leftover(self, directory: str, token: str) -> Contents | None:
         """What the temporary file of a change holds, or None when there is none."""
         name = atomic.temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False).kind
         if kind == "link":
-            return self.read_link(path)
+            return Contents(self.read_link(path), LINK)
         if kind != "file":
             return None
-        return self.read(path, limit=1 << 32).data
+        return self.read(path, limit=1 << 32)
+
+    def resume(
+        self, path: str, *, before: Expected | None, after: Expected | None, token: str
+    ) -> Staged:
+        """A change of one file that is known to be applied and not settled, to be taken back.
+
+        Args:
+            path: Its canonical path.
+            before: What it was made from, which lies under the temporary name; None: nothing.
+            after: What it is in now; None: it has gone.
+            token: What the temporary name was made from.
+
+        Raises:
+            StaleFileError: There is nothing to be taken back.
+        """
+        with self._parent(path) as (parent, name):
+            return staged.resume(
+                parent, name, before=before, after=after, token=_check_token(token), shown=path
+            )
 
     def discard_leftover(self, directory: str, token: str) -> None:
         """Remove the temporary file of a change."""
@@ -196,6 +288,48 @@ class Root(View):
             yield parent, name
         finally:
             os.close(parent)
+
+
+def _stage(
+    parent: int,
+    name: str,
+    data: bytes | None,
+    mode: int,
+    expected: Expected | None,
+    token: str,
+    path: str,
+) -> Staged:
+    _check_token(token)
+    if data is None:
+        if expected is None:
+            raise ValueError("a change from nothing to nothing")
+        remove = staged.remove_link if expected.mode == LINK else staged.remove
+        return remove(parent, name, expected=expected, token=token, shown=path)
+    if expected is not None and LINK in (mode, expected.mode):
+        raise WriteFailedError(
+            f"{path}: a link is not exchanged for something else in one step",
+            hint="Nothing was changed. Remove the link first.",
+            path=path,
+        )
+    if mode == LINK:
+        return staged.create_link(parent, name, data, token=token, shown=path)
+    if expected is None:
+        return staged.create(parent, name, data, mode=mode, token=token, shown=path)
+    return staged.replace(parent, name, data, mode=mode, expected=expected, token=token, shown=path)
+
+
+def _at_once(parent: int, one: Staged) -> Written:
+    try:
+        one.apply(parent)
+    except BaseException:
+        one.drop(parent)
+        raise
+    try:
+        durable = atomic.sync(parent) == "applied"
+        written = one.settle(parent)
+    finally:
+        one.close()
+    return written if durable else replace(written, outcome="applied_not_durable")
 
 
 def _check_token(token: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from contextlib import suppress
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["StateFolder", "journal_in", "open_state"]
 
 _JOURNAL = "journal.db"
+
+_ROOM = 1 << 18
+"""Bytes that are kept free for the end of operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,39 @@ class StateFolder:
     def known(self) -> str:
         """Where it is kept what sessions know of files."""
         return os.path.join(self.path, "known.db")
+
+    def keep_room(self) -> None:
+        """See that there is room for the end of an operation before it is begun.
+
+        A file holds it.  SQLite can be told to reserve room in a database, but not in the
+        write-ahead log beside it, to which everything is written first.
+
+        Raises:
+            StateFailedError: There is none.
+        """
+        place = os.path.join(self.path, "room")
+        with suppress(OSError):
+            if os.stat(place).st_size == _ROOM:
+                return
+        try:
+            descriptor = os.open(place, os.O_WRONLY | os.O_CREAT, 0o600)
+            try:
+                # Nothing that a file system could leave out or make smaller.
+                if os.pwrite(descriptor, os.urandom(_ROOM), 0) != _ROOM:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self.give_room()
+            raise StateFailedError(
+                f"there is no room in the state folder ({error.strerror})",
+                hint="Nothing was changed. Make room and try again.",
+            ) from None
+
+    def give_room(self) -> None:
+        """Give up the room that was kept, so that the journal can have it."""
+        with suppress(OSError):
+            os.truncate(os.path.join(self.path, "room"), 0)
 
     def rescue(self, name: str, data: bytes) -> str:
         """Keep bytes that would be lost otherwise; the path they were put under."""

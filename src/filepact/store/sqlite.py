@@ -241,7 +241,6 @@ class SqliteStore:
         change_id: ChangeId,
         *,
         state: OperationState,
-        directories: tuple[tuple[RootId, str], ...] = (),
         note: str = "",
         changes: ChangeSet | None = None,
     ) -> None:
@@ -257,8 +256,6 @@ class SqliteStore:
                 "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
                 (state, to_text(note), seq),
             )
-            view.run("DELETE FROM operation_directory WHERE owner = ?", (seq,))
-            insert_directories(view, seq, directories)
             if state == "rolled_back" and earlier == "intended":
                 reopen(view, change_id)
             if changes is not None:

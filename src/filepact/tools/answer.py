@@ -42,8 +42,9 @@ def fitted(diff: str, room: int) -> str:
 def _headline(receipt: Receipt) -> str:
     done = receipt.summary[:1].upper() + receipt.summary[1:]
     if receipt.status == "applied":
+        said = "Done" if receipt.confirmed else "Done, but not confirmed"
         return (
-            f"Done: {receipt.summary}. Operation {receipt.operation}; "
+            f"{said}: {receipt.summary}. Operation {receipt.operation}; "
             f"undo with `filepact undo {receipt.operation}`."
         )
     if receipt.status == "preview":
@@ -65,6 +66,7 @@ def receipt_facts(receipt: Receipt) -> dict[str, object]:
     return {
         "operation": receipt.operation,
         "status": receipt.status,
+        "confirmed": receipt.confirmed,
         "files": [
             {
                 "path": file.path,

@@ -23,7 +23,7 @@ from filepact.errors import (
 )
 from filepact.workspace.ids import new_id
 from filepact.workspace.judge import Judge
-from filepact.workspace.receipt import Receipt
+from filepact.workspace.receipt import done_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard, Spot
     from filepact.workspace.journal import Store
     from filepact.workspace.rebase import Fitted, Fitting
-    from filepact.workspace.receipt import Hides, Shown
+    from filepact.workspace.receipt import Hides, Receipt, Shown
     from filepact.workspace.waiting import Waiting
 
 __all__ = ["Approving"]
@@ -93,8 +93,7 @@ class Approving:
         reader = proposal.session if to_agent else None
         with self._fitting.locked(proposal.changes):
             shown, done = self._carry_out(proposal, approval, reader)
-        notes = (done.note,) if done.note else ()
-        return Receipt(done.id, "applied", proposal.summary, shown.files, shown.diff, notes)
+        return done_receipt(done, shown)
 
     def _carry_out(
         self, proposal: Proposal, approval: Approval, reader: Session | None

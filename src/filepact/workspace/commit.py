@@ -1,36 +1,75 @@
-"""Doing what was staged: intention, effect, confirmation, and repair after a crash.
+"""Doing what was staged: intention, effect, end.
 
-The journal holds the intention with all images before the first file is touched.  Each file is
-replaced only if it still is what the change set starts from; when one of several cannot be, the
-earlier ones are taken back, and only our own bytes are ever replaced by that.
+The journal holds the intention with all images before the first file is touched.  Then every new
+text is written beside its file, which takes all the room that is needed; then the names are
+exchanged, one after the other; then their folders are made durable.  Until then every old file has
+a name, so that all of it can be taken back without room, and only our own bytes are ever replaced
+by that.  At last the old files go, and the journal is told the end.  Room for that is kept in the
+state folder; where it cannot be told all the same, the change is done and not confirmed, and the
+end is told at the next call, or found out by `recovery`.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from posixpath import dirname
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER, LINK, Revision, content_id
+from filepact.domain.document import FOLDER
 from filepact.domain.operation import ChangeId
-from filepact.errors import FilepactError, TooLargeError, WriteFailedError
-from filepact.fs.root import LARGEST, Expected, Written
+from filepact.errors import FilepactError, StateFailedError, WriteFailedError
+from filepact.fs.root import Expected, Written
 from filepact.workspace.ids import new_id
 from filepact.workspace.late import LateWrites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.domain.document import Document, RootId, WorkspacePath
+    from filepact.domain.document import Document, Revision, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
-    from filepact.fs.lock import FileLocks
-    from filepact.fs.root import Root
+    from filepact.fs.root import Root, Staged
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import Store
 
-__all__ = ["Committer"]
+__all__ = [
+    "Committer",
+    "End",
+    "expected",
+    "make_again",
+    "remove_emptied",
+    "remove_folders",
+    "tell_end",
+]
+
+_FEW = 64
+_LONGEST_NOTE = 4_000
+
+
+@dataclass(slots=True)
+class _Part:
+    """One file of an operation under way."""
+
+    change: FileChange
+    root: Root
+    staged: Staged
+    applied: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What became of an operation, as the journal is to be told.
+
+    Attributes:
+        left: What it really did, when that is less than was intended.
+    """
+
+    operation: ChangeId
+    state: OperationState
+    note: str
+    left: ChangeSet | None = None
 
 
 class Committer:
@@ -38,27 +77,30 @@ class Committer:
 
     Args:
         store: The journal.
-        state: Where rescued texts are put.
-        locks: The locks that every change of a file holds.
+        state: Where rescued texts are put, and room is kept.
         root_of: The open root of a path.
         show: How a path is shown.
+
+    Attributes:
+        cut_off: Whether an operation was stopped in between, so that recovery is needed.
     """
 
     def __init__(
         self,
         store: Store,
         state: StateFolder,
-        locks: FileLocks,
         *,
         root_of: Callable[[RootId], Root],
         show: Callable[[WorkspacePath], str],
     ) -> None:
         self._store = store
         self._state = state
-        self._locks = locks
         self._root_of = root_of
         self._show = show
+        self.cut_off = False
         self._late = LateWrites(store, state)
+        self._owed: list[End] = []
+        self._owing = Lock()
 
     def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
         """Do an operation whose files are locked by the caller.
@@ -67,39 +109,58 @@ class Committer:
             operation: What to do; its ``seq`` and state are set here.
             contents: The bytes of every revision it names.
 
+        Returns:
+            The operation as done; ``confirmed`` tells whether disk and journal said so.
+
         Raises:
             StaleFileError: A file is not what the operation starts from; nothing was changed.
-            WriteFailedError: The system refused; the message says what is on disk.
+            WriteFailedError: The system refused; the message says what is on disk, and
+                ``outcome`` in the details as well.
+            StateFailedError: The journal cannot be written; nothing was changed.
         """
-        # Planned before they are made, so that a crash in between leaves none behind.
-        planned = tuple(
-            dict.fromkeys(
-                folder for change in operation.changes.changes for folder in self._missing(change)
-            )
-        )
-        self._locks.check()
-        begun = self._store.begin(replace(operation, directories=planned), contents)
-        done: list[FileChange] = []
-        notes: list[str] = []
+        self.tell_ends()
+        begun = self._begin(operation, contents)
+        parts: list[_Part] = []
+        made: list[FileChange] = []
+        mark: _Part | None = None
         try:
-            for number, change in enumerate(begun.changes.changes):
-                if planned and change.before is None and (parent := dirname(change.path.path)):
-                    self._root_of(change.path.root).make_directories(parent)
-                written = self._apply(begun.id, number, change, contents)
-                notes.extend(written.notes)
-                done.append(change)
-                if written.outcome == "applied_not_durable":
-                    notes.append(f"{self._show(change.path)}: written, durability not confirmed")
-                if written.displaced is not None:
-                    self._late.watch(begun.id, change.path, written.displaced)
+            for root, folder in begun.directories:
+                self._root_of(root).make_directories(folder)
+            for number, change in _in_order(begun.changes.changes):
+                if FOLDER not in (change.before, change.after):
+                    parts.append(self._stage(f"{begun.id}-{number}", change, contents))
+                elif change.after is not None and self._root_of(change.path.root).make_directories(
+                    change.path.path
+                ):
+                    made.append(change)
+            mark = self._mark(begun, parts)
+            few = len(parts) <= _FEW
+            for part in parts:
+                part.staged.holds = few
+                part.root.apply(part.staged)
+                part.applied = True
+            if mark is not None:
+                mark.root.drop(mark.staged)
+            unsure = self._sync(parts)
         except FilepactError as error:
-            # Any other exception leaves the intention open: recovery will look at the files.
-            self._take_back(begun, done, contents, error)
+            self._take_back(begun, parts, made, mark, contents, error)
             raise
-        note = "; ".join(filter(None, [begun.note, *notes]))
-        self._remove_empty(begun)
-        self._store.finish(begun.id, state="applied", directories=planned, note=note)
-        return replace(begun, state="applied", note=note)
+        except BaseException:
+            # Stopped between an effect and its note: only a look at the files tells what is done.
+            self.cut_off = True
+            _close(parts)
+            raise
+        notes = [begun.note, *self._settle(begun.id, parts)]
+        notes += [f"{self._show(path)}: written, durability not confirmed" for path in unsure]
+        for change in begun.changes.changes:
+            if change.before == FOLDER and change.after is None:
+                notes += self._remove_folder(change)
+        notes += remove_emptied(begun, self._store, self._root_of)
+        note = "; ".join(filter(None, notes))
+        told = self._tell(End(begun.id, "applied", note))
+        if not told:
+            note = "; ".join(filter(None, [note, "the journal does not have the end of it yet"]))
+        return replace(begun, state="applied", note=note, confirmed=told and not unsure)
 
     def put_back(self, meant: Document, found: Revision, change_id: str) -> None:
         """Give a locked file the bytes again that an operation gave it.
@@ -116,45 +177,50 @@ class Committer:
             WriteFailedError: The system refused; nothing was changed.
         """
         change = FileChange(meant.path, found, meant.revision)
-        contents = {meant.revision.content: meant.data}
-        written = self._apply(new_id(), 0, change, contents)
+        written = make_again(
+            self._root_of(meant.path.root),
+            change,
+            {meant.revision.content: meant.data},
+            f"{new_id()}-0",
+        )
         if written.displaced is not None:
             self._late.watch(ChangeId(change_id), meant.path, written.displaced)
 
+    def tell_ends(self) -> None:
+        """Tell the journal how operations ended, where it could not take that down before."""
+        if not self._owed:
+            return
+        with self._owing:
+            owed, self._owed = self._owed, []
+        for end in owed:
+            self._tell(end)
+
+    @property
+    def owed(self) -> tuple[End, ...]:
+        """Ends that the journal could not take down yet."""
+        return tuple(self._owed)
+
     def close(self) -> None:
-        """Look at replaced files for the last time."""
+        """Look at replaced files for the last time, and tell what is left to be told."""
         self._late.close()
+        self.tell_ends()
 
-    # -- one file -------------------------------------------------------------------------
+    # -- the beginning --------------------------------------------------------------------
 
-    def _apply(
-        self, change_id: str, number: int, change: FileChange, contents: Mapping[str, bytes]
-    ) -> Written:
-        root = self._root_of(change.path.root)
-        if FOLDER in (change.before, change.after):
-            return self._apply_folder(root, change)
-        expected = _expected(change.before)
-        token = f"{change_id}-{number}"
-        if change.after is None:
-            if expected is None:
-                raise RuntimeError("a change from nothing to nothing")
-            return root.remove(change.path.path, expected=expected, token=token)
-        return root.replace(
-            change.path.path,
-            contents[change.after.content],
-            mode=change.after.compared.mode,
-            expected=expected,
-            token=token,
+    def _begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+        # Planned before they are made, so that a crash in between leaves none behind.
+        planned = tuple(
+            dict.fromkeys(
+                folder for change in operation.changes.changes for folder in self._missing(change)
+            )
         )
-
-    def _apply_folder(self, root: Root, change: FileChange) -> Written:
-        """Make a folder, or remove one that is empty; one that holds something by now stays."""
-        path = change.path.path
-        if change.after is not None:
-            root.make_directories(path)
-        elif root.place(path).kind == "directory" and not root.remove_directory(path):
-            return Written("applied", notes=(f"{self._show(change.path)} stays: it is not empty",))
-        return Written("applied")
+        try:
+            self._state.locks.check()
+            self._state.keep_room()
+            return self._store.begin(replace(operation, directories=planned), contents)
+        except StateFailedError as error:
+            error.details["outcome"] = "not_applied"
+            raise
 
     def _missing(self, change: FileChange) -> list[tuple[RootId, str]]:
         """Folders that have to be made for a new file, outermost first."""
@@ -166,174 +232,223 @@ class Committer:
             above = dirname(above)
         return missing
 
-    def _remove_empty(self, operation: Operation) -> None:
-        """Undo of a creation also removes the folders that were made for it, if empty now."""
-        if operation.kind == "undo" and operation.target:
-            self._remove_folders(self._store.operation(operation.target))
+    def _stage(self, token: str, change: FileChange, contents: Mapping[str, bytes]) -> _Part:
+        root = self._root_of(change.path.root)
+        after = change.after
+        staged = root.stage(
+            change.path.path,
+            None if after is None else contents[after.content],
+            mode=0 if after is None else after.compared.mode,
+            expected=expected(change.before),
+            token=token,
+        )
+        return _Part(change, root, staged)
 
-    def _remove_folders(self, operation: Operation) -> None:
-        """Remove the folders that were made for an operation, as far as they are empty."""
-        for root_id, path in reversed(operation.directories):
-            with suppress(FilepactError):
-                self._root_of(root_id).remove_directory(path)
+    def _mark(self, operation: Operation, parts: list[_Part]) -> _Part | None:
+        """Leave a sign that the operation is under way, where no staged text is one.
+
+        It is an empty file under a temporary name, and goes before the folders are made durable.
+        """
+        changes = operation.changes.changes
+        if len(changes) == 1 or any(part.change.after is not None for part in parts):
+            return None
+        path = changes[0].path
+        root = self._root_of(path.root)
+        staged = root.stage(
+            path.path, b"", mode=0o600, expected=None, token=f"{operation.id}-{len(changes)}"
+        )
+        return _Part(changes[0], root, staged)
+
+    # -- the end --------------------------------------------------------------------------
+
+    def _sync(self, parts: Iterable[_Part]) -> list[WorkspacePath]:
+        """Make the folders of files durable; the files for which nobody confirmed it."""
+        folders: dict[tuple[RootId, str], bool] = {}
+        unsure: list[WorkspacePath] = []
+        for part in parts:
+            path = part.change.path
+            key = (path.root, dirname(path.path))
+            if key not in folders:
+                folders[key] = part.root.sync(part.staged)
+            if not folders[key]:
+                unsure.append(path)
+        return unsure
+
+    def _settle(self, change_id: ChangeId, parts: Iterable[_Part]) -> list[str]:
+        """Give up the old files; what a person should know."""
+        notes: list[str] = []
+        for part in parts:
+            try:
+                written = part.root.settle(part.staged)
+            except FilepactError as error:
+                # Its folder was moved away just now, and is not held as there are so many.
+                notes.append(f"the old text could not be removed: {error.message}")
+                continue
+            finally:
+                part.staged.close()
+            notes.extend(written.notes)
+            if written.displaced is not None:
+                self._late.watch(change_id, part.change.path, written.displaced)
+        return notes
+
+    def _remove_folder(self, change: FileChange) -> list[str]:
+        """Remove a folder that is empty; one that holds something by now stays."""
+        root, path = self._root_of(change.path.root), change.path.path
+        with suppress(FilepactError):
+            if root.place(path).kind != "directory" or root.remove_directory(path):
+                return []
+        return [f"{self._show(change.path)} stays: it is not empty"]
+
+    def _tell(self, end: End) -> bool:
+        """Tell the journal how an operation ended; whether it has taken it down."""
+        try:
+            tell_end(self._store, self._state, end)
+        except FilepactError:
+            with self._owing:
+                self._owed.append(end)
+            return False
+        return True
+
+    # -- taking back ----------------------------------------------------------------------
 
     def _take_back(
         self,
         operation: Operation,
-        done: list[FileChange],
+        parts: list[_Part],
+        made: list[FileChange],
+        mark: _Part | None,
         contents: Mapping[str, bytes],
         cause: FilepactError,
     ) -> None:
-        """Return the files that were already changed to what they were before."""
+        """Return the files that were already changed to what they were before.
+
+        What was staged goes last: while it is there, recovery would take back as well.
+        """
         kept: list[FileChange] = []
-        for number, change in enumerate(reversed(done), start=len(done)):
+        done = [part for part in parts if part.applied]
+        for number, part in enumerate(reversed(done), start=len(operation.changes.changes) + 1):
             try:
-                self._apply(operation.id, number, change.inverse(), contents)
+                if part.staged.retains:
+                    part.root.take_back(part.staged)
+                else:
+                    token = f"{operation.id}-{number}"
+                    make_again(part.root, part.change.inverse(), contents, token).close()
+                part.applied = False
             except FilepactError:
-                kept.append(change)
-        self._remove_folders(operation)
+                kept.append(part.change)
+        if kept:
+            # The end comes first: without temporary files nobody could find it out any more.
+            self._tell_part(operation, kept, cause)
+        self._settle(operation.id, [part for part in parts if part.applied])
+        for part in [*(part for part in parts if not part.applied), *([mark] if mark else [])]:
+            with suppress(FilepactError):
+                part.root.drop(part.staged)
+        with suppress(FilepactError):
+            self._sync(parts)
+        _close(parts)
+        for change in reversed(made):
+            self._remove_folder(change)
+        remove_folders(operation, self._root_of)
         if not kept:
-            self._store.finish(operation.id, state="rolled_back", note=cause.message)
+            self._tell(End(operation.id, "rolled_back", cause.message))
+            cause.details["outcome"] = "not_applied"
             return
         names = ", ".join(self._show(change.path) for change in kept)
-        self._store.finish(
-            operation.id,
-            state="interrupted",
-            directories=operation.directories,
-            note=f"{cause.message}; already changed and not taken back: {names}",
-            changes=ChangeSet(tuple(reversed(kept))),
-        )
         raise WriteFailedError(
-            f"{cause.message}; these files were changed before that and could not be taken "
-            f"back: {names}",
+            f"{cause.message}; these files were changed before that and could not be taken back: "
+            f"{names}",
             hint=f"`filepact undo {operation.id}` takes them back once the cause is gone.",
             operation=operation.id,
+            outcome="in_part",
         ) from cause
 
-    # -- after a crash ----------------------------------------------------------------------
-
-    def recover(self) -> tuple[Operation, ...]:
-        """Bring operations that a crash cut off to an end.
-
-        An operation whose files are locked is still being done by another process and is left
-        alone.  Nobody was told that a cut-off operation succeeded, so what it did is taken back;
-        only when every file is already in its new state is it completed.
-
-        Returns:
-            The operations that were settled here, with their new states.
-        """
-        settled: list[Operation] = []
-        for operation in self._store.unfinished():
-            try:
-                keys = {
-                    self._root_of(path.root).place(path.path, follow=False).lock_key
-                    for path in operation.changes.paths
-                }
-                held = self._locks.try_hold(keys)
-            except FilepactError:
-                # Its root is not one of ours, or is gone; or nothing can be locked here.  Whoever
-                # has both will settle it.
-                continue
-            if held is None:
-                continue
-            with held:
-                # It may have been finished between the listing and the lock.
-                fresh = self._store.operation(operation.id)
-                if fresh.state == "intended":
-                    settled.append(self._settle(fresh))
-        return tuple(settled)
-
-    def _settle(self, operation: Operation) -> Operation:
-        self._clear_leftovers(operation)
-        states = [(change, self._now(change.path)) for change in operation.changes.changes]
-        if all(now == change.after for change, now in states):
-            self._remove_empty(operation)
-            return self._finish(operation, "applied", "completed after a crash")
-        for number, (change, now) in enumerate(states, start=len(states)):
-            if now == change.after:
-                with suppress(FilepactError):
-                    contents = {
-                        side.content: self._store.content(side.content)
-                        for side in (change.before, change.after)
-                        if side is not None
-                    }
-                    self._apply(operation.id, number, change.inverse(), contents)
-        left = tuple(
-            change for change in operation.changes.changes if self._now(change.path) == change.after
-        )
-        self._remove_folders(operation)
-        if left:
-            return self._finish(operation, "interrupted", "cut off by a crash in part", left)
-        return self._finish(operation, "rolled_back", "cut off by a crash and taken back")
-
-    def _finish(
-        self,
-        operation: Operation,
-        state: OperationState,
-        note: str,
-        left: tuple[FileChange, ...] = (),
-    ) -> Operation:
-        self._store.finish(
-            operation.id,
-            state=state,
-            directories=operation.directories,
-            note="; ".join(filter(None, [operation.note, note])),
-            changes=ChangeSet(left) if left else None,
-        )
-        return self._store.operation(operation.id)
-
-    def _clear_leftovers(self, operation: Operation) -> None:
-        """Remove our temporary files; bytes in one that are not ours are kept first."""
-        ours = {
-            side.content
-            for change in operation.changes.changes
-            for side in (change.before, change.after)
-            if side is not None
-        }
-        folders: dict[tuple[RootId, str], list[Revision]] = {}
-        for change in operation.changes.changes:
-            after = folders.setdefault((change.path.root, dirname(change.path.path) or "."), [])
-            if change.after is not None:
-                after.append(change.after)
-        for (root_id, directory), written in folders.items():
-            root = self._root_of(root_id)
-            # One look at each folder: an operation may have thousands of files.
-            for token in root.leftovers(directory, f"{operation.id}-"):
-                with suppress(FilepactError):
-                    data = root.leftover(directory, token)
-                    if data is None:
-                        continue
-                    if content_id(data) not in ours and not self._is_half(data, written):
-                        self._state.rescue(_rescued_name(operation, token), data)
-                    root.discard_leftover(directory, token)
-
-    def _is_half(self, data: bytes, written: list[Revision]) -> bool:
-        """Whether bytes are the beginning of what was to be written."""
-        return any(self._store.content(one.content).startswith(data) for one in written)
-
-    def _now(self, path: WorkspacePath) -> Revision | None:
-        root = self._root_of(path.root)
-        kind = root.place(path.path, follow=False).kind
-        if kind == "missing":
-            return None
-        if kind == "directory":
-            return FOLDER
-        if kind == "link":
-            return Revision.of(root.read_link(path.path), LINK)
-        try:
-            contents = root.read(path.path, limit=LARGEST)
-        except TooLargeError:
-            return Revision.unread("larger than any of ours", 0)
-        return Revision.of(contents.data, contents.mode)
+    def _tell_part(
+        self, operation: Operation, kept: list[FileChange], cause: FilepactError
+    ) -> None:
+        names = ", ".join(self._show(change.path) for change in kept)
+        note = f"{cause.message}; already changed and not taken back: {names}"
+        left = ChangeSet(tuple(reversed(kept)))
+        self._tell(End(operation.id, "interrupted", note, left))
 
 
-def _rescued_name(operation: Operation, token: str) -> str:
-    """The name of the file beside which a temporary file lay, as far as its number tells."""
-    number = int(token.rpartition("-")[2]) if token.rpartition("-")[2].isdigit() else -1
-    if 0 <= number < len(operation.changes.changes):
-        return operation.changes.changes[number].path.path.rpartition("/")[2]
-    return token
+def _close(parts: Iterable[_Part]) -> None:
+    for part in parts:
+        part.staged.close()
 
 
-def _expected(revision: Revision | None) -> Expected | None:
+def _in_order(changes: Iterable[FileChange]) -> list[tuple[int, FileChange]]:
+    """Changes with their numbers, removals first.
+
+    So a staged text tells until the end that not all is done: a removal has none.
+    """
+    return sorted(enumerate(changes), key=lambda one: one[1].after is not None)
+
+
+def tell_end(store: Store, state: StateFolder, end: End) -> None:
+    """Tell the journal how an operation ended, in the room that is kept for it if need be.
+
+    Raises:
+        StateFailedError: It cannot be written all the same.
+        TimedOutError: Another process held it for too long.
+    """
+    # What is said of thousands of files must not need more room than is kept.
+    note = end.note if len(end.note) <= _LONGEST_NOTE else f"{end.note[:_LONGEST_NOTE]}..."
+    try:
+        store.finish(end.operation, state=end.state, note=note, changes=end.left)
+    except FilepactError:
+        state.give_room()
+        store.finish(end.operation, state=end.state, note=note, changes=end.left)
+
+
+def expected(revision: Revision | None) -> Expected | None:
+    """The state that a file must be in to be changed."""
     return Expected(revision.content, revision.compared.mode) if revision is not None else None
+
+
+def make_again(
+    root: Root, change: FileChange, contents: Mapping[str, bytes], token: str
+) -> Written:
+    """Give one file another state at once, from bytes that are known; it needs room.
+
+    Raises:
+        StaleFileError: It is not in the state that the change starts from.
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    before, path = expected(change.before), change.path.path
+    if change.after is None:
+        if before is None:
+            raise RuntimeError("a change from nothing to nothing")
+        return root.remove(path, expected=before, token=token)
+    data = contents[change.after.content]
+    return root.replace(path, data, mode=change.after.compared.mode, expected=before, token=token)
+
+
+def remove_emptied(
+    operation: Operation, store: Store, root_of: Callable[[RootId], Root]
+) -> list[str]:
+    """Undo of a creation also removes the folders that were made for it, if empty now.
+
+    Returns:
+        What a person should know.
+    """
+    if operation.kind == "undo" and operation.target:
+        with suppress(FilepactError):
+            return remove_folders(store.operation(operation.target), root_of)
+    return []
+
+
+def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[str]:
+    """Remove the folders that were made for an operation, as far as they are empty.
+
+    Returns:
+        What a person should know.
+    """
+    notes: list[str] = []
+    for root_id, path in reversed(operation.directories):
+        try:
+            root_of(root_id).remove_directory(path)
+        except WriteFailedError as error:
+            notes.append(f"the folder {path} stays: {error.message}")
+        except FilepactError:
+            pass  # It is somewhere else now, or something else.
+    return notes

@@ -143,7 +143,6 @@ class Store(Protocol):
         change_id: ChangeId,
         *,
         state: OperationState,
-        directories: tuple[tuple[RootId, str], ...] = (),
         note: str = "",
         changes: ChangeSet | None = None,
     ) -> None:
@@ -151,12 +150,11 @@ class Store(Protocol):
 
         An undo that turns out applied marks its target as undone; an applied redo marks the undo
         that is its target as taken back, and what that had undone as in force.  Called again, it
-        replaces directories and note.  The proposal of one that was rolled back waits again.
+        replaces the note.  The proposal of one that was rolled back waits again.
 
         Args:
             change_id: The whole id.
             state: What it came to.
-            directories: Folders that were made for it; replaces those it was begun with.
             note: What a person should know; replaces the note it was begun with.
             changes: What it really did, when that is less than was intended.
         """

@@ -2,7 +2,9 @@
 
 A program that had a file open while it was replaced may write to it afterwards; its text would
 vanish with the old file.  Replaced files therefore stay open for a while.  A thread of its own
-looks at them, so that no call waits for that and a late text is kept even if no call comes.
+looks at them, so that no call waits for that and a late text is kept even if no call comes.  One that a
+program still has open for writing is kept open for longer, and what is written until it is let go
+is kept once more then.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
@@ -31,6 +33,9 @@ _log = logging.getLogger(__name__)
 _MOST = 256
 _LOOKS = (0.05, 2.0)
 """Seconds after the replacement at which a file is looked at; after the last it is let go."""
+_AGAIN = 2.0
+_LONGEST = 600.0
+"""Seconds between further looks at a file that is open for writing, and after which there are no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,8 @@ class _Watched:
     path: WorkspacePath
     displaced: Displaced
     since: float
+    begun: float
+    kept: bool = False
 
 
 class LateWrites:
@@ -62,7 +69,8 @@ class LateWrites:
         """Take over a file that an operation replaced."""
         with self._changed:
             idle = not any(self._queues)
-            self._queues[0].append(_Watched(change_id, path, displaced, time.monotonic()))
+            now = time.monotonic()
+            self._queues[0].append(_Watched(change_id, path, displaced, now, now))
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="filepact-late-writes", daemon=True
@@ -89,9 +97,18 @@ class LateWrites:
         while (found := self._next()) is not None:
             look, one, crowded = found
             last = crowded or look + 1 == len(_LOOKS)
-            if not self._look(one, last=last):
+            if last and not crowded and self._goes_on(one):
+                # As if it had been replaced just now: the last queue is looked at in that order.
+                again = replace(one, since=time.monotonic() + _AGAIN - _LOOKS[-1])
                 with self._changed:
-                    self._queues[look + 1].append(one)
+                    self._queues[-1].append(again)
+                continue
+            if (left := self._look(one, last=last)) is not None:
+                with self._changed:
+                    self._queues[min(look + 1, len(_LOOKS) - 1)].append(left)
+
+    def _goes_on(self, one: _Watched) -> bool:
+        return time.monotonic() - one.begun < _LONGEST and one.displaced.has_writer()
 
     def _next(self) -> tuple[int, _Watched, bool] | None:
         """The next file whose time has come, with its look; None when everything ends."""
@@ -115,20 +132,27 @@ class LateWrites:
                 return look, self._queues[look].popleft(), crowded
         return None
 
-    def _look(self, one: _Watched, *, last: bool) -> bool:
-        """Look at a file; whether it was let go."""
+    def _look(self, one: _Watched, *, last: bool) -> _Watched | None:
+        """Look at a file, and keep a late text the first time and when it is let go.
+
+        Returns:
+            What is to be looked at again; None when it was let go.
+        """
         late = None
-        with suppress(OSError):
-            late = one.displaced.late_write()
+        if last or not one.kept:
+            with suppress(OSError):
+                late = one.displaced.late_write()
         if late is not None:
             try:
                 self._rescue(one, late)
             except (FilepactError, OSError):
                 _log.exception("a late write to %s could not be kept", one.path)
-        if late is not None or last:
-            one.displaced.close()
-            return True
-        return False
+            one.displaced.known_as(late)
+            one = replace(one, kept=True)
+        if not last:
+            return one
+        one.displaced.close()
+        return None
 
     def _rescue(self, one: _Watched, late: bytes) -> None:
         kept = self._state.rescue(one.path.path.rpartition("/")[2], late)
@@ -137,6 +161,5 @@ class LateWrites:
         self._store.finish(
             one.change_id,
             state=operation.state,
-            directories=operation.directories,
             note="; ".join(filter(None, [operation.note, note])),
         )

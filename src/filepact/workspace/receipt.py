@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.change import ChangeSet, FileChange
     from filepact.domain.document import Revision, WorkspacePath
+    from filepact.domain.operation import Operation
     from filepact.text.codec import Given, SourceText
 
     _Sides = tuple[Revision | None, Revision | None]
@@ -35,6 +36,7 @@ __all__ = [
     "Shown",
     "Status",
     "Texts",
+    "done_receipt",
     "patch_of",
     "show_changes",
     "states",
@@ -88,6 +90,8 @@ class Receipt:
         notes: What the reader should know besides.
         rule: For a pending change the rule that wants approval.
         step: Of that only what this call has added to a proposal that waited; empty for all.
+        confirmed: Of an applied change, whether the disk and the journal confirmed that it lasts;
+            where they did not, a note says what is missing.
     """
 
     operation: str | None
@@ -98,6 +102,7 @@ class Receipt:
     notes: tuple[str, ...] = ()
     rule: str = ""
     step: str = ""
+    confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,16 @@ class Shown:
         if not self.whole:
             return None
         return sum(one.added for one in self.files), sum(one.removed for one in self.files)
+
+
+def done_receipt(operation: Operation, shown: Shown, notes: tuple[str, ...] = ()) -> Receipt:
+    """The answer to a change that was done just now."""
+    if operation.note:
+        notes = (*notes, operation.note)
+    return Receipt(
+        *(operation.id, "applied", operation.summary, shown.files, shown.diff, notes),
+        confirmed=operation.confirmed,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,16 @@ from filepact.workspace.outside import Outside
 from filepact.workspace.past import Past, Patience
 from filepact.workspace.reader import Reader
 from filepact.workspace.rebase import Fitted, Fitting
-from filepact.workspace.receipt import Receipt, Texts, patch_of, show_changes, summary_of, texts_of
+from filepact.workspace.receipt import (
+    Receipt,
+    Texts,
+    done_receipt,
+    patch_of,
+    show_changes,
+    summary_of,
+    texts_of,
+)
+from filepact.workspace.recovery import Recovery
 from filepact.workspace.seen import Seen
 from filepact.workspace.surroundings import Surroundings
 from filepact.workspace.unsaved import Unsaved
@@ -57,7 +66,6 @@ __all__ = ["Mode", "Workspace"]
 
 Mode = Literal["auto", "preview"]
 """``auto``: what the rules allow is done at once.  ``preview``: every change waits for a person."""
-
 
 _JOURNAL_LIMIT = 1 << 30
 _JOURNAL_KEPT = 86_400.0
@@ -99,9 +107,7 @@ class Workspace:
         self.editors = Editors(guard, self._documents, self._buffers)
         self._patience = Patience()
         self._waiting = Waiting(store, self._seen, self._documents.given, guard.hides, limits)
-        self._committer = Committer(
-            store, state, state.locks, root_of=guard.root_of, show=self.show
-        )
+        self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
         self.outside = Outside(guard, store, state.locks)
         self.surroundings = Surroundings(guard, self._documents.given)
         self.asked = Asked(guard, store)
@@ -119,10 +125,9 @@ class Workspace:
             hides=self._hides,
             given=self._documents.given,
         )
-        self.recovered = self._committer.recover()
-        for operation in self.recovered:
-            if operation.state == "interrupted":
-                self._approving.renew(operation)
+        self._recovery = Recovery(store, state, guard.root_of, self.show, self._approving.renew)
+        self._mend = partial(self._recovery.mend, self._committer)
+        self.recovered = self._recovery.run()
 
     def __enter__(self) -> Self:
         return self
@@ -167,6 +172,7 @@ class Workspace:
             progress: Told how far it is.
             page: What its answers should fit into.
         """
+        self._mend()
         documents = self._documents
         return Reader(
             self.guard,
@@ -186,6 +192,7 @@ class Workspace:
 
         It goes on with what the session has proposed.
         """
+        self._mend()
         return Draft(
             self.guard,
             self._state.locks,
@@ -240,9 +247,7 @@ class Workspace:
             )
         operation = self._do(proposal, Fitted(changes.compared, contents, ()), shown)
         self._seen.wrote(draft.session, draft.known)
-        if operation.note:
-            notes = (*notes, operation.note)
-        return Receipt(operation.id, "applied", summary, shown.files, shown.diff, notes)
+        return done_receipt(operation, shown, notes)
 
     def _nothing_new(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
         """The files are as they are to be, or wait to become so."""
@@ -339,6 +344,7 @@ class Workspace:
 
     def pending(self) -> tuple[Proposal, ...]:
         """Changes that wait for a person, oldest first, of this workspace's roots."""
+        self._mend()
         return self._approving.pending()
 
     def proposes(self, session: Session, path: WorkspacePath) -> bool:
@@ -403,6 +409,7 @@ class Workspace:
         self, session: Session, change_id: str | None = None, *, dry_run: bool = False
     ) -> Receipt:
         """Take back one operation, the newest in force unless one is named."""
+        self._mend()
         plan = plan_undo(self._store, self._root_ids(), change_id)
         return self._carry_out(plan, session, dry_run=dry_run)
 
@@ -410,6 +417,7 @@ class Workspace:
         self, session: Session, change_id: str | None = None, *, dry_run: bool = False
     ) -> Receipt:
         """Bring back what was undone last, or the operation named."""
+        self._mend()
         plan = plan_redo(self._store, self._root_ids(), change_id)
         return self._carry_out(plan, session, dry_run=dry_run)
 
@@ -434,6 +442,7 @@ class Workspace:
         page: int = PAGE,
     ) -> Past:
         """What a session has done and proposed, for itself."""
+        self._mend()
         return Past(
             *(self._store, self._waiting, session),
             roots=self._root_ids(),
@@ -502,9 +511,7 @@ class Workspace:
                     notes=fitted.notes,
                     rule=rule,
                 )
-            done = self._do(proposal, fitted, shown)
-        notes = (done.note,) if done.note else ()
-        return Receipt(done.id, "applied", plan.summary, shown.files, shown.diff, notes)
+            return done_receipt(self._do(proposal, fitted, shown), shown)
 
     # -- looking back ---------------------------------------------------------------------
 
@@ -512,6 +519,7 @@ class Workspace:
         self, *, path: str | None = None, limit: int | None = 20, before_seq: int | None = None
     ) -> tuple[Operation, ...]:
         """Operations on this workspace's roots, newest first."""
+        self._mend()
         roots = self._root_ids()
         relative = None
         if path is not None:
@@ -534,12 +542,11 @@ class Workspace:
     def receipt(self, change: Operation | Proposal) -> Receipt:
         """The receipt of an operation or a proposal, from what the journal kept of it."""
         shown = show_changes(change.kept, self._store.content, self.show, self._documents.given)
-        if isinstance(change, Proposal):
-            answer = Receipt(change.id, "pending", change.summary, rule=change.rule)
-        else:
-            notes = (change.note,) if change.note else ()
-            answer = Receipt(change.id, "applied", change.summary, notes=notes)
-        return replace(answer, files=shown.files, diff=shown.diff)
+        if not isinstance(change, Proposal):
+            return done_receipt(change, shown)
+        return Receipt(
+            change.id, "pending", change.summary, shown.files, shown.diff, (), change.rule
+        )
 
     def patch(self, change: Operation | Proposal) -> bytes:
         """The same as a patch that programs take, in the bytes of the files.

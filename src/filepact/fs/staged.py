@@ -1,0 +1,552 @@
+"""Replacing, creating and removing one file so that nobody's bytes are lost.
+
+A change has steps, so that several files are changed together.  It is *staged*: the new text is
+written beside the target and made durable, which needs all the room that it will ever need.  It is
+*applied*: the two names are exchanged in one step, and what came out is looked at; if that is not
+what the change started from, it goes back.  So a save that another program makes at the same moment
+is never overwritten unseen, and a reader sees the old text or the new one, never a part.  Until it
+is *settled*, the old file lies under the temporary name and can be *taken back* without any room.
+
+Bytes that are neither ours nor the expected ones are never unlinked.  When they cannot go back
+either, they are put beside the file under a name that people see.
+
+Where the file system cannot exchange two names, the file is checked as late as possible and then
+replaced by a plain rename; a save that falls between the two is overwritten, and taking it back
+needs room.  `Written.notes` says so.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+
+from filepact.domain.document import LINK, content_id
+from filepact.errors import StaleFileError, WriteFailedError
+from filepact.fs.atomic import (
+    Outcome,
+    discard,
+    exchange,
+    give_back,
+    inode_of,
+    made_meanwhile,
+    move_out,
+    moved,
+    not_removed,
+    open_expected,
+    put_aside,
+    rename_new,
+    saved_twice,
+    temporary_name,
+    write_temp,
+)
+from filepact.fs.held import Displaced, Expected, Pristine
+from filepact.fs.place import write_failed
+from filepact.fs.reading import open_named
+
+__all__ = [
+    "Displaced",
+    "Expected",
+    "Staged",
+    "Written",
+    "create",
+    "create_link",
+    "remove",
+    "remove_link",
+    "replace",
+    "resume",
+]
+
+_NO_EXCHANGE = (
+    "this file system cannot exchange two names: a save at the same instant could have been "
+    "overwritten"
+)
+_UNMOVED = "this process may not move links: what took its place at the same instant could have been removed"
+_LEFT = "the old text could not be removed and is still there as {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was done.
+
+    Attributes:
+        outcome: ``applied_not_durable``: the file is as wanted, but the system did not confirm
+            that it would survive a power cut.
+        displaced: The file that was replaced or removed; to be closed by the caller.
+        notes: What a person should know.
+    """
+
+    outcome: Outcome
+    displaced: Displaced | None = None
+    notes: tuple[str, ...] = ()
+
+    def close(self) -> None:
+        """Let go of what was replaced."""
+        if self.displaced is not None:
+            self.displaced.close()
+
+
+class Staged:
+    """A change of one name that is prepared, and takes effect when it is applied.
+
+    Every step is given the folder by its descriptor, since an operation may have more files than a
+    process may have open.
+
+    Args:
+        name: The target's name in its folder.
+        token: Makes the temporary name; not to be guessed.
+        shown: How the file is called in messages.
+
+    Attributes:
+        temp: The temporary name.
+        holds: Whether the old file and the folder stay open from when it is applied until it is
+            settled or closed.
+        folder: Descriptor of the folder, where it is held.
+        retains: Whether the old file has a name until then, so that it comes back without room.
+        notes: What a person should know, as far as it goes.
+    """
+
+    def __init__(self, name: str, token: str, shown: str) -> None:
+        self.name = name
+        self.temp = temporary_name(token)
+        self.shown = shown
+        self.holds = True
+        self.folder = -1
+        self.retains = True
+        self.notes: tuple[str, ...] = ()
+        self._held: Displaced | None = None
+
+    def apply(self, parent: int) -> None:
+        """Let it take effect.
+
+        Raises:
+            StaleFileError: The target is in another state; it was left as it is.
+            WriteFailedError: The system refused; nothing was changed.
+        """
+        raise NotImplementedError
+
+    def take_back(self, parent: int) -> None:
+        """Undo what `apply` did, where the old file is retained; it can be dropped then.
+
+        Raises:
+            StaleFileError: Somebody has changed it since; what they made of it is in place.
+            WriteFailedError: The system refused.
+        """
+        raise NotImplementedError
+
+    def settle(self, parent: int) -> Written:
+        """Give up what could be taken back; ``applied_not_durable`` where it could not be removed."""
+        outcome: Outcome = "applied"
+        # Only the old file: what could not be put aside is somebody's, and stays.
+        if self._old_aside(parent) and not discard(parent, self.temp):
+            outcome = "applied_not_durable"
+            self.notes += (_LEFT.format(self.temp),)
+        held, self._held = self._held, None
+        return Written(outcome, held, self.notes)
+
+    def drop(self, parent: int) -> None:
+        """Remove what was prepared and has no effect, as far as it still is ours."""
+        if self._new_aside(parent):
+            discard(parent, self.temp)
+
+    def close(self) -> None:
+        """Let go of the old file and the folder."""
+        if self.folder >= 0:
+            os.close(self.folder)
+            self.folder = -1
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def _old_aside(self, _parent: int) -> bool:
+        """Whether the temporary name leads to what was replaced."""
+        return False
+
+    def _new_aside(self, _parent: int) -> bool:
+        """Whether the temporary name leads to what was prepared."""
+        return False
+
+    def _bring_in(self, parent: int) -> None:
+        """Give what was prepared a name that must be free."""
+        try:
+            clean = rename_new(parent, self.temp, self.name)
+        except OSError as error:
+            if error.errno == errno.EEXIST:
+                raise made_meanwhile(self.shown) from None
+            raise write_failed(error, self.shown) from None
+        if not clean:
+            self.notes += (f"it has a second name, {self.temp}, which can be removed",)
+
+
+class _OfOld(Staged):
+    """A change of a file that is there, and is looked at when it comes out.
+
+    Args:
+        expected: The state that it must be in.
+    """
+
+    def __init__(self, name: str, token: str, shown: str, expected: Expected) -> None:
+        super().__init__(name, token, shown)
+        self._expected = expected
+        self._aside: tuple[int, int] | None = None
+        self._why_not: OSError | None = None
+
+    def settle(self, parent: int) -> Written:
+        if self._aside is not None and self._held is None:
+            with suppress(OSError):
+                self._held = Displaced(open_named(parent, self.temp), self._expected.content)
+        return super().settle(parent)
+
+    def is_aside(self, parent: int) -> None:
+        """Take what lies under the temporary name for the old file."""
+        self._aside = inode_of(parent, self.temp)
+
+    def _old_aside(self, parent: int) -> bool:
+        return self._aside is not None and inode_of(parent, self.temp) == self._aside
+
+    def _came_out(self, parent: int, name: str) -> bool:
+        """Whether a name leads to a file in the expected state; then it is the old one.
+
+        What cannot be read cannot be trusted to be in it: then `_why_not` is the reason.
+        """
+        self._why_not = None
+        try:
+            old = Displaced(open_named(parent, name), self._expected.content)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ELOOP, errno.EINVAL):
+                self._why_not = error
+            return False
+        same = False
+        try:
+            status = old.status()
+            same = stat.S_IMODE(status.st_mode) == self._expected.mode and old.is_as_it_was()
+            self._aside = (status.st_dev, status.st_ino) if same else None
+        except OSError as error:
+            self._why_not = error
+        if same and self.holds:
+            self._held = old
+        else:
+            old.close()
+        return same
+
+    def _refusal(self) -> StaleFileError | WriteFailedError:
+        """Why what came out is not taken for the old file."""
+        if self._why_not is not None:
+            return write_failed(self._why_not, self.shown)
+        return moved(self.shown)
+
+
+class _Creation(Staged):
+    """A file that is not there yet.
+
+    Args:
+        ours: The new text as we left it under the temporary name.
+    """
+
+    def __init__(self, name: str, token: str, shown: str, ours: Pristine) -> None:
+        super().__init__(name, token, shown)
+        self._ours = ours
+
+    def apply(self, parent: int) -> None:
+        self._bring_in(parent)
+
+    def take_back(self, parent: int) -> None:
+        move_out(parent, self.name, self.temp, self.shown)
+        if not self._new_aside(parent):
+            give_back(parent, self.temp, self.name, self.shown)
+            raise moved(self.shown)
+
+    def _new_aside(self, parent: int) -> bool:
+        return self._ours.still(parent, self.temp)
+
+
+class _Replacement(_OfOld):
+    """A file that is there and takes on a new text; arguments as for the others."""
+
+    def __init__(
+        self, name: str, token: str, shown: str, expected: Expected, ours: Pristine
+    ) -> None:
+        super().__init__(name, token, shown, expected)
+        self._ours = ours
+
+    def apply(self, parent: int) -> None:
+        try:
+            exchange(parent, self.temp, self.name)
+        except OSError as error:
+            if error.errno == errno.ENOSYS:
+                self._rename(parent)
+                return
+            if error.errno == errno.ENOENT:
+                raise moved(self.shown) from None
+            raise write_failed(error, self.shown) from None
+        if self._came_out(parent, self.temp):
+            return
+        # Somebody saved at this very moment.  Their text is under our temporary name now.
+        try:
+            exchange(parent, self.temp, self.name)
+        except OSError:
+            kept = put_aside(parent, self.temp, self.name)
+            if inode_of(parent, self.name) == self._ours.inode:
+                self.retains = False
+                self.notes += (
+                    f"another program saved the file at the same moment; its text is in {kept}",
+                )
+                return
+            raise saved_twice(self.shown, kept) from None
+        if self._new_aside(parent):
+            raise self._refusal()
+        self._newest_in_place(parent)
+
+    def _newest_in_place(self, parent: int) -> None:
+        """Somebody saved once more, over our text or into it: that has to stay in place.
+
+        Raises:
+            StaleFileError: Always.
+        """
+        with suppress(OSError):
+            exchange(parent, self.temp, self.name)
+        raise saved_twice(self.shown, put_aside(parent, self.temp, self.name))
+
+    def _rename(self, parent: int) -> None:
+        """Replace by a plain rename, checked as late as possible."""
+        if not self._came_out(parent, self.name):
+            raise self._refusal()
+        self._aside, self.retains = None, False
+        try:
+            os.rename(self.temp, self.name, src_dir_fd=parent, dst_dir_fd=parent)
+        except OSError as error:
+            self.close()
+            raise write_failed(error, self.shown) from None
+        self.notes += (_NO_EXCHANGE,)
+
+    def take_back(self, parent: int) -> None:
+        if not self._old_aside(parent):
+            raise moved(self.shown)
+        try:
+            exchange(parent, self.temp, self.name)
+        except OSError as error:
+            raise write_failed(error, self.shown) from None
+        if not self._new_aside(parent):
+            with suppress(OSError):
+                exchange(parent, self.temp, self.name)
+            raise moved(self.shown)
+        self._aside = None
+
+    def _new_aside(self, parent: int) -> bool:
+        return self._ours.still(parent, self.temp)
+
+
+class _Removal(_OfOld):
+    """A file that is to go away."""
+
+    def apply(self, parent: int) -> None:
+        move_out(parent, self.name, self.temp, self.shown)
+        if not self._came_out(parent, self.temp):
+            give_back(parent, self.temp, self.name, self.shown)
+            raise self._refusal()
+
+    def take_back(self, parent: int) -> None:
+        if not self._old_aside(parent):
+            raise moved(self.shown)
+        self._bring_in(parent)
+        self._aside = None
+
+
+class _OfLink(Staged):
+    """A change of a symbolic link; what it leads to is not looked at.
+
+    Args:
+        target: The name that it holds.
+    """
+
+    def __init__(self, name: str, token: str, shown: str, target: bytes) -> None:
+        super().__init__(name, token, shown)
+        self._target = target
+
+    def _is_link(self, parent: int, name: str) -> bool:
+        return _target(parent, name) == self._target
+
+
+class _LinkCreation(_OfLink):
+    """A symbolic link that is not there yet."""
+
+    def apply(self, parent: int) -> None:
+        self._bring_in(parent)
+
+    def take_back(self, parent: int) -> None:
+        move_out(parent, self.name, self.temp, self.shown)
+        if not self._new_aside(parent):
+            give_back(parent, self.temp, self.name, self.shown)
+            raise moved(self.shown)
+
+    def _new_aside(self, parent: int) -> bool:
+        return self._is_link(parent, self.temp)
+
+
+class _LinkRemoval(_OfLink):
+    """A symbolic link that is to go away, and not what it leads to."""
+
+    def apply(self, parent: int) -> None:
+        try:
+            move_out(parent, self.name, self.temp, self.shown)
+        except WriteFailedError as error:
+            if error.details.get("errno") not in (errno.EACCES, errno.EPERM):
+                raise
+            # Whoever is confined may remove links, but move none, which would be to make one.
+            if not self._is_link(parent, self.name):
+                raise moved(self.shown) from None
+            if not discard(parent, self.name):
+                raise not_removed(self.shown) from None
+            self.retains = False
+            self.notes += (_UNMOVED,)
+        else:
+            if not self._old_aside(parent):
+                give_back(parent, self.temp, self.name, self.shown)
+                raise moved(self.shown)
+
+    def take_back(self, parent: int) -> None:
+        self._bring_in(parent)
+
+    def _old_aside(self, parent: int) -> bool:
+        return self._is_link(parent, self.temp)
+
+
+# -- staging ----------------------------------------------------------------------------------
+
+
+def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown: str) -> Staged:
+    """Prepare a file that must not exist.
+
+    Args:
+        parent: Descriptor of its folder.
+        name: Its name there.
+        data: What it shall hold.
+        mode: Its permission bits.
+        token: Makes the temporary name; not to be guessed.
+        shown: How the file is called in messages.
+
+    Raises:
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    ours, _ = write_temp(parent, temporary_name(token), data, mode=mode, like=None, shown=shown)
+    return _Creation(name, token, shown, ours)
+
+
+def replace(
+    parent: int, name: str, data: bytes, *, mode: int, expected: Expected, token: str, shown: str
+) -> Staged:
+    """Prepare a new content for a file that is in an expected state; arguments as for `create`.
+
+    Owner, extended attributes and access lists are kept as far as the system lets us.
+
+    Raises:
+        StaleFileError: It is in another state.
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    if not expected.mode & 0o222:
+        raise WriteFailedError(
+            f"{shown}: the file is write-protected for everybody",
+            hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
+            path=shown,
+        )
+    old = open_expected(parent, name, expected, shown)
+    try:
+        ours, notes = write_temp(
+            parent, temporary_name(token), data, mode=mode, like=old, shown=shown
+        )
+    finally:
+        os.close(old)
+    staged = _Replacement(name, token, shown, expected, ours)
+    staged.notes = notes
+    return staged
+
+
+def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str) -> Staged:
+    """Prepare the removal of a file that is in an expected state; arguments as for `create`.
+
+    Raises:
+        StaleFileError: It is in another state.
+        WriteFailedError: The system refused; nothing was changed.
+    """
+    os.close(open_expected(parent, name, expected, shown))
+    return _Removal(name, token, shown, expected)
+
+
+def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str) -> Staged:
+    """Prepare a symbolic link, which leads to a name that is not looked at, where nothing is.
+
+    Arguments and errors as for `create`.
+    """
+    staged = _LinkCreation(name, token, shown, target)
+    try:
+        os.symlink(target, os.fsencode(staged.temp), dir_fd=parent)
+    except PermissionError:
+        raise WriteFailedError(
+            f"{shown}: the system lets this process make no links",
+            hint="Nothing was changed. Ask the person to do this step.",
+            path=shown,
+        ) from None
+    except OSError as error:
+        raise write_failed(error, shown) from None
+    return staged
+
+
+def remove_link(parent: int, name: str, *, expected: Expected, token: str, shown: str) -> Staged:
+    """Prepare the removal of a symbolic link; arguments and errors as for `remove`."""
+    target = _target(parent, name)
+    if target is None or content_id(target) != expected.content:
+        raise moved(shown)
+    return _LinkRemoval(name, token, shown, target)
+
+
+def resume(
+    parent: int,
+    name: str,
+    *,
+    before: Expected | None,
+    after: Expected | None,
+    token: str,
+    shown: str,
+) -> Staged:
+    """A change that was applied by a process that is gone, to be taken back.
+
+    Args:
+        parent: Descriptor of its folder.
+        name: The target's name there.
+        before: What the old file is, under the temporary name; None: there was none.
+        after: What the target is now; None: it has gone.
+        token: As for `create`.
+        shown: As for `create`.
+
+    Raises:
+        StaleFileError: One of both is not there.
+    """
+    temp = temporary_name(token)
+    if after is not None and after.mode == LINK:
+        return _LinkCreation(name, token, shown, _target(parent, name) or b"")
+    if before is not None and before.mode == LINK:
+        return _LinkRemoval(name, token, shown, _target(parent, temp) or b"")
+    try:
+        ours = os.stat(name if after is not None else temp, dir_fd=parent, follow_symlinks=False)
+    except OSError:
+        raise moved(shown) from None
+    found: Staged
+    if before is None:
+        found = _Creation(name, token, shown, Pristine(ours, after.content if after else ""))
+    elif after is None:
+        found = _Removal(name, token, shown, before)
+    else:
+        found = _Replacement(name, token, shown, before, Pristine(ours, after.content))
+    if isinstance(found, _OfOld):
+        found.is_aside(parent)
+    return found
+
+
+def _target(parent: int, name: str) -> bytes | None:
+    """The name that a link holds; None for what is none."""
+    try:
+        return os.readlink(os.fsencode(name), dir_fd=parent)
+    except OSError:
+        return None
