@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Approval, ChangeId, Session
-from filepact.errors import FilepactError
+from filepact.errors import FilepactError, ProposalChangedError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
 from filepact.faces.mcp.folders import Folders
@@ -127,9 +127,11 @@ def approving(world: World) -> Iterator[Workspace]:
 
 
 def approve(workspace: Workspace, change: str) -> Answer:
-    """Say yes to a proposal."""
+    """Say yes to a proposal; what has become another change meanwhile waits once more."""
     try:
         receipt = workspace.approve(ChangeId(change), Approval(PERSON))
+    except ProposalChangedError as error:
+        return Answer(error.report(), "", "pending", str(error.details["proposal"]))
     except FilepactError as error:
         return Answer(error.report(), error.code)
     return Answer(receipt.summary, "", receipt.status, str(receipt.operation or ""))
