@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
-from filepact.faces.mcp.folders import folder_of_uri
 from filepact.faces.wire.lines import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -439,26 +438,6 @@ def test_no_folder_of_this_machine_narrows_nothing(rooted, narrowed):
     tell_folders(rooted, "file://server/share", "file:///nul%00")
     rooted.text("who")
     assert narrowed == []
-
-
-# fmt: off
-URIS = [
-    ("file:///a/b", "/a/b"),
-    ("file:///a%2520b", "/a%20b"),
-    ("file:///%ff", "/\udcff"),
-    ("file://localhost/a", "/a"),
-    ("file://elsewhere/a", None),
-    ("file:a", None),
-    ("https://example.org/a", None),
-    ("/a", None),
-    ("", None),
-]
-# fmt: on
-
-
-@pytest.mark.parametrize(("uri", "folder"), URIS)
-def test_a_file_uri_is_decoded_once(uri, folder):
-    assert folder_of_uri(uri) == folder
 
 
 def test_a_client_that_refuses_to_tell_is_served(rooted, narrowed):

@@ -8,7 +8,6 @@ from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnosti
 from filepact.lsp.outcome import weakest
 from filepact.lsp.twins import Twins
 from filepact.text.position import Position
-from filepact.wire.uris import path_of, uri_of
 
 TEXT = "é = '😀' + x\nsecond\n"
 
@@ -104,33 +103,6 @@ def test_lines_that_move_are_neither_new_nor_fixed() -> None:
 )  # fmt: skip
 def test_the_weakest_confirmation_counts(names: tuple, weak: str) -> None:
     assert weakest(Report("s", "/a", confirmed_by=name) for name in names) == weak
-
-
-@pytest.mark.parametrize(
-    "path", ["/a/b.py", "/with space/é#?%.py", "/\udcff/raw", "/c:/d", "/a;b@c"]
-)
-def test_paths_survive_as_uris(path: str) -> None:
-    assert path_of(uri_of(path)) == path
-
-
-@pytest.mark.parametrize(
-    ("uri", "path"),
-    [
-        ("file:///a/b%2Ec", "/a/b.c"),
-        ("file://localhost/a", "/a"),
-        ("file:///c%3A/d", "/c:/d"),
-        ("file:///a/../b", "/b"),
-        ("file:///a@b/c[1].py", "/a@b/c[1].py"),
-        ("file://host/a", None),
-        ("http://a/b", None),
-        ("untitled:1", None),
-        ("file:///a%00b", None),
-        ("file://[/a", None),
-        ("", None),
-    ],
-)
-def test_uris_of_all_kinds_are_read(uri: str, path: str | None) -> None:
-    assert path_of(uri) == path
 
 
 class TestTwins:

@@ -1,11 +1,13 @@
-"""Paths as the URIs that language servers use, and back."""
+"""``file:`` URIs (RFC 8089) and the absolute paths that they name: the one parser of all protocols."""
 
 from __future__ import annotations
 
 import os
-from urllib.parse import quote_from_bytes, unquote_to_bytes, urlsplit
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-__all__ = ["path_of", "uri_of"]
+__all__ = ["path_named", "path_of", "uri_of"]
+
+_HERE = ("", "localhost")
 
 
 def uri_of(path: str) -> str:
@@ -13,15 +15,27 @@ def uri_of(path: str) -> str:
     return "file://" + quote_from_bytes(os.fsencode(path), safe="/-._~")
 
 
-def path_of(uri: str) -> str | None:
-    """The path of a URI, however it is escaped; None when it names no local file."""
+def path_of(uri: object) -> str | None:
+    """The path of a URI, decoded once and without dot segments; None when it names no local file.
+
+    ``#`` and ``?`` are part of the path: many programs do not escape them, and what is cut off
+    there would leave the name of another file.
+    """
+    scheme, _, rest = uri.partition(":") if isinstance(uri, str) else ("", "", "")
+    if scheme.lower() != "file":
+        return None
+    if rest.startswith("//"):
+        authority, slash, below = rest[2:].partition("/")
+        if authority.lower() not in _HERE:
+            return None
+        rest = slash + below
     try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return None
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return None
-    # A path may hold what separates the parts of other URIs, and some servers leave it so.
-    rest = uri.split("://", 1)[1].removeprefix(parts.netloc)
-    path = os.fsdecode(unquote_to_bytes(rest))
+        path = os.fsdecode(unquote_to_bytes(rest))
+    except UnicodeEncodeError:
+        return None  # It holds half a character.
     return os.path.normpath(path) if path.startswith("/") and "\0" not in path else None
+
+
+def path_named(name: str) -> str:
+    """The path that a text names, which is a path or a URI; what is neither stays as it is."""
+    return path_of(name) or name

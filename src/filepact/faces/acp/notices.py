@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.remote import TEXT_LIMIT
 from filepact.text.edit import Edit, EditList
 from filepact.text.position import LineIndex, Position
+from filepact.wire import uris
 
 if TYPE_CHECKING:
     from filepact.text.position import Unit
@@ -158,16 +158,10 @@ def path_of(uri: object) -> str:
     Raises:
         InvalidParamsError: It is no such address, or one on another machine.
     """
-    if isinstance(uri, str):
-        try:
-            parts = urlsplit(uri)
-        except ValueError:
-            parts = urlsplit("")
-        path = unquote(parts.path, errors="surrogateescape")
-        local = parts.scheme.lower() == "file" and parts.netloc in ("", "localhost")
-        if local and path.startswith("/") and "\0" not in path:
-            return path
-    raise InvalidParamsError("a document has to be named by a file address of this machine")
+    path = uris.path_of(uri)
+    if path is None:
+        raise InvalidParamsError("a document has to be named by a file address of this machine")
+    return path
 
 
 def _applied(text: str, change: object, unit: Unit) -> str:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_to_bytes, urlsplit
+
+from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.faces.wire.lines import Message
 
-__all__ = ["Folders", "folder_of_uri"]
+__all__ = ["Folders"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Folders:
         """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
         try:
             uris = [root["uri"] for root in answer["result"]["roots"]]
-            folders = [folder for uri in uris if (folder := folder_of_uri(uri)) is not None]
+            folders = [folder for uri in uris if (folder := path_of(uri)) is not None]
             if folders and (note := self._narrow(folders)):
                 _log.warning("%s", note)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -54,12 +54,3 @@ class Folders:
             _log.exception("the client's folders could not be used")
         finally:
             self._settled.set()
-
-
-def folder_of_uri(uri: str) -> str | None:
-    """The folder that a ``file:`` URI names, decoded once; None for anything else."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return None
-    path = os.fsdecode(unquote_to_bytes(parts.path))
-    return path if path.startswith("/") and "\0" not in path else None

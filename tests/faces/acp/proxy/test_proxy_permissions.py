@@ -51,6 +51,13 @@ def test_what_the_rules_deny_is_refused_by_kind_and_no_person_is_asked(rig, call
     assert rig.editor.quiet
 
 
+def test_a_uri_is_judged_as_the_file_that_it_names(rig):
+    rig.start()
+    call = {"kind": "edit", "locations": [{"path": f"file://{rig.work}/id%5Frsa"}]}
+    assert rig.agent.answer_to(ask(rig, call))["result"] == chosen("4")
+    assert rig.editor.quiet
+
+
 @pytest.mark.slow(after=1)
 @pytest.mark.parametrize("told", OUTSIDE)
 def test_what_was_told_of_a_call_before_counts_for_a_question_that_only_names_it(rig, told):

@@ -10,6 +10,7 @@ from filepact.domain.policy import Request, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.text.hidden import adds_hidden
 from filepact.text.secrets import holds_private_key
+from filepact.wire.uris import path_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -305,7 +306,7 @@ def _paths(call: Message) -> Iterator[str]:
 def _texts(found: Any) -> Iterator[str]:
     for one in found if isinstance(found, list) else [found]:
         if isinstance(one, str) and one and "\0" not in one:
-            yield one.removeprefix("file://")
+            yield path_named(one)
 
 
 def _objects(found: object) -> list[Message]:

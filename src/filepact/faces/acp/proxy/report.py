@@ -11,6 +11,7 @@ from filepact.errors import FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
 from filepact.text.patch_reader import parse
+from filepact.wire.uris import path_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,7 +140,7 @@ def _is_about(part: FilePatch, path: str) -> bool:
 def _path(found: Any) -> tuple[str, ...]:
     """The path that is named, if it can be one."""
     if isinstance(found, str) and found and "\0" not in found:
-        return (found.removeprefix("file://"),)
+        return (path_named(found),)
     return ()
 
 

@@ -12,7 +12,6 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
 
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.faces.acp.asked import PATIENCE, Manner
@@ -28,6 +27,7 @@ from filepact.faces.acp.proxy.traffic import READ, WRITE
 from filepact.faces.acp.proxy.twice import Twice
 from filepact.faces.acp.quirks import quirks_of
 from filepact.text.position import Position
+from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed
 from filepact.workspace.documents import EDIT_LIMIT, with_typed
 from filepact.workspace.seen import Lately
@@ -52,7 +52,6 @@ __all__ = ["Texts"]
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
-_HERE: Final = ("", "localhost")
 _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
 _REMEMBERED: Final = 32 * 1_048_576  # bytes of files as editor and disk last had them alike
 
@@ -252,7 +251,7 @@ class Texts:
 
     def said(self, bound: Bound, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
-        path = _path_of(params)
+        path = path_of(params.get("uri"))
         if path is None:
             return
         editors, version = bound.workspace.editors, params.get("version")
@@ -539,15 +538,6 @@ def _is_whole(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _path_of(params: Message) -> str | None:
-    """The path in a ``file:`` address."""
-    uri = params.get("uri")
-    if not isinstance(uri, str):
-        return None
-    parts = urlsplit(uri)
-    return unquote(parts.path) if parts.scheme == "file" and parts.netloc in _HERE else None
 
 
 def _whole(version: object) -> int:
