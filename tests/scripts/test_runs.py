@@ -6,11 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager, suppress
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 
@@ -99,16 +104,29 @@ class Project:
         for number, text in enumerate(tests):
             (self.folder / f"test_{number}.py").write_text(text)
 
-    def start(self) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, SCRIPTS / "measured.py", "-n", "2", "-p", "no:cacheprovider", "."],
-            cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(self.folder)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
+    @contextmanager
+    def start(self) -> Iterator[subprocess.Popen[str]]:
+        """A run in a session of its own; nothing of it is left afterwards."""
+        # A shell has what it starts in the background ignore this, and that is inherited.
+        ours = signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, SCRIPTS / "measured.py", "-n", "2", "-p", "no:cacheprovider", "."],
+                cwd=self.folder,
+                env=os.environ | {"PYTHONPATH": str(self.folder)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
+        finally:
+            signal.signal(signal.SIGINT, ours)
+        with process:
+            try:
+                yield process
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def run(self) -> tuple[int, str]:
         with self.start() as process:
@@ -153,6 +171,6 @@ def test_an_interrupt_ends_all_processes(project):
             pass
         os.killpg(process.pid, signal.SIGINT)
         said, _ = process.communicate()
-    assert process.returncode == pytest.ExitCode.INTERRUPTED, said
-    with pytest.raises(ProcessLookupError):
-        os.killpg(process.pid, 0)
+        assert process.returncode == pytest.ExitCode.INTERRUPTED, said
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)
