@@ -106,7 +106,9 @@ def test_files_that_hold_no_text_are_told_and_not_asked_about(
 
 def test_other_encodings_reach_servers_as_text(scene_with: Callable[..., Scene]) -> None:
     scene = scene_with()
-    update = scene.write({"a.x": "näme wrong\n".encode("utf-16")})
+    (scene.root / "a.x").write_bytes("name\n".encode("utf-16"))
+    update = scene.write({"a.x": "näme wrong\n"})
+    assert (scene.root / "a.x").read_bytes() == "näme wrong\n".encode("utf-16")
     assert update.findings is not None
     (found,) = update.findings.new
     assert found.start.column == 5

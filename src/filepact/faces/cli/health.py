@@ -86,7 +86,7 @@ def doctor(arguments: Namespace, screen: Screen) -> Answer:
     files = list(check_settings(arguments.config, place.roots))
     found = [*check_programs(), *files, *check_state(place.state), *check_room(place.state)]
     with suppress(FilepactError):  # What nobody can open is told below.
-        found += check_journal(place.state, screen.progress)
+        found += check_journal(place.state, screen.patience())
     settings: Settings | None = None
     # With a settings file that is wrong nothing opens, and that has been said.
     if all(one.level != "fail" for one in files):

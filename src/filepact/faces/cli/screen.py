@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 __all__ = [
@@ -64,6 +65,7 @@ _CODES: dict[Style, str] = {
 }
 
 
+_QUIET: Final = 1.0  # seconds
 _AT_ONCE: Final = 65_536
 
 
@@ -173,6 +175,16 @@ class Screen:
         """Say on standard error what takes its time; programs get the answer and nothing else."""
         if not self.json:
             remark(f"filepact: {text}\n")
+
+    def patience(self) -> Callable[[str], None]:
+        """As `progress`, for what mostly takes a moment: quiet until it takes longer."""
+        begun = time.monotonic()
+
+        def tell(text: str) -> None:
+            if time.monotonic() - begun > _QUIET:
+                self.progress(text)
+
+        return tell
 
     def object(self, facts: Mapping[str, object]) -> None:
         """Write one JSON object; pure ASCII, so no terminal and no encoding can spoil it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,14 +12,12 @@ from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from filepact.domain.figures import Integrity
     from filepact.faces.cli.screen import Screen, Style
 
 __all__ = ["check", "repair"]
 
-_QUIET: Final = 1.0
 _SHOWN: Final = 20
 _OURS: Final = {
     "journal.db": "journal",
@@ -32,6 +29,7 @@ _OURS: Final = {
     "locks": "locks",
     "contents": "large contents",
     "rescued": "rescued texts",
+    "room": "room for the end of a change",
 }
 
 
@@ -40,7 +38,7 @@ def check(arguments: Namespace, screen: Screen) -> Answer:
     from filepact.app import check_state, state_user  # noqa: PLC0415 - loads the database
 
     folder = state_folder(arguments.state)
-    found = check_state(folder, tell=_patient(screen))
+    found = check_state(folder, tell=screen.patience())
     user = state_user(folder)
     sizes, foreign = _sizes(Path(folder))
     spans = [*_row("state", folder)]
@@ -75,7 +73,7 @@ def repair(arguments: Namespace, screen: Screen) -> Answer:
     """Make a sound journal of what can be read of a damaged one."""
     from filepact.app import repair_state  # noqa: PLC0415 - loads the database
 
-    done = repair_state(state_folder(arguments.state), tell=_patient(screen))
+    done = repair_state(state_folder(arguments.state), tell=screen.patience())
     spans = [
         *_row("kept", f"{count(done.operations, 'operation')}, {count(done.contents, 'content')}"),
         *[span for one in done.lost for span in _row("lost", one, sound=False)],
@@ -119,14 +117,3 @@ def _sizes(folder: Path) -> tuple[dict[str, int], list[str]]:
         what = _OURS.get(one.name, "kept aside")
         taken[what] = taken.get(what, 0) + held
     return taken, foreign
-
-
-def _patient(screen: Screen) -> Callable[[str], None]:
-    """Say what is being done once it takes more than a moment."""
-    begun = time.monotonic()
-
-    def tell(said: str) -> None:
-        if time.monotonic() - begun > _QUIET:
-            screen.progress(said)
-
-    return tell
