@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -151,7 +152,7 @@ def test_the_check_that_a_client_did_not_survive_says_how_it_ended():
 
 def test_a_client_that_reads_its_prompts_is_given_some(cli):
     command = ["--only", "windows.line", "--", sys.executable, str(PLAIN), "lines", "{agent}"]
-    refused = cli("acp-check", "--wait", "1", *command)
+    refused = cli("acp-check", "--wait", "5", *command)
     assert (refused.code, "--say" in refused.err) == (1, True)
     said = cli("acp-check", "--say", "go", "--say", "on", *command)
     assert said.code == 0, said
@@ -198,8 +199,9 @@ def test_who_ends_the_command_ends_the_client_with_it(tmp_path, deaf):
             assert suite.poll() is None
         suite.send_signal(signal.SIGTERM)
         assert suite.wait(60) == 130
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+    with suppress(ProcessLookupError):
+        while True:  # Whoever inherits it may take a moment to let go of it.
+            os.kill(int(note.read_text()), 0)
     assert [path.name for path in tmp_path.iterdir()] == ["client"]
 
 
