@@ -29,7 +29,7 @@ _OURS: Final = {
     "locks": "locks",
     "contents": "large contents",
     "rescued": "rescued texts",
-    "room": "room for the end of a change",
+    "room": "room kept free",
 }
 
 
