@@ -19,8 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.text.charsets import find_charset
-from filepact.text.evidence import Given, recognise
+from filepact.text.detect_encoding import Given, find_charset, recognise
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,16 +7,15 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Self
 
-from filepact.lsp.answers import Answers
-from filepact.lsp.failures import AnswerError
-from filepact.lsp.offer import initialize_params
+from filepact.lsp.capabilities import Capabilities, initialize_params
+from filepact.lsp.failures import RequestFailedError
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from filepact.lsp.servers import Server
+    from filepact.lsp.spec import ServerSpec
 
 __all__ = ["Alone"]
 
@@ -32,7 +31,7 @@ class Alone:
     """
 
     def __init__(
-        self, server: Server, command: Sequence[str], root: Path, environment: Mapping[str, str]
+        self, server: ServerSpec, command: Sequence[str], root: Path, environment: Mapping[str, str]
     ) -> None:
         self._server, self._root = server, root
         self._process = subprocess.Popen(
@@ -43,7 +42,7 @@ class Alone:
             env=dict(environment),
             cwd=root,
         )
-        self._answers = Answers(str(root), server.settings)
+        self._capabilities = Capabilities(str(root), server.settings)
         self._names: list[str | None] = []
         self._published: dict[str, tuple[int, list[Any]]] = {}
         self._lines: dict[str, int] = {}
@@ -126,9 +125,9 @@ class Alone:
                 if one["method"] == "textDocument/diagnostic":
                     self._names.append((one.get("registerOptions") or {}).get("identifier"))
             try:
-                result = self._answers.answer(said["method"], said.get("params"))
+                result = self._capabilities.answer(said["method"], said.get("params"))
                 self._send({"id": said["id"], "result": result})
-            except AnswerError as error:
+            except RequestFailedError as error:
                 self._send({"id": said["id"], "error": {"code": error.code, "message": str(error)}})
         return said
 

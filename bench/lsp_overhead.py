@@ -3,7 +3,7 @@
     PYTHONPATH=src python bench/lsp_overhead.py [SERVER...] [--rounds N] [--write]
 
 Two servers of one kind work on copies of one project.  Each round makes the same edit in both, the
-first to be asked alternating: once through `Pool.update`, once by a client that is nothing but a
+first to be asked alternating: once through `ServerPool.tell` and `ask`, once by a client that is nothing but a
 loop.  What counts is the quotient of each pair.  Processor time is that of this process alone, so
 that it says what the machine's other work cannot blur.  A wrong answer ends the run.
 """
@@ -26,8 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
-from filepact.lsp.changes import Change
-from filepact.lsp.pool import Pool
+from filepact.lsp.documents import Change
+from filepact.lsp.pool import ServerPool
+from tests.lsp.asking import update_of
 from tests.lsp.real_servers import locate, node_folders, server
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def measure(name: str, rounds: int) -> tuple[list[Taken], list[Taken]]:
         plant(project, mine)
         planted = plant(project, other)
         places = {place: (mine / place).read_text(encoding="utf-8") for place in planted.places}
-        pool = Pool([which], environment, locate)
+        pool = ServerPool([which], environment, locate)
         program = locate(which.command[0]) or which.command[0]
         with Alone(which, [program, *which.command[1:]], other, environment) as alone:
             for number in range(rounds + 2 * len(places)):
@@ -79,7 +80,7 @@ def measure(name: str, rounds: int) -> tuple[list[Taken], list[Taken]]:
 
                 def by_pool(place: str = place, text: str = text, line: str = line) -> bool:
                     change = Change(str(mine / place), "changed", text)
-                    (update,) = pool.update(str(mine), [change], {change.path: text}, SECONDS)
+                    (update,) = update_of(pool, str(mine), [change], {change.path: text}, SECONDS)
                     return update.fresh and any(
                         one.line == line.strip()
                         for report in update.reports

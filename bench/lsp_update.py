@@ -4,9 +4,9 @@
 
 Each round writes another last line into one of five files of the project, right and wrong by turns,
 and takes the time until the server's diagnostics of that file are proven to be about the new text
-(`Pool.update`); then the same with a second server on a copy of the project and a client that is
-nothing but a loop.  Then the next line is proposed and withdrawn again (`Pool.preview`).  A third
-server, on another copy, is what an agent's write through the door meets (`Insight.follow`): files
+(`ServerPool.tell` and `ask`); then the same with a second server on a copy of the project and a client that is
+nothing but a loop.  Then the next line is proposed and withdrawn again (`ServerPool.propose`).  A third
+server, on another copy, is what an agent's write through the door meets (`SemanticWorkspace.verify`): files
 that mention the changed one are asked about as well, and the whole folder is looked over for what
 others wrote.  Every answer is looked at: a wrong one ends the run.
 """
@@ -33,9 +33,10 @@ from bench.lsp_projects import PROJECTS, plant
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.changes import Change
-from filepact.lsp.pool import Pool
-from filepact.semantic.insight import Insight
+from filepact.lsp.documents import Change
+from filepact.lsp.pool import ServerPool
+from filepact.semantic.service import SemanticWorkspace
+from tests.lsp.asking import preview_of, update_of
 from tests.lsp.real_servers import locate, node_folders, server
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ AGENT = Session("bench", Actor("agent", "bench", "1"))
 class Door:
     """An agent's writes, and what the servers of the workspace make of each."""
 
-    def __init__(self, root: Path, state: Path, pool: Pool) -> None:
+    def __init__(self, root: Path, state: Path, pool: ServerPool) -> None:
         self._root = root
         self._workspace = open_workspace([str(root)], state_dir=str(state), settings=Settings())
-        self._insight = Insight(self._workspace, pool, mode="always", budget=SECONDS)
+        self._semantics = SemanticWorkspace(self._workspace, pool, mode="always", budget=SECONDS)
 
     def write(self, place: str, text: str, line: str, seconds: float) -> tuple[float, bool | None]:
         """Write a file; seconds from then to the answer, and whether a line is newly wrong.
@@ -77,14 +78,14 @@ class Door:
             changes, contents = draft.changes, dict(draft.contents)
             self._workspace.submit(draft, "a change")
         before = time.perf_counter()
-        update = self._insight.follow(changes, contents, session=AGENT, seconds=seconds)
+        update = self._semantics.verify(changes, contents, session=AGENT, seconds=seconds)
         took = time.perf_counter() - before
         if update.findings is None or not update.findings.fresh:
             return took, None
         return took, any(one.line == line.strip() for one in update.findings.new)
 
     def close(self) -> None:
-        self._insight.close()
+        self._semantics.close()
         self._workspace.close()
 
 
@@ -117,8 +118,8 @@ def measure(name: str, rounds: int) -> Times:
             planted = plant(project, one)
         taken.size = f"{planted.files} / {planted.lines // 1000} k"
         program, *arguments = which.filled({one: locate(one) or "" for one in which.needs})
-        pool = Pool([which], environment, locate)
-        door = Door(agents, Path(folder) / "state", Pool([which], environment, locate))
+        pool = ServerPool([which], environment, locate)
+        door = Door(agents, Path(folder) / "state", ServerPool([which], environment, locate))
         command = [locate(program) or program, *arguments]
         command = [word.replace("{root}", str(theirs)) for word in command]
         with Alone(which, command, theirs, environment) as alone:
@@ -133,7 +134,7 @@ def measure(name: str, rounds: int) -> Times:
                 before = time.perf_counter()
                 (ours / place).write_text(text, encoding="utf-8")
                 change = Change(str(ours / place), "changed", text)
-                (update,) = pool.update(str(ours), [change], {change.path: text}, SECONDS)
+                (update,) = update_of(pool, str(ours), [change], {change.path: text}, SECONDS)
                 update_took = time.perf_counter() - before
                 check(name, number, update.fresh and _errors(update.reports, line))
 
@@ -154,11 +155,11 @@ def measure(name: str, rounds: int) -> Times:
                 other = (project.right if number % 2 else project.wrong).format(n=number)
                 proposed = text.removesuffix(line) + other
                 before = time.perf_counter()
-                (seen,) = pool.preview(
-                    str(ours), {change.path: proposed}, {change.path: text}, SECONDS
+                (seen,) = preview_of(
+                    pool, str(ours), {change.path: proposed}, {change.path: text}, SECONDS
                 )
                 preview_took = time.perf_counter() - before
-                check(name, number + 1, seen.withdrawn and _errors(seen.after, other))
+                check(name, number + 1, seen.withdrawn and _errors(seen.reports, other))
 
                 if number == 0:
                     taken.first = update_took

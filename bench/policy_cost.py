@@ -17,10 +17,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.config.files import read_source
 from filepact.config.layers import Rules, Source
-from filepact.domain.lint import settled
+from filepact.config.rule_files import read_source
 from filepact.domain.policy import Request, decide
+from filepact.domain.policy_lint import settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the second wall costs: setting it up, each open, each call, and a server's start.
+"""What the sandbox costs: setting it up, each open, each call, and a server's start.
 
 Two processes do the same, one behind the wall and one not, by turns; what is reported is the
 median of the differences of the pairs, with their quartiles.
@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 from stdio_client import StdioServer
 
-from filepact.fs.landlock import abi
 from filepact.fs.root import Root
-from filepact.fs.wall import raise_wall
+from filepact.fs.sandbox import abi, confine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +41,7 @@ def work(wall: str, base: str) -> None:
     """One side of the pairs: does a batch of what it is told, and answers the time of one."""
     with Root.open(f"{base}/root") as root:
         before = time.perf_counter_ns()
-        raise_wall(wall, [root], f"{base}/state")
+        confine(wall, [root], f"{base}/state")
         print(time.perf_counter_ns() - before, flush=True)
         top, deep = f"{base}/root/file.txt", f"{base}/root/{DEEP}/file.txt"
         acts = {

@@ -50,12 +50,13 @@ def require_python() -> None:
 def prepare(name: str, *groups: str) -> Path:
     """A folder of the project with a virtual environment that is up to date.
 
-    It is made when it is missing, when its interpreter is gone, or when Python or the project's
-    place is another; what is installed in it is renewed when `pyproject.toml` changed.
+    The project and the distributions in `packages/` are installed from the tree.  The environment
+    is made when it is missing, when its interpreter is gone, or when Python or the project's place
+    is another; what is installed in it is renewed when one of their `pyproject.toml` changed.
 
     Args:
         name: The folder, such as `.venv`.
-        groups: Dependency groups of `pyproject.toml` to install besides the package.
+        groups: Dependency groups of the project's `pyproject.toml` to install as well.
 
     Returns:
         The environment's folder of programs.
@@ -74,12 +75,20 @@ def prepare(name: str, *groups: str) -> Path:
     return folder / "bin"
 
 
+def distributions(project: Path) -> list[Path]:
+    """The folders of what is installed from the tree: the project, then each of its packages."""
+    return [project, *sorted(one.parent for one in project.glob("packages/*/pyproject.toml"))]
+
+
 def _wanted() -> dict[str, str]:
     """What has to be the same for an environment to be used as it is."""
-    project = (PROJECT / "pyproject.toml").read_bytes()
+    declared = hashlib.sha256()
+    for one in distributions(PROJECT):
+        declared.update(f"{one.relative_to(PROJECT)}\0".encode())
+        declared.update((one / "pyproject.toml").read_bytes())
     return {
         "python": f"{'.'.join(map(str, sys.version_info[:3]))} for {PROJECT}",
-        "project": hashlib.sha256(project).hexdigest(),
+        "project": declared.hexdigest(),
     }
 
 
@@ -94,7 +103,7 @@ def _stamp(folder: Path) -> dict[str, str]:
 
 
 def _missing(folder: Path, groups: tuple[str, ...]) -> list[str]:
-    """The groups that are not installed as `pyproject.toml` says; `""` is the package itself."""
+    """The groups that are not installed as declared; `""` is what is installed from the tree."""
     stamp, project = _stamp(folder), _wanted()["project"]
     return [group for group in ("", *groups) if stamp.get(f"group:{group}") != project]
 
@@ -111,7 +120,8 @@ def _install(folder: Path, groups: list[str]) -> None:
     say(f"installing {what} into {folder.name}")
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
-    _run([*pip, "--editable", str(PROJECT), *requirements], "installing")
+    trees = [word for one in distributions(PROJECT) for word in ("--editable", str(one))]
+    _run([*pip, *trees, *requirements], "installing")
     stamp.update({f"group:{group}": _wanted()["project"] for group in groups})
     # Written last: an installation that was cut off is done again.
     (folder / _STAMP).write_text(json.dumps(stamp, indent=2) + "\n")

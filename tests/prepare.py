@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.csharp.toolchain import ToolchainError, toolchain
 from tests.faces.acp.sdk_versions import SdkError, fetch_all
+from tests.lsp.csharp_toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
 
 PARTS = {

@@ -1,4 +1,4 @@
-"""What we promise people, and the tests that hold us to it.
+"""What we promise people, the tests that hold us to it, and the checks that try to break it.
 
 Each promise is a sentence that a person can rely on; the page docs/explanation/promises.md has the same
 sentences.  `tests/architecture/test_promises.py` holds this list, that page and the tests to each
@@ -19,10 +19,13 @@ class Promise:
     Attributes:
         says: As it stands on the page.
         tests: File, relative to `tests`, and name of each.
+        attacked: Checks of `scripts/deep` and files below `tests` that look for a way to break it:
+            by every case of a list, every point of a run, or at random.
     """
 
     says: str
     tests: tuple[tuple[str, str], ...]
+    attacked: tuple[str, ...] = ()
 
 
 CHANGES = "workspace/test_changes.py"
@@ -61,9 +64,9 @@ AGREEMENT = "agreement/test_resolvers.py"
 COMMIT = "workspace/test_commit.py"
 EDITORS_TEXT = "faces/acp/test_editors_text.py"
 PROXY = "faces/acp/proxy/test_proxy"
-SERVICE = "lsp/test_service_and_faults.py"
+SERVICE = "lsp/test_sessions_and_faults.py"
 ORPHANS = "lsp/test_no_orphans.py"
-NURSERY = "lsp/test_nursery.py"
+FORK_SERVER = "lsp/test_forkserver.py"
 FOLLOWING = "semantic/test_following_changes.py"
 SEMANTIC_FAULTS = "semantic/test_server_faults.py"
 RECEIPTS = "semantic/test_receipts.py"
@@ -71,7 +74,7 @@ SOLUTION = "tools/test_solution_servers.py"
 SOLUTION_WRITES = "tools/test_solution_writing.py"
 PROGRAMS = "faces/test_cli_programs.py"
 MCP_DIAGNOSTICS = "faces/test_mcp_diagnostics.py"
-DIAGNOSING = "config/test_diagnosing.py"
+DIAGNOSING = "config/test_language_servers.py"
 
 PROMISES: dict[str, tuple[Promise, ...]] = {
     "Where an agent can reach": (
@@ -87,6 +90,14 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (WALK, "test_links_are_listed_and_never_followed"),
                 (WALK, "test_a_folder_exchanged_for_a_link_is_not_entered"),
             ),
+            attacked=(
+                "corpus",
+                "server",
+                "command",
+                "fuzz",
+                "races",
+                "hostile/test_removals.py",
+            ),
         ),
         Promise(
             "Files under whose names keys and passwords are kept are neither read nor written, "
@@ -98,6 +109,13 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SEARCH, "test_a_refused_file_is_never_searched"),
                 (SEARCH, "test_ignored_and_refused_entries_are_not_drawn"),
             ),
+            attacked=(
+                "corpus",
+                "server",
+                "command",
+                "disguises",
+                "hostile/test_removals.py",
+            ),
         ),
         Promise(
             "No answer tells an agent anything of what a file holds that it may not read, nor its "
@@ -106,6 +124,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (PLANTED, "test_nothing_of_a_planted_secret_is_seen"),
                 (PLANTED, "test_nothing_of_it_is_seen_behind_an_editor"),
             ),
+            attacked=("planted",),
         ),
         Promise(
             "The insides of version control are never changed.",
@@ -114,6 +133,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (REPOSITORIES, "test_no_order_of_ordinary_writes_makes_one"),
                 (REPOSITORIES, "test_nor_does_one_change_of_all_files"),
                 (REPOSITORIES, "test_nothing_in_one_that_is_there_is_changed"),
+            ),
+            attacked=(
+                "corpus",
+                "disguises",
             ),
         ),
         Promise(
@@ -125,6 +148,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SEARCH, "test_what_was_not_searched_is_told_as_far_as_the_search_was_about_it"),
                 (SEARCH, "test_where_not_everything_was_looked_at_no_matches_is_not_said_alone"),
             ),
+            attacked=("agreement/test_git_tracked.py",),
         ),
         Promise(
             "An agent that may only look is not even shown a tool that changes something.",
@@ -145,10 +169,15 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CODEC, "test_only_the_bytes_of_the_edited_line_change"),
                 (CODEC_PROPERTIES, "test_all_bytes_outside_the_edited_lines_are_what_they_were"),
             ),
+            attacked=("text/test_codec_properties.py",),
         ),
         Promise(
             "A preview shows exactly the change that would be made, and makes none.",
             ((CHANGES, "test_a_dry_run_shows_the_same_diff_and_changes_nothing"),),
+            attacked=(
+                "drift",
+                "hostile/test_views.py",
+            ),
         ),
         Promise(
             "A change of several files is done whole or not at all.",
@@ -156,6 +185,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_a_change_of_several_files_is_done_whole_or_not_at_all"),
                 (COMMIT, "test_what_was_done_is_taken_back_with_the_very_files_that_were_there"),
                 (COMMIT, "test_taking_back_makes_no_file_and_writes_none"),
+            ),
+            attacked=(
+                "calls",
+                "full",
+                "cuts",
             ),
         ),
         Promise(
@@ -166,6 +200,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SERVER, "test_sixteen_edits_sent_at_once_leave_sixteen_edits"),
                 (SERVER, "test_two_servers_with_eight_times_a_hundred_edits_each_lose_none"),
             ),
+            attacked=("bursts",),
         ),
         Promise(
             "A text that somebody changed since the agent read it is never silently overwritten.",
@@ -176,6 +211,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (KNOWN, "test_a_second_write_of_the_old_view_keeps_the_persons_line"),
                 (KNOWN, "test_a_text_made_before_another_agents_change_does_not_take_it_back"),
             ),
+            attacked=("histories",),
         ),
         Promise(
             "A change that was made for what the agent read is put where those lines are now, or refused.",
@@ -184,6 +220,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (STALE, "test_what_can_be_told_is_done"),
                 (STALE, "test_lines_that_stand_below_another_name_now_are_left_alone"),
             ),
+            attacked=("text/test_locate_properties.py",),
         ),
         Promise(
             "What a patch deletes or renames is a symbolic link itself, and undo brings it back.",
@@ -213,6 +250,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CHANGES, "test_a_preview_mode_change_waits_and_is_done_on_approval"),
                 (SERVER, "test_a_preview_server_only_proposes_and_a_person_approves"),
             ),
+            attacked=("drift",),
         ),
         Promise(
             "What a person approved is done to the byte as it stood under its id, or shown to them again, whoever wrote to "
@@ -225,6 +263,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (APPROVING, "test_an_edit_that_was_allowed_cannot_ride_on_an_approval_of_another"),
                 (DRIFT, "test_what_was_not_shown_is_not_done"),
             ),
+            attacked=("drift",),
         ),
         Promise(
             "What a person approved is done, or waits again: after a crash, after somebody else's save, on a full disk.",
@@ -232,6 +271,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
                 (APPROVING, "test_a_save_in_the_last_moment_leaves_the_change_waiting"),
                 (APPROVING, "test_an_approval_on_a_full_disk_is_done_or_waits_again"),
+            ),
+            attacked=(
+                "calls",
+                "drift",
             ),
         ),
         Promise(
@@ -242,6 +285,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (WAITING, "test_what_was_superseded_can_be_neither_approved_nor_rejected"),
                 (OWN, "test_an_agent_goes_on_with_what_waits_and_a_person_sees_one_change"),
             ),
+            attacked=("drift",),
         ),
         Promise(
             "An agent sees, shows and takes back its own changes, and nobody else's.",
@@ -257,6 +301,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (MANAGE, "test_a_folder_is_deleted_with_all_that_is_in_it_and_brought_back"),
                 (CRASH, "test_a_killed_change_is_whole_or_not_there_after_recovery"),
             ),
+            attacked=("crash/test_kill.py",),
         ),
         Promise(
             "A refused proposal changes nothing, and the reason stays with it.",
@@ -271,6 +316,12 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (HISTORY, "test_undo_and_redo_walk_back_and_forth"),
                 (SERVER, "test_all_seven_tools_do_their_work_and_everything_can_be_taken_back"),
             ),
+            attacked=(
+                "calls",
+                "full",
+                "cuts",
+                "histories",
+            ),
         ),
         Promise(
             "Undo never overwrites what someone else wrote since.",
@@ -279,18 +330,28 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (HISTORY, "test_undo_of_a_deletion_is_refused_when_the_name_is_taken"),
                 (MACHINE, "TestWorkspaceMachine"),
             ),
+            attacked=(
+                "histories",
+                "cuts",
+            ),
         ),
         Promise(
             "Undo of one operation keeps later edits of other lines.",
             ((HISTORY, "test_undo_of_one_operation_keeps_later_edits"),),
+            attacked=("histories",),
         ),
         Promise(
             "An undo can be undone.",
             ((HISTORY, "test_undo_of_an_undo_is_a_redo_and_undo_of_a_redo_undoes_the_original"),),
+            attacked=(
+                "histories",
+                "calls",
+            ),
         ),
         Promise(
             "Restoring a checkpoint keeps what a person wrote elsewhere.",
             ((HISTORY, "test_restore_keeps_what_a_person_wrote_elsewhere_in_the_file"),),
+            attacked=("histories",),
         ),
     ),
     "Between an editor and an agent": (
@@ -311,8 +372,17 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (EDITORS_TEXT, "test_what_is_typed_while_the_disk_is_written_is_kept"),
                 (
                     EDITORS_TEXT,
+                    "test_what_is_typed_after_the_first_answer_of_the_editor_is_kept_by_a_tool",
+                ),
+                (EDITORS_TEXT, "test_what_is_typed_before_a_change_is_taken_back_is_kept"),
+                (
+                    EDITORS_TEXT,
                     "test_an_editor_that_is_late_is_not_taken_for_one_that_shows_the_disk",
                 ),
+            ),
+            attacked=(
+                "agents",
+                "faces/acp/test_editors_text.py",
             ),
         ),
         Promise(
@@ -327,6 +397,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_a_person_may_take_longer_over_a_change_than_an_editor_to_answer",
                 ),
             ),
+            attacked=("faces/acp/test_editors_text.py",),
         ),
         Promise(
             "What was taken back does not come again from an editor that still shows it.",
@@ -337,6 +408,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_what_another_program_wrote_under_a_buffer_that_nobody_typed_in_counts",
                 ),
             ),
+            attacked=("faces/acp/test_editors_text.py",),
         ),
         Promise(
             "What is not about files passes byte for byte and in order.",
@@ -346,6 +418,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_what_is_not_about_files_passes_byte_for_byte_and_in_order",
                 ),
             ),
+            attacked=("messages",),
         ),
         Promise(
             "What the rules deny is refused by what an option means, never by its place, and nobody "
@@ -375,14 +448,15 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not",
                 ),
                 (
-                    "workspace/test_outside.py",
+                    "workspace/test_external.py",
                     "test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents",
                 ),
                 (
-                    "workspace/test_outside.py",
+                    "workspace/test_external.py",
                     "test_a_persons_new_file_is_never_removed_with_what_an_agent_wrote_into_it",
                 ),
             ),
+            attacked=("agents",),
         ),
         Promise(
             "What filepact asked a person, what the rules refused and what agents read through it "
@@ -422,6 +496,11 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (SERVICE, "test_what_is_not_proven_is_not_fresh_and_shows_no_list"),
                 (FOLLOWING, "test_what_another_program_wrote_is_noticed"),
             ),
+            attacked=(
+                "stale",
+                "sync",
+                "bursts",
+            ),
         ),
         Promise(
             "A preview of errors touches no file, and leaves nothing in a server.",
@@ -433,6 +512,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                     "test_previews_during_changes_of_the_same_file_leave_no_trace",
                 ),
             ),
+            attacked=("stale",),
         ),
         Promise(
             "Whatever a server does or fails to do, no write is lost or held up by it for longer than "
@@ -445,6 +525,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 ),
                 (RECEIPTS, "test_a_change_that_cannot_be_checked_in_time_is_done_and_says_so"),
                 (MCP_DIAGNOSTICS, "test_a_server_that_fails_does_not_stop_a_change"),
+            ),
+            attacked=(
+                "semantic/test_server_faults.py",
+                "semantic/test_races.py",
             ),
         ),
         Promise(
@@ -485,17 +569,18 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "A server for agents that has confined itself can start nothing but the language "
             "servers that were agreed upon before.",
             (
-                (NURSERY, "test_only_what_was_agreed_upon_is_started"),
-                (NURSERY, "test_whoever_speaks_nonsense_to_it_ends_it"),
+                (FORK_SERVER, "test_only_what_was_agreed_upon_is_started"),
+                (FORK_SERVER, "test_whoever_speaks_nonsense_to_it_ends_it"),
             ),
         ),
         Promise(
             "No language server outlives the program that it was started for.",
             (
                 (ORPHANS, "test_nothing_is_left_after_the_parent_was_killed_many_times"),
-                (ORPHANS, "test_a_server_ends_when_its_warden_is_killed"),
+                (ORPHANS, "test_a_server_ends_when_its_supervisor_is_killed"),
                 (MCP_DIAGNOSTICS, "test_servers_end_with_the_server_for_agents"),
             ),
+            attacked=("orphans",),
         ),
         Promise(
             "A whole file sent to the toolset for solutions is only shown until applying it is asked for.",
@@ -513,6 +598,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (FAULTS, "test_a_kill_before_any_call_leaves_the_old_file_or_the_new_one"),
                 (FAULTS, "test_an_error_at_any_call_is_told_as_it_is"),
             ),
+            attacked=(
+                "calls",
+                "cuts",
+            ),
         ),
         Promise(
             "What was answered as done is never taken back by a start after a power cut, whatever you have made of its files.",
@@ -523,6 +612,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 ),
                 (RECOVERY, "test_what_a_replacement_left_tells_what_became_of_it"),
             ),
+            attacked=("cuts",),
         ),
         Promise(
             "What cannot be confirmed is said, and mended by the next call.",
@@ -533,6 +623,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 ),
                 (COMMIT, "test_the_journal_s_refusal_never_hides_why_a_change_was_taken_back"),
             ),
+            attacked=(
+                "calls",
+                "full",
+            ),
         ),
         Promise(
             "What another program writes into a file while it is replaced is kept.",
@@ -540,6 +634,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (COMMIT, "test_a_program_that_had_the_old_file_open_loses_nothing"),
                 (RECOVERY, "test_foreign_text_under_a_temporary_name_is_kept_and_told"),
             ),
+            attacked=("fs/test_faults.py",),
         ),
         Promise(
             "What was recorded is still there after a restart.",
@@ -547,6 +642,10 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
                 (HISTORY, "test_the_journal_survives_a_restart"),
                 (PROCESSES, "test_what_a_killed_process_was_told_is_in_the_journal"),
                 (PROPOSALS, "test_a_proposal_comes_back_as_it_was_after_a_restart"),
+            ),
+            attacked=(
+                "calls",
+                "cuts",
             ),
         ),
         Promise(
@@ -556,6 +655,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
         Promise(
             "Nothing that a file or an agent wrote can steer your terminal.",
             ((SCREEN, "test_a_terminal_gets_no_character_that_steers_or_hides"),),
+            attacked=("hostile/test_views.py",),
         ),
         Promise(
             "Every refusal has a code that programs can rely on, and says what to do next.",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from filepact.config.person import read_settings, state_folder
 from filepact.config.settings import Settings
 from filepact.faces.acp.agent import AgentFiles
-from filepact.faces.acp.check.inside import check_client
-from filepact.faces.acp.check.outcome import Report, Verdict
 from filepact.faces.acp.client import ClientFileSystem, Question
 from filepact.faces.acp.files import Change
-from filepact.text.position import Position
+from filepact.text.lines import Position
 from filepact.workspace.buffers import Delivery, Typed
+
+if TYPE_CHECKING:
+    from acp_conformance import Report, Verdict, check_client
 
 __all__ = [
     "AgentFiles",
@@ -27,3 +30,16 @@ __all__ = [
     "read_settings",
     "state_folder",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in {"Report", "Verdict", "check_client"}:
+        try:
+            import acp_conformance  # noqa: PLC0415 - a distribution of its own
+        except ImportError as missing:
+            raise ImportError(
+                f"{name} is part of acp-conformance, which is not installed; install it from "
+                "filepact's repository: pip install ./packages/acp-conformance"
+            ) from missing
+        return getattr(acp_conformance, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,24 +5,23 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from filepact.config.files import read_project
 from filepact.config.layers import Rules
 from filepact.config.person import home_folder, read_settings, state_folder
+from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
-from filepact.fs.home import HomeSecrets
-from filepact.fs.lock import keep_out
-from filepact.fs.process import locked_by
+from filepact.fs.home_secrets import HomeSecrets
+from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import journal_in, open_state
-from filepact.store.known import KnownFile
+from filepact.store.known_texts import KnownTexts
 from filepact.store.sqlite import SqliteStore
-from filepact.workspace.encodings import Encodings
+from filepact.workspace.documents import Encodings
 from filepact.workspace.guard import Guard
-from filepact.workspace.project import PROJECT_FILE, read_project_file
-from filepact.workspace.seen import Lasting
+from filepact.workspace.project_rules import PROJECT_FILE, read_project_file
+from filepact.workspace.read_tracker import PersistentTexts
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Literal
 
-    from filepact.config.diagnosing import Diagnosing
+    from filepact.config.language_servers import Diagnosing
     from filepact.config.settings import Settings
-    from filepact.domain.figures import Integrity, Salvaged
-    from filepact.fs.wall import Trial, WallMode
-    from filepact.lsp.nursery import Nursery
-    from filepact.lsp.outcome import Status
-    from filepact.lsp.servers import Server
-    from filepact.semantic.insight import Insight
+    from filepact.domain.operation import Integrity, Salvaged
+    from filepact.fs.sandbox import SandboxMode, Trial
+    from filepact.lsp.diagnostics import ServerStatus
+    from filepact.lsp.forkserver import ForkServer
+    from filepact.lsp.spec import ServerSpec
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Level, Tier, Toolbox
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
@@ -47,16 +46,16 @@ if TYPE_CHECKING:
 __all__ = [
     "check_state",
     "journal_roots",
-    "open_insight",
+    "open_semantic_workspace",
     "open_solution",
     "open_toolbox",
     "open_workspace",
     "project_files",
     "repair_state",
-    "start_nursery",
+    "start_fork_server",
     "state_user",
+    "try_sandbox",
     "try_server",
-    "try_wall",
 ]
 
 _MEBIBYTE = 1_048_576
@@ -65,7 +64,7 @@ _MEBIBYTE = 1_048_576
 def open_toolbox(
     workspace: Workspace,
     *,
-    insight: Insight | None = None,
+    semantics: SemanticWorkspace | None = None,
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
@@ -76,7 +75,7 @@ def open_toolbox(
 
     Args:
         workspace: The files.
-        insight: What language servers make of changes; None for none.
+        semantics: What language servers make of changes; None for none.
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
@@ -90,7 +89,7 @@ def open_toolbox(
 
     return Toolbox(
         SERVER_TOOLS if own else TOOLS,
-        WorkspaceEngine(workspace, insight),
+        WorkspaceEngine(workspace, semantics),
         tier=tier,
         max_level=max_level,
         read_only=read_only,
@@ -100,7 +99,7 @@ def open_toolbox(
 
 def open_solution(
     workspace: Workspace,
-    insight: Insight | None = None,
+    semantics: SemanticWorkspace | None = None,
     *,
     name: str = "",
     only_new: AbstractSet[str] = frozenset(),
@@ -112,21 +111,21 @@ def open_solution(
 
     Args:
         workspace: Whose first root is the solution's folder.
-        insight: Its language servers; None asks nobody.
+        semantics: Its language servers; None asks nobody.
         name: The solution's file in that folder; empty for the folder itself.
         only_new: The servers of which only differences mean something.
         tier: Only tools of this set and the smaller ones.
         max_level: Only tools up to this level.
         read_only: Only tools that look.
     """
-    from filepact.tools.catalogue import SOLUTION_TOOLS  # noqa: PLC0415 - as above
     from filepact.tools.envelope import Envelope  # noqa: PLC0415 - as above
     from filepact.tools.registry import Toolbox  # noqa: PLC0415 - as above
+    from filepact.tools.solution import SOLUTION_TOOLS  # noqa: PLC0415 - as above
     from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
 
     return Toolbox(
         SOLUTION_TOOLS,
-        SolutionEngine(workspace, insight, name, only_new),
+        SolutionEngine(workspace, semantics, name, only_new),
         tier=tier,
         max_level=max_level,
         read_only=read_only,
@@ -158,7 +157,7 @@ def open_workspace(
     settings: Settings | None = None,
     home: str | None = None,
     resolver: Literal["auto", "openat2", "walk"] = "auto",
-    landlock: WallMode = "off",
+    landlock: SandboxMode = "off",
     buffers: Buffers | None = None,
 ) -> Workspace:
     """Open folders with their journal, and settle what a crash may have left.
@@ -208,9 +207,9 @@ def open_workspace(
             if secrets is not None:
                 secrets.learn()
             # Before the journal and the roots are looked into.
-            from filepact.fs.wall import raise_wall  # noqa: PLC0415 - only servers need it
+            from filepact.fs.sandbox import confine  # noqa: PLC0415 - only servers need it
 
-            raise_wall(landlock, opened, state.path)
+            confine(landlock, opened, state.path)
         in_force = settings.rules
         for root in opened:
             in_force = in_force.narrowed(_project_rules(root))
@@ -225,7 +224,7 @@ def open_workspace(
             mode=mode,
             encodings=Encodings(guard, settings.encodings),
             buffers=buffers,
-            lasting=Lasting(KnownFile(state.known), state.locks),
+            lasting=PersistentTexts(KnownTexts(state.known), state.locks),
             limits=settings.limits,
         )
     except BaseException:
@@ -255,23 +254,30 @@ def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> Salvaged:
 
     Raises:
         NoChangeError: It is sound, or there is none.
-        StateFailedError: It is another program's or of a newer filepact, or in use.
+        StateFailedError: It is another program's or of a newer filepact, or in use, or the folder
+            cannot be written.
     """
     from filepact.store.connection import IN_USE  # noqa: PLC0415 - rarely needed
-    from filepact.store.salvage import salvage  # noqa: PLC0415 - the same
+    from filepact.store.integrity import salvage  # noqa: PLC0415 - the same
 
     found = check_state(state_dir, tell=tell)
     path = journal_in(state_dir)
     if found is None or path is None or found.sound:
         raise NoChangeError("there is nothing to repair in the journal")
-    with keep_out(path, *IN_USE) as alone:
-        if not alone:
-            raise StateFailedError(
-                f"the journal is in use by {locked_by(path, *IN_USE) or 'another process'}",
-                hint="Nothing was changed. End all filepact servers and the programs that started "
-                "them, then try again.",
-            )
-        return salvage(path, tell)
+    try:
+        with keep_out(path, *IN_USE) as alone:
+            if not alone:
+                raise StateFailedError(
+                    f"the journal is in use by {locked_by(path, *IN_USE) or 'another process'}",
+                    hint="Nothing was changed. End all filepact servers and the programs that "
+                    "started them, then try again.",
+                )
+            return salvage(path, tell)
+    except OSError as error:
+        raise StateFailedError(
+            f"the state folder cannot be written ({error.strerror})",
+            hint="Make it writable, or room on its disk, and try again.",
+        ) from error
 
 
 def state_user(state_dir: str) -> str:
@@ -282,12 +288,12 @@ def state_user(state_dir: str) -> str:
     return "" if path is None else locked_by(path, *IN_USE)
 
 
-def start_nursery(
-    diagnosing: Diagnosing, servers: Iterable[Server], locate: Locate
-) -> Nursery | None:
+def start_fork_server(
+    diagnosing: Diagnosing, servers: Iterable[ServerSpec], locate: Locate
+) -> ForkServer | None:
     """What starts language servers for a process that is about to confine itself.
 
-    Call it before the wall is raised, and end it when the servers have ended.
+    Call it before the process confines itself, and end it when the servers have ended.
 
     Args:
         diagnosing: How far servers are used.
@@ -299,24 +305,24 @@ def start_nursery(
     """
     if diagnosing.mode == "off" or not _installed(servers, locate):
         return None
-    from filepact.lsp.failures import GoneError  # noqa: PLC0415 - only servers need it
-    from filepact.lsp.nursery import Nursery  # noqa: PLC0415 - the same
+    from filepact.lsp.failures import ServerExitedError  # noqa: PLC0415 - only servers need it
+    from filepact.lsp.forkserver import ForkServer  # noqa: PLC0415 - the same
 
     try:
-        return Nursery.start()
-    except GoneError:
+        return ForkServer.start()
+    except ServerExitedError:
         return None
 
 
-def open_insight(
+def open_semantic_workspace(
     workspace: Workspace,
     *,
     diagnosing: Diagnosing,
-    servers: Sequence[Server],
+    servers: Sequence[ServerSpec],
     environment: Mapping[str, str],
     locate: Locate,
-    nursery: Nursery | None = None,
-) -> Insight | None:
+    fork_server: ForkServer | None = None,
+) -> SemanticWorkspace | None:
     """What language servers make of a workspace; close it before the workspace.
 
     Args:
@@ -325,7 +331,7 @@ def open_insight(
         servers: Those that may be, in order of preference.
         environment: All variables that they see.
         locate: Where a program is that may be started, or None.
-        nursery: Starts them, where this process is confined.
+        fork_server: Starts them, where this process is confined.
 
     Returns:
         None where servers are switched off, or none is installed.
@@ -333,19 +339,19 @@ def open_insight(
     if diagnosing.mode == "off" or not _installed(servers, locate):
         return None
     # Not at the top: an event loop and all that belongs to it take their time.
-    from filepact.lsp.pool import Pool  # noqa: PLC0415
-    from filepact.semantic.insight import Insight  # noqa: PLC0415
+    from filepact.lsp.pool import ServerPool  # noqa: PLC0415
+    from filepact.semantic.service import SemanticWorkspace  # noqa: PLC0415
 
-    pool = Pool(
+    pool = ServerPool(
         servers,
         environment,
         locate,
         idle=diagnosing.idle,
         memory=diagnosing.memory * _MEBIBYTE,
-        nursery=nursery,
+        fork_server=fork_server,
         roots=[root.path for root in workspace.guard.roots],
     )
-    return Insight(
+    return SemanticWorkspace(
         workspace,
         pool,
         mode=diagnosing.mode,
@@ -354,10 +360,10 @@ def open_insight(
     )
 
 
-def _installed(servers: Iterable[Server], locate: Locate) -> bool:
+def _installed(servers: Iterable[ServerSpec], locate: Locate) -> bool:
     """Whether any of some servers can be started; all of them are looked for.
 
-    Behind the wall only names could still be looked at, and not what is in a folder.
+    Inside the sandbox only names could still be looked at, and not what is in a folder.
     """
     places = [[locate(name) for name in (one.command[0], *one.needs)] for one in servers]
     return any(all(some) for some in places)
@@ -374,16 +380,15 @@ def project_files(roots: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(dict(found).items())
 
 
-def try_wall(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
+def try_sandbox(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
     """What Landlock can do here, and whether it really keeps a confined child process inside."""
-    from filepact.fs.landlock import abi  # noqa: PLC0415 - only the doctor needs it
-    from filepact.fs.wall import try_wall as look  # noqa: PLC0415
+    from filepact.fs import sandbox  # noqa: PLC0415 - only the doctor needs it
 
-    return abi(), look(workspace.guard.roots, state_dir)
+    return sandbox.landlock_abi(), sandbox.try_sandbox(workspace.guard.roots, state_dir)
 
 
 def try_server(
-    server: Server,
+    server: ServerSpec,
     root: str,
     files: Mapping[str, str],
     *,
@@ -391,7 +396,7 @@ def try_server(
     locate: Locate,
     seconds: float,
     memory: int,
-) -> Status:
+) -> ServerStatus:
     """Start a language server by itself, have it look at files, and end it.
 
     Args:
@@ -403,11 +408,11 @@ def try_server(
         seconds: How long to wait for its diagnostics.
         memory: MiB that it may take.
     """
-    from filepact.lsp.pool import Pool  # noqa: PLC0415 - only the doctor needs it
+    from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only the doctor needs it
 
-    pool = Pool((server,), environment, locate, memory=memory * _MEBIBYTE)
+    pool = ServerPool((server,), environment, locate, memory=memory * _MEBIBYTE)
     try:
-        pool.report(root, files, seconds)
+        pool.ask(root, files, {}, seconds, patient=True).result()
         return pool.status()[0]
     finally:
         pool.close()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filepact.text.ignore import IgnoreRules, IgnoreStack
+from filepact.text.gitignore import IgnoreRules, IgnoreStack
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,8 @@ def ignored_by_us(files: dict[str, str], exclude: str, paths: dict[str, bool]) -
         return found
 
     def hides(path: str, is_dir: bool) -> bool:
-        return stack(path).hides(path, is_dir=is_dir)
+        prefix = path[: path.rfind("/") + 1]
+        return not stack(path).sift(prefix, [path[len(prefix) :] + ("/" if is_dir else "")]).kept
 
     result = set()
     for path, is_dir in paths.items():

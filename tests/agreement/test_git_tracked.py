@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filepact.fs.root import Root
-from filepact.fs.walk import walk
+from filepact.fs.walk import Walk
 from filepact.text.git_index import read_index
-from filepact.text.ignore import DEFAULT_IGNORED
+from filepact.text.gitignore import DEFAULT_IGNORED
 
 GIT = shutil.which("git")
 pytestmark = pytest.mark.skipif(GIT is None, reason="needs git")
@@ -67,7 +67,7 @@ def untracked(top):
 
 
 def seen(top, base="."):
-    with Root.open(top) as root, walk(root, base, allow=lambda _path, _is_dir: True) as entries:
+    with Root.open(top) as root, Walk(root, base, allow=lambda _path, _is_dir: True) as entries:
         return {entry.path for entry in entries if entry.kind in ("file", "link")}
 
 
@@ -162,7 +162,7 @@ def test_a_change_of_the_index_is_noticed(top):
     with Root.open(top) as root:
 
         def found():
-            with walk(root, allow=lambda _path, _is_dir: True) as entries:
+            with Walk(root, allow=lambda _path, _is_dir: True) as entries:
                 return [entry.path for entry in entries if entry.kind == "file"]
 
         assert found() == []

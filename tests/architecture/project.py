@@ -18,7 +18,7 @@ REFERENCE = ROOT / "docs" / "reference"
 
 MODULES = tuple(sorted(PACKAGE.rglob("*.py")))
 DOCUMENTS = tuple(
-    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]),
+    sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("packages/*/*.md")]),
 )
 
 

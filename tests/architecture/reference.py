@@ -10,6 +10,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from acp_conformance import GROUPS
 from tests.architecture.project import REFERENCE, present
 from tests.lsp.random_edits import LANGUAGES
 from tests.lsp.sync_trees import PROJECTS
@@ -129,11 +130,11 @@ _EXITS = """\
 
 
 _CHECKS = """\
-# The checks of `filepact acp-check`
+# The checks of `acp-conformance`
 
 <!-- Made by scripts/reference from the checks themselves; change them instead of this page. -->
 
-In the order in which they run. How to run them: [Check a client](../how-to/acp-check.md).
+In the order in which they run. How to run them: [README](README.md).
 
 A *must* is demanded by the protocol's documents for version 1, by its schema, or by JSON-RPC 2.0. A *should* is advised there, or is
 *practice*: no document says it, but agents that are in use rely on it, or a client without it can be harmed. Pages are named by
@@ -148,8 +149,8 @@ def tools_page() -> str:
 
 
 def solution_page() -> str:
-    catalogue = present("tools.catalogue")
-    tools = () if catalogue is None else catalogue.SOLUTION_TOOLS
+    solution = present("tools.solution")
+    tools = () if solution is None else solution.SOLUTION_TOOLS
     return "\n".join([_SOLUTION.rstrip(), "", *(_tool(tool) for tool in tools)])
 
 
@@ -245,16 +246,17 @@ def _written(action: argparse.Action) -> str:
     else:
         value = str(action.metavar or action.dest.upper())
     if not action.option_strings:
-        shape = {"?": "[{}]", "+": "{} ...", "*": "[{} ...]"}.get(str(action.nargs), "{}")
+        shape = {"?": "[{}]", "+": "{} ...", "*": "[{} ...]", "...": "[{} ...]"}.get(
+            str(action.nargs), "{}"
+        )
         return f"`{shape.format(value)}`"
     takes = "" if action.nargs == 0 else f" {value}"
     return ", ".join(f"`{option}{takes}`" for option in action.option_strings)
 
 
 def checks_page() -> str:
-    checks = present("faces.acp.check.checks")
     parts = [_CHECKS]
-    for group in () if checks is None else checks.GROUPS:
+    for group in GROUPS:
         parts += [f"## {group.title}", "", "| check | level | source | what a client has to do |"]
         parts.append("| --- | --- | --- | --- |")
         for check in group.checks:
@@ -308,10 +310,24 @@ The last column says what filepact's own tests hold a server to, with the real p
 - `roslyn` looks for projects by itself until a solution is opened in it (`filepact mcp --toolset solution`). Only that tells it of new
   files; without one it is started anew for them.
 - `filepact-csharp` takes a proposed file that is not on the disk yet as if it were there, also for other files. It takes 200 to 350 MiB.
+- `csharp-projects` finds no errors: it says which files belong to which project, whichever server judges them.
 - `bash` finds nothing without ShellCheck, and is not used without it.
 - `yaml` fetches no schemas, unless your settings say so.
 - A server that takes more memory than [`memory`](settings.md#diagnostics) allows, with all that it has started, is ended within a few
   seconds and started again when it is next needed. Where the system has no `/proc`, nothing is counted.
+
+## Projects
+
+A file that no project includes is not in the workspace, and the answer to a change says so. Of TypeScript, JavaScript, C and C++ filepact
+reads that itself. Of other languages it asks a server of the role `projects`, if one is installed, by `workspace/executeCommand` with the
+command `filepact.projects` and one argument: an object of `uri`, the file, and `opened`, the solution, project or folder that was opened.
+Without `uri` all projects are meant. The answer is an object:
+
+| member | what it holds |
+| --- | --- |
+| `projects` | the names of the projects that include the file, or would if it were there |
+| `approximate` | whether something about them is not known for sure |
+| `messages` | what, each an object of `path`, `line` (0 for the whole file) and `text` |
 """
 
 
@@ -336,8 +352,8 @@ def servers_page() -> str:
 def _held_to(server: str) -> str:
     if server in PROJECTS and server in LANGUAGES:
         return "all cases"
-    if server == "csharp-syntax":
-        return "form alone"
+    if server in ("csharp-syntax", "csharp-projects"):
+        return "form alone" if server == "csharp-syntax" else "its projects"
     return "an edit, a proposal" if server in CASES else "its documentation"
 
 
@@ -346,7 +362,7 @@ PAGES = {
     "tools.md": tools_page,
     "solution.md": solution_page,
     "cli.md": commands_page,
-    "acp-checks.md": checks_page,
+    "../../packages/acp-conformance/CHECKS.md": checks_page,
 }
 
 if __name__ == "__main__":

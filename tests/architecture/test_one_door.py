@@ -50,7 +50,6 @@ METHODS = frozenset(
 )  # fmt: skip
 
 OWN_FOLDER = "the tour's own throw-away folder"
-SUITE = "the conformance suite's own throw-away folder"
 STATE = "the state folder, which lies outside every root"
 
 # Module, what it may use, why. A name ending in "." allows all beneath it.
@@ -60,50 +59,11 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the settings files of the person and the system, before any root is opened",
         "platformdirs.": "where they are, and the person's state folder",
     },
-    "csharp.disk": dict.fromkeys(
-        ("os.path.realpath", "os.walk", "pathlib."),
-        "a language server is a program of its own, which reads its project by itself",
-    ),
-    "csharp.found": dict.fromkeys(
-        ("os.path.realpath", "pathlib."),
-        "where a compiler is; names and folders of the system only",
-    ),
-    "csharp.keys": {"pathlib.": "a key file, of which the server's compiler wants the public half"},
-    "csharp.recipe": {
-        "pathlib.": "a compiler that was fetched, in the folder of the person's data"
-    },
-    "csharp.__main__": {
-        "os._exit": "the end of a language server",
-        "os.path.abspath": "folders that its command line names",
-    },
-    "csharp.conversation": dict.fromkeys(
-        ("os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
-        "standard input and output of a language server",
-    ),
-    "csharp.references": dict.fromkeys(
-        ("os.stat", "pathlib."),
-        "libraries of the .NET runtime and of packages, which are looked up",
-    ),
-    "csharp.runtime": dict.fromkeys(
-        ("os.environ", "os.path.abspath", "os.path.isfile"),
-        "the .NET runtime, which is started in the same process",
-    ),
     "faces.cli.checks": {
         "os.geteuid": "whether the state folder is this person's",
         **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
-    },
-    "faces.acp.check.folder": dict.fromkeys(
-        ("os.close", "os.mkfifo", "os.open", "pathlib."), SUITE
-    ),
-    "faces.acp.check.inside": dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
-    "faces.acp.check.runner": {
-        **dict.fromkeys(("shutil.rmtree", "tempfile.mkdtemp"), SUITE),
-        **dict.fromkeys(
-            ("os.killpg", "pathlib.", "subprocess."),
-            "the client that a person has checked",
-        ),
     },
     "faces.acp.proxy.child": dict.fromkeys(
         ("os.kill", "socket.", "subprocess."), "the agent's program"
@@ -116,17 +76,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     ),
     "faces.acp.proxy.side": {"os.write": "a pipe"},
     "faces.cli.acp": {"pathlib.": "folders that a person names; names only"},
-    "faces.cli.csharp_setup": {
-        **dict.fromkeys(
-            ("pathlib.", "shutil.", "tarfile.", "tempfile.", "zipfile."),
-            "the folder of the person's data, and archives that were fetched into it",
-        ),
-        **dict.fromkeys(
-            ("os.environ", "os.environ.get"), "what npm and pip are set to by the person"
-        ),
-        "subprocess.": "npm and pip, when a person has something fetched",
-    },
-    "faces.cli.deciding": {
+    "faces.cli.history": {
         "os.getppid": "which programs a person's decision came through",
         "pathlib.": "what the system says of these processes",
     },
@@ -138,13 +88,14 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the place of this very program",
         "os.access": "whether this very program can be started",
         "shutil.which": "how this very program is called",
+        "subprocess.": "the set-up of the language server for C#, when a person asks for it",
     },
     "faces.cli.main": {
         "os.environ.": "the person's wishes about colours and debugging",
         "os.dup2": "a reader of our output has gone away; what is left goes nowhere",
         "os.open": "the same",
     },
-    "faces.cli.pager": {
+    "faces.cli.screen": {
         "os.environ": "what the pager sees of it: all, and how it is to behave",
         "os.environ.get": "which pager the person has chosen",
         "pathlib.": "whether a pager lies in the present folder; names only",
@@ -162,6 +113,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.path.realpath": "whether a program lies in a root; names only",
         "pathlib.": "the same",
         "shutil.which": "the programs of language servers",
+        "subprocess.": "those that a server needs and that say themselves whether they can be used",
     },
     "faces.cli.serve": {"os.environ": "which conversation the host names"},
     "faces.cli.tour": {
@@ -178,32 +130,21 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": OWN_FOLDER,
         "shutil.copyfile": "copies a folder that the person names",
     },
-    "faces.wire.pipes": dict.fromkeys(
-        ("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
-        "standard input and output, kept from everybody else",
-    ),
-    "lsp.launch": {"subprocess.": "a language server's warden, which is a program of our own"},
-    "lsp.matron": dict.fromkeys(
-        (
-            *("os._exit", "os.chdir", "os.close", "os.dup2", "os.execve", "os.fork", "os.setsid"),
-            *("os.set_inheritable", "os.write", "socket."),
-        ),
-        "a process of its own, which starts language servers for one that has confined itself",
-    ),
-    "lsp.nursery": dict.fromkeys(("socket.", "subprocess."), "that process, and the line to it"),
+    "lsp.forkserver": dict.fromkeys(("socket.", "subprocess."), "the fork server, and its line"),
     "lsp.process": dict.fromkeys(
         (
             *("os.close", "os.killpg", "os.pipe", "os.read", "os.set_blocking", "os.write"),
-            "socket.",
+            *("socket.", "subprocess."),
         ),
-        "a language server's process, its pipes, and the line to its warden",
+        "a language server's process, its pipes, its supervisor and the line to that",
     ),
-    "lsp.warden": dict.fromkeys(
+    "lsp.supervisor": dict.fromkeys(
         (
-            *("ctypes.", "open", "os._exit", "os.close", "os.environ", "os.kill", "os.killpg"),
-            *("os.listdir", "os.pipe", "os.posix_spawnp", "os.read", "os.set_blocking"),
-            *("os.set_inheritable", "os.sysconf", "os.waitpid", "os.waitstatus_to_exitcode"),
-            *("os.write", "os.WNOHANG"),
+            *("ctypes.", "open", "os._exit", "os.chdir", "os.close", "os.dup2", "os.environ"),
+            *("os.execve", "os.fork", "os.kill", "os.killpg", "os.listdir", "os.pipe"),
+            *("os.posix_spawnp", "os.read", "os.set_blocking", "os.set_inheritable", "os.setsid"),
+            *("os.sysconf", "os.waitpid", "os.waitstatus_to_exitcode", "os.write", "os.WNOHANG"),
+            "socket.",
         ),
         "a process of its own, which starts a language server, and ends whatever that has started",
     ),
@@ -211,15 +152,18 @@ ALLOWED: dict[str, dict[str, str]] = {
         **dict.fromkeys(("apsw.", "pathlib."), STATE),
         **dict.fromkeys(("os.close", "os.open", "os.pread"), "the journal's own log"),
     },
-    "store.known": {"apsw.": STATE, "pathlib.": STATE},
+    "store.known_texts": {"apsw.": STATE, "pathlib.": STATE},
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
     ),
-    "store.integrity": dict.fromkeys(("apsw.", "pathlib."), STATE),
-    "store.salvage": dict.fromkeys(
-        ("apsw.", "os.close", "os.fsync", "os.open", "pathlib.", "shutil."), STATE
+    "store.integrity": dict.fromkeys(
+        ("apsw.", "os.access", "os.close", "os.fsync", "os.open", "pathlib.", "shutil."), STATE
     ),
     "store.sqlite": {"pathlib.": STATE},
+    "wire.pipes": dict.fromkeys(
+        ("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+        "standard input and output, kept from everybody else",
+    ),
 }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from functools import lru_cache
 
 import pytest
@@ -41,10 +43,35 @@ def test_a_test_is_named_once_for_a_promise() -> None:
         assert len(set(promise.tests)) == len(promise.tests), promise.says
 
 
-def test_the_page_tells_these_promises_in_this_order_and_no_other() -> None:
+@lru_cache
+def deep_checks() -> frozenset[str]:
+    """The names of the checks of `scripts/deep`, which prints them as its help."""
+    path = ROOT / "scripts" / "deep"
+    said = subprocess.run(
+        [sys.executable, path, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    return frozenset(
+        line.split()[0] for line in said.partition("\nchecks:\n")[2].splitlines() if line
+    )
+
+
+@pytest.mark.parametrize("promise", EVERY, ids=lambda promise: promise.says)
+def test_what_attacks_a_promise_is_a_deep_check_or_a_file_of_tests(promise: Promise) -> None:
+    assert len(set(promise.attacked)) == len(promise.attacked)
+    for name in promise.attacked:
+        assert names(name) if name.endswith(".py") else name in deep_checks(), name
+
+
+def test_the_page_tells_these_promises_and_what_attacks_them_in_this_order_and_no_other() -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    told = [line for line in lines if line.startswith(("## ", "- "))]
+    told = [line for line in lines if line.startswith(("## ", "| ", "- "))]
     promised: list[str] = []
     for title, group in PROMISES.items():
-        promised += [f"## {title}", *(f"- {promise.says}" for promise in group)]
+        promised += [f"## {title}", "| promise | attacked by |", "| --- | --- |"]
+        promised += [
+            f"| {one.says} | {', '.join(f'`{name}`' for name in one.attacked)} |".replace(
+                "|  |", "| |"
+            )
+            for one in group
+        ]
     assert told == promised

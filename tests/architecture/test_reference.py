@@ -56,8 +56,9 @@ def test_the_page_says_what_the_code_says(page: str) -> None:
 
 
 def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
-    catalogue = present("tools.catalogue")
-    for tool in () if catalogue is None else (*catalogue.SERVER_TOOLS, *catalogue.SOLUTION_TOOLS):
+    catalogue, solution = present("tools.catalogue"), present("tools.solution")
+    tools = () if catalogue is None else catalogue.SERVER_TOOLS
+    for tool in (*tools, *(() if solution is None else solution.SOLUTION_TOOLS)):
         assert tool.description, tool.name
         for name, schema in tool.schema["properties"].items():
             assert schema.get("description"), f"{tool.name}.{name}"
@@ -98,13 +99,16 @@ def test_every_variable_that_is_read_is_documented_and_no_other() -> None:
 # -- the map of the house -------------------------------------------------------------------
 
 
-def test_the_architecture_names_every_module_and_none_that_is_not_there() -> None:
+def test_the_architecture_names_only_modules_that_are_there() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     words = {word for word in quoted(text) if re.fullmatch(r"(\w+/)*\w+\.py", word)}
     named = {word for word in words if not (ROOT / word).exists()}
-    there = {f"{dotted(path).replace('.', '/')}.py" for path in MODULES if path.name[0] != "_"}
-    assert named - there == set(), "named, but not there"
-    assert there - named == set(), "there, but not named"
+    there = {f"{dotted(path).replace('.', '/')}.py" for path in MODULES}
+    assert named <= there
+
+
+def test_the_architecture_is_read_over_a_coffee() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_bytes()) <= 8192
 
 
 def test_the_architecture_names_only_folders_that_are_there() -> None:
@@ -112,6 +116,18 @@ def test_the_architecture_names_only_folders_that_are_there() -> None:
     for word in quoted(text):
         if re.fullmatch(r"(\w+/)+", word):
             assert (ROOT / word).is_dir() or (ROOT / "src" / "filepact" / word).is_dir(), word
+
+
+def test_the_glossary_is_short_and_says_where_each_word_comes_from() -> None:
+    lines = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines()
+    entries = [line for line in lines if line.startswith("- ")]
+    terms = [
+        re.fullmatch(r"- \*\*([^*]+)\*\* \((\*own\*|[^()]+(\(\d\))?)\): .+\.", line)
+        for line in entries
+    ]
+    assert None not in terms
+    named = [term[1] for term in terms if term]
+    assert len(named) == len(set(named)) <= 80
 
 
 # -- links ----------------------------------------------------------------------------------

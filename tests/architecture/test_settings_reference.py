@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
-from filepact.config.diagnosing import Diagnosing
-from filepact.faces.mcp.pages import PAGES
-from filepact.lsp.servers import Server, Sync
+from filepact.config.language_servers import Diagnosing
+from filepact.faces.mcp.clients import PAGES
+from filepact.lsp.spec import ServerSpec, Sync
 from filepact.text import page as pages
 from tests.architecture.project import REFERENCE
 
@@ -35,7 +35,7 @@ def test_every_key_about_diagnostics_is_documented_with_its_default() -> None:
 
 
 def test_every_key_of_a_server_is_documented() -> None:
-    names = {field.name for field in fields(Server) if not field.name.startswith("_")}
+    names = {field.name for field in fields(ServerSpec) if not field.name.startswith("_")}
     renamed = {"asking": "diagnostics"}
     known = {renamed.get(name, name) for name in names - {"name"}} | {"enabled"}
     documented = keys(section("`[servers.NAME]`"))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.config.files import find_problems, read_project, read_source
-from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Rules, Source
-from filepact.config.patterns import Folders
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Folders, Rules, Source
+from filepact.config.rule_files import find_problems, read_project, read_source
 from filepact.config.settings import parse_settings
 from filepact.domain.policy import ACTIONS, WRITES, Request, decide
 from filepact.errors import InvalidParamsError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.tools.manage import manage_files
+from filepact.tools.edit import manage_files
 from tests.workspace.acting import delete, edit, write
 
 if TYPE_CHECKING:

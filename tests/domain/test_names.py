@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.domain.names import is_plain, key
+from filepact.domain.names import ShortNames, is_plain, is_short, key
 from filepact.domain.policy import Policy, Request, Rule, decide
-from filepact.domain.short_names import ShortNames, is_short
-from filepact.text.patterns import PatternSet
+from filepact.text.pattern_set import PatternSet
 
 SAME = [
     (".env", ".ENV"),

@@ -6,8 +6,7 @@ import pytest
 
 from filepact.domain.names import are_plain, is_plain
 from filepact.domain.policy import Policy, Request, Rule, decide
-from filepact.domain.protected import BUILT_IN_RULES
-from filepact.domain.signs import SIGN_RULES
+from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 
 BUILT_IN = Policy((*BUILT_IN_RULES, *SIGN_RULES))
 

@@ -9,7 +9,7 @@ import pytest
 from filepact.domain.names import key
 from filepact.domain.policy import ACTIONS, Action, Policy, Request, Verdict, decide
 from filepact.domain.protected import BUILT_IN_RULES, NAMES
-from filepact.text.wildcard import literal_length
+from filepact.text.glob import literal_length
 from tests.domain.protected_page import PAGE, written
 
 POLICY = Policy(BUILT_IN_RULES)

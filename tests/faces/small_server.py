@@ -16,7 +16,7 @@ from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
 from filepact.faces.mcp import serve
 from filepact.tools.registry import Alias, Blob, Toolbox, Written, tool
-from filepact.workspace.news import News, Unheard
+from filepact.workspace.pending import News, Unheard
 
 Path = Annotated[str, Field(min_length=1, description="File.")]
 
@@ -131,14 +131,20 @@ class SmallEngine:
     def port(self, call, _name):
         yield Files(self, call)
 
-    def write(self, call, tool, action) -> Written:
-        draft = {}
-        summary = action(draft)
+    @contextmanager
+    def draft(self, _call, tool):
+        yield {"tool": tool}
+
+    def submit(self, call, draft, summary):
+        tool = draft.pop("tool")
         self.files |= draft
         if tool == "slow":
             call.progress(1, "done")
             assert wait_for(call.cancelled)
             self.cancelled.set()
+        return summary
+
+    def written(self, _call, draft, summary) -> Written:
         files = [
             {"path": path, "before": None, "after": "0" * 12, "added": 1, "removed": 0}
             for path in draft
@@ -171,7 +177,7 @@ def start(
     page=None,
 ) -> None:
     serve(
-        Toolbox(TOOLS, engine),
+        lambda: Toolbox(TOOLS, engine),
         name="small",
         version="1.2",
         instructions="Be gentle.",

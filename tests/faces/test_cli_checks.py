@@ -12,7 +12,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.faces.cli import checks, record
+from filepact.faces.cli import checks, render
 from filepact.faces.cli.checks import check_folders, check_programs, check_state, file_system
 from filepact.faces.cli.serve import instructions
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT
@@ -124,7 +124,7 @@ def test_a_large_folder_is_not_searched_without_end(
     ],
 )
 def test_sizes_are_in_steps_of_a_thousand(size: int, text: str) -> None:
-    assert record.size(size) == text
+    assert render.size(size) == text
 
 
 @pytest.mark.parametrize("mode", ["auto", "preview"])

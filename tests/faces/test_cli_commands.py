@@ -14,9 +14,9 @@ import apsw
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.asked import Named, Question
 from filepact.domain.operation import Actor, Session
-from filepact.faces.cli import main, record
+from filepact.domain.permission_log import Named, Question
+from filepact.faces.cli import main, render
 from filepact.faces.cli.hosts import editors
 from filepact.store.sqlite import SqliteStore
 
@@ -606,11 +606,11 @@ def test_the_log_of_an_earlier_version_survives_contents_that_were_given_up(
     [(0, "0s"), (59, "59s"), (60, "1m"), (3_599, "59m"), (3_600, "1h"), (86_400, "1d"), (-5, "0s")],
 )
 def test_ages_are_one_short_word(seconds: float, word: str) -> None:
-    assert record.age(1_000_000.0 - seconds, 1_000_000.0) == word
+    assert render.age(1_000_000.0 - seconds, 1_000_000.0) == word
 
 
 def test_old_things_are_dated() -> None:
-    assert record.age(0.0, 6_000_000.0) in ("1970-01-01", "1969-12-31")
+    assert render.age(0.0, 6_000_000.0) in ("1970-01-01", "1969-12-31")
 
 
 def test_standard_input_is_read_as_it_is(cli: CommandLine) -> None:
@@ -620,10 +620,10 @@ def test_standard_input_is_read_as_it_is(cli: CommandLine) -> None:
 
 def test_what_came_past_the_doors_is_named_in_the_log_and_can_be_undone(cli: CommandLine) -> None:
     workspace = open_workspace([str(cli.root)], state_dir=str(cli.state))
-    workspace.outside.learn()
+    workspace.external.snapshot()
     (cli.root / "src" / "app.py").write_text("other\n")
     (cli.root / "id_rsa").write_text("key\n")
-    looked = workspace.outside.look(Session("s", Actor("agent", "robot", "9")))
+    looked = workspace.external.detect(Session("s", Actor("agent", "robot", "9")))
     workspace.close()
     assert looked.operation is not None
     assert looked.lost is not None

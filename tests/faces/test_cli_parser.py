@@ -16,9 +16,9 @@ import pytest
 import filepact
 from filepact.faces.cli import build_parser, run
 from filepact.faces.cli.complete import script
-from filepact.faces.cli.group import Misuse
 from filepact.faces.cli.hosts import hosts, own_command
-from filepact.faces.cli.parser import parse
+from filepact.faces.cli.main import parse
+from filepact.faces.cli.parser import Misuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

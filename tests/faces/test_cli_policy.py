@@ -355,6 +355,24 @@ def test_lint_tells_everything_at_once(cli: CommandLine, files: Files) -> None:
     assert f"{files.person}:6: ask[1].paths: never decides" in said.out
 
 
+def test_lint_tells_what_each_rule_answers(cli: CommandLine, files: Files) -> None:
+    files.person.write_text(
+        "[default]\nchange = 'ask'\n"
+        "[[allow]]\npaths = ['docs/**']\nname = 'a name that is too long for its column'\n"
+    )
+    files.project.write_text(CUSTOMERS)
+    allowing, default, denying = cli.json("policy", "lint")["answers"]
+    assert (default["rule"], default["edit"], default["new"]) == ("default", "person", "person")
+    assert (denying["rule"], denying["line"]) == ("customers", 1)
+    plain, more = ("read", "edit", "new", "delete"), ("move", "command", "fetch", "other", "mode")
+    assert {allowing[name] for name in plain} == {"allow"}
+    assert {allowing[name] for name in more} == {"person"}
+    assert {denying[name] for name in (*plain, *more)} == {"deny"}
+    said = cli("policy", "lint").out.splitlines()
+    assert all(len(line) <= 80 for line in said if str(files.person.parents[3]) not in line)
+    assert any(line.split() == ["customers", *["no"] * 9] for line in said)
+
+
 def test_lint_looks_at_a_file_that_is_not_in_force(
     cli: CommandLine, files: Files, tmp_path: Path
 ) -> None:

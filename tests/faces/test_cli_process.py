@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.cli.history import diff
-from filepact.faces.cli.parser import build_parser
+from filepact.faces.cli.main import build_parser
 from filepact.faces.cli.screen import Screen
 from tests.terminal import on_terminal
 

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +14,7 @@ from filepact.app import journal_roots, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.faces.cli.hosts import own_command
-from filepact.faces.cli.programs import Programs
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from filepact.faces.cli.programs import CHANGEABLE, Programs
 
 GREETING = {
     "protocolVersion": "2025-06-18",
@@ -99,12 +96,40 @@ def test_what_is_no_program_is_not_found(root: Path, tmp_path: Path) -> None:
     assert programs(root, place.parent)("folder") is None
 
 
-def test_the_python_that_we_run_in_has_a_name_and_unknown_names_of_ours_are_nothing(
+def test_what_an_extra_has_installed_beside_us_is_found_though_no_path_leads_there(
     root: Path,
 ) -> None:
+    beside = Path(sys.executable).parent
     found = programs(root, "/usr/bin")
-    assert found("filepact-python") == sys.executable
+    assert found("filepact-csharp") == str(beside / "filepact-csharp")
     assert found("filepact-oracle") is None
+    # Unless agents may change it.
+    assert programs(beside, "/usr/bin")("filepact-csharp") is None
+
+
+def test_a_program_that_is_needed_with_arguments_has_to_end_well(
+    root: Path, tmp_path: Path
+) -> None:
+    place = program(
+        tmp_path / "bin",
+        text='#!/bin/sh\necho "{\\"said\\": \\"$2 $FILEPACT_CHANGEABLE\\"}"\nexit $1\n',
+    )
+    found = programs(root, place.parent, "/usr/bin", "/bin")
+    assert found("server 0 yes") == str(place)
+    assert found("server 1 no") is None
+    assert found("other 0 yes") is None
+    # It knows where agents may have put something, and what it says is kept either way.
+    assert found.facts(["server 0 yes"]) == {"said": f"yes {root}"}
+    assert found.facts(["server 1 no"]) == {"said": f"no {root}"}
+    assert found.facts(["server", "other 0 yes"]) == {}
+
+
+def test_a_program_that_is_needed_may_print_anything(root: Path, tmp_path: Path) -> None:
+    for name, text in {"words": "some words", "list": "[1]", "nothing": ""}.items():
+        place = program(tmp_path / "bin", name, f"#!/bin/sh\necho '{text}'\n")
+        found = programs(root, place.parent, "/bin")
+        assert found(f"{name} -v") == str(place)
+        assert found.facts([f"{name} -v"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -150,9 +175,10 @@ def test_lists_of_folders_lose_those_that_an_agent_may_change(
         str(tmp_path),
     ]
     value = os.pathsep.join(said)
+    told = {CHANGEABLE: str(root)}
     found = Programs([str(root)], {name: value}).environment
-    assert found == {name: os.pathsep.join(["/usr/bin", str(tmp_path)])}
-    assert Programs([str(root)], {name: str(root)}).environment == {}
+    assert found == {name: os.pathsep.join(["/usr/bin", str(tmp_path)]), **told}
+    assert Programs([str(root)], {name: str(root)}).environment == told
 
 
 def test_the_environment_is_that_of_this_process(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.faces.cli.paint import Tally, paint_diff, tally
+from filepact.faces.cli.render import Tally, paint_diff, tally
 from filepact.faces.cli.screen import Answer, Screen, Span, plain
+from filepact.text.confusables import visible
 from filepact.text.diff import unified
-from filepact.text.hidden import visible
 
 
 def shown(*spans: Span, terminal: bool = True, colour: bool = False) -> str:

@@ -16,6 +16,8 @@ from filepact.domain.document import content_id
 from filepact.faces.cli import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tests.faces.command_line import CommandLine
 
 
@@ -146,3 +148,78 @@ def test_the_doctor_tells_of_a_state_disk_without_room(
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
     found = [one.level for one in checks.check_room(str(cli.state))]
     assert found == ([] if level is None else [level])
+
+
+@pytest.fixture
+def read_only(cli: CommandLine) -> Iterator[Callable[[], None]]:
+    """Remount the state folder read-only for the rest of a test."""
+
+    def remount() -> None:
+        for words in (["--bind", str(cli.state)], ["-o", "remount,bind,ro"]):
+            done = subprocess.run(
+                ["mount", *words, str(cli.state)], capture_output=True, check=False
+            )
+            if done.returncode:
+                pytest.skip("nothing can be mounted here")
+
+    yield remount
+    subprocess.run(["umount", "-l", str(cli.state)], capture_output=True, check=False)
+
+
+def leave_log(cli: CommandLine, *names: str) -> None:
+    """Leave the journal as a process that was killed leaves it, with some of its files."""
+    journal = cli.state / "journal.db"
+    held = apsw.Connection(str(journal))
+    # Who reads keeps the log from being put into the file.
+    held.execute("BEGIN; SELECT count(*) FROM operation").fetchall()
+    assert cli("write", "last.txt", stdin=text(9)).code == 0
+    files = {journal.with_name(journal.name + one) for one in ("", *names)}
+    kept = {one: one.read_bytes() for one in files}
+    held.close()
+    for one, data in kept.items():
+        one.write_bytes(data)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux has them")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+@pytest.mark.parametrize("left", [(), ("-wal", "-shm")])
+def test_a_state_folder_that_is_mounted_read_only_is_checked_and_read(
+    cli: CommandLine, read_only: Callable[[], None], left: tuple[str, ...]
+) -> None:
+    fill(cli)
+    if left:
+        leave_log(cli, *left)
+    read_only()
+    assert cli.json("state", "check")["sound"] is True
+    levels = {(one["name"], one["level"]) for one in cli.json("doctor")["checks"]}
+    assert {("state disk", "warn"), ("journal", "ok")} <= levels
+    assert cli("state", "repair").code == 3
+    assert cli("log").code == cli("status").code == 0
+    assert cli.json("undo", "--unattended", code=1)["error"]["code"] == "STATE_ERROR"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux has them")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_log_that_cannot_be_read_in_a_read_only_folder_is_an_error_of_the_state(
+    cli: CommandLine, read_only: Callable[[], None]
+) -> None:
+    fill(cli)
+    leave_log(cli, "-wal")
+    read_only()
+    levels = {(one["name"], one["level"]) for one in cli.json("doctor", code=1)["checks"]}
+    assert {("state disk", "warn"), ("workspace", "fail")} <= levels
+    for words in (("state", "check"), ("state", "repair"), ("log",), ("undo", "--unattended")):
+        assert cli.json(*words, code=1)["error"]["code"] == "STATE_ERROR"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux has them")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_a_damaged_journal_in_a_read_only_folder_is_not_repaired(
+    cli: CommandLine, read_only: Callable[[], None]
+) -> None:
+    fill(cli)
+    damage(cli, 1)
+    read_only()
+    assert cli.json("state", "repair", code=1)["error"]["code"] == "STATE_ERROR"
+    levels = {(one["name"], one["level"]) for one in cli.json("doctor", code=1)["checks"]}
+    assert {("state disk", "warn"), ("journal", "fail")} <= levels

@@ -67,6 +67,9 @@ def test_a_person_is_shown_the_change_and_asked(cli: CommandLine) -> None:
     assert code == 3
     assert "+one\\u202e\n" in shown.partition(QUESTION)[0]
     assert "hidden characters" in shown.partition(QUESTION)[0]
+    (waiting,) = cli.json("pending")["pending"]
+    assert re.search(r"^who +agent robot 9 \(session s\)\s*$", shown, re.MULTILINE)
+    assert re.search(rf"^when +{re.escape(waiting['created'])},", shown, re.MULTILINE)
     assert not (cli.root / "proposed.txt").exists()
     assert [one["id"] for one in cli.json("pending")["pending"]] == [proposal]
     assert person("approve", proposal, types="y")[0] == 0

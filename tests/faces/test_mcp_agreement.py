@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.mcp.aside import Aside
+from filepact.faces.mcp.sdk_fallback import SdkFallback
 from tests.faces.envelopes import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, handshake, modern
 
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ def pair(in_thread, small):
 def passed_on(monkeypatch):
     """Every message that the package was given."""
     seen = []
-    give = Aside.give
+    give = SdkFallback.give
 
     def record(aside, message) -> None:
         seen.append(message)
         give(aside, message)
 
-    monkeypatch.setattr(Aside, "give", record)
+    monkeypatch.setattr(SdkFallback, "give", record)
     return seen
 
 

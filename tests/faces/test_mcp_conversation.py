@@ -13,8 +13,9 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp.aside import Aside
-from filepact.faces.mcp.conversation import (
+from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolCaller, Tools
+from filepact.faces.mcp.fast_path import ServerFacts, describe_tool
+from filepact.faces.mcp.protocol import (
     REPLAYED,
     Answer,
     AskFolders,
@@ -24,10 +25,7 @@ from filepact.faces.mcp.conversation import (
     FoldersTold,
     PassOn,
 )
-from filepact.faces.mcp.flights import WORKERS, Flights
-from filepact.faces.mcp.folders import Folders
-from filepact.faces.mcp.ordinary import ServerFacts, describe_tool
-from filepact.faces.mcp.service import Service
+from filepact.faces.mcp.sdk_fallback import SdkFallback
 from filepact.tools.registry import Toolbox
 from tests.faces.envelopes import handshake, modern
 
@@ -39,7 +37,7 @@ CHANGED = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
 @pytest.fixture
 def facts(small):
     listed = [describe_tool(one) for one in small.TOOLS]
-    return ServerFacts(name="small", version="1.2", instructions="Be gentle.", tools=listed)
+    return ServerFacts(name="small", version="1.2", instructions="Be gentle.", tools=lambda: listed)
 
 
 @pytest.fixture
@@ -164,12 +162,12 @@ def sent():
 
 @pytest.fixture
 def flights(small, engine, facts, sent):
-    service = Service(
-        Toolbox(small.TOOLS, engine),
+    service = ToolCaller(
+        Tools(lambda: Toolbox(small.TOOLS, engine)),
         session_factory=lambda actor: Session("s", actor),
-        folders=Folders(lambda _folders: None),
+        folders=ClientFolders(lambda _folders: None),
     )
-    flights = Flights(service, facts, sent.put)
+    flights = CallExecutor(service, facts, sent.put)
     yield flights
     flights.finish()
 
@@ -267,7 +265,7 @@ def test_a_script_is_answered_however_long_the_package_takes_to_come():
         come.wait(30)
         attach(lambda item: item and send({"jsonrpc": "2.0", "id": item["id"], "result": {}}))
 
-    aside = Aside(run, sent.put)
+    aside = SdkFallback(run, sent.put)
     aside.give(request(1, "odd"))
 
     def wait() -> None:
@@ -290,7 +288,7 @@ def test_a_script_is_answered_however_long_the_package_takes_to_come():
 def test_a_package_that_fails_refuses_and_the_rest_goes_on(
     in_thread, small, engine, monkeypatch, caplog
 ):
-    monkeypatch.setitem(sys.modules, "filepact.faces.mcp.package", None)
+    monkeypatch.setitem(sys.modules, "filepact.faces.mcp.sdk_server", None)
     client = in_thread(lambda pipes: small.start(engine, pipes=pipes))
     client.shake_hands()
     for _ in range(2):
@@ -300,7 +298,7 @@ def test_a_package_that_fails_refuses_and_the_rest_goes_on(
 
 
 def test_nothing_is_given_to_a_package_after_the_end():
-    aside = Aside(lambda _attach, _send: None, lambda _message: None)
+    aside = SdkFallback(lambda _attach, _send: None, lambda _message: None)
     aside.finish()
     aside.give(request(1, "odd"))
     aside.finish()
@@ -311,7 +309,7 @@ def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
     def narrow(_folders):
         raise PathBlockedError("no")
 
-    folders = Folders(narrow)
+    folders = ClientFolders(narrow)
     folders.asked()
     folders.told({"result": {"roots": [{"uri": "file:///a"}]}})
     folders.wait()

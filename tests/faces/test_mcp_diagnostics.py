@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.fs import landlock
-from tests.faces.test_wall import base, served
+from filepact.fs import sandbox
+from tests.faces.test_sandbox import base, served
 from tests.lsp.fakes import PROGRAM, wait_for_end
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["base"]
 
-WALLS = ["off", *(["required"] if landlock.abi() else [])]
+WALLS = ["off", *(["required"] if sandbox.landlock_abi() else [])]
 
 
 def settings(base: Path, said: str, wall: str = "off", **orders: Any) -> tuple[str, str]:

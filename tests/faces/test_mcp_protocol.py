@@ -12,19 +12,19 @@ from base64 import b64decode
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_core import from_json
 
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
-from filepact.faces.wire.lines import (
+from filepact.tools.registry import Toolbox
+from filepact.wire.framing import LINE_LIMIT, LineReader
+from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
-    LINE_LIMIT,
     PARSE_ERROR,
-    LineReader,
     Refusal,
 )
-from filepact.faces.wire.pipes import standard_pipes
-from filepact.tools.registry import Toolbox
+from filepact.wire.pipes import standard_pipes
 from tests.faces.envelopes import (
     CAPABILITIES_KEY,
     CLIENT_KEY,
@@ -556,7 +556,7 @@ def test_messages_are_the_same_however_the_bytes_are_cut(cuts):
     stream = b'{"jsonrpc":"2.0","id":1,"method":"a"}\r\n\n{"x\n' + b"y" * 60 + b"\n"
     stream += b'{"jsonrpc":"2.0","method":"\xc3\xa4"}'
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    reader = LineReader(limit=50)
+    reader = LineReader(from_json, limit=50)
     found = []
     for start, end in itertools.pairwise(places):
         found += reader.feed(stream[start:end])
@@ -571,7 +571,7 @@ def test_messages_are_the_same_however_the_bytes_are_cut(cuts):
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(data):
-    reader = LineReader()
+    reader = LineReader(from_json)
     for item in [*reader.feed(data + b"\n" + data), *reader.end()]:
         json.dumps(item.reply if isinstance(item, Refusal) else item)
 

@@ -373,3 +373,25 @@ def test_two_servers_with_eight_times_a_hundred_edits_each_lose_none(root: Path)
 
     anyio.run(main)
     assert (root / "many.txt").read_text() == "".join(f"LINE {n}.\n" for n in range(lines))
+
+
+@pytest.mark.slow(after=2)
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--tier", "essential"),
+        ("--read-only",),
+        (),
+        ("--tier", "standard"),
+        ("--max-level", "moderate"),
+        ("--max-level", "safe"),
+    ],
+)
+def test_instructions_say_what_the_tools_that_are_shown_can_do(root, options):
+    async def steps(client: Client) -> None:
+        said = client.instructions or ""
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert ("history undoes your own" in said) == ("history" in names)
+        assert ("Nothing can be changed here" in said) == ("edit_file" not in names)
+
+    drive(root, "legacy", steps, *options)

@@ -18,7 +18,7 @@ from mcp.types import Implementation
 
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Session
-from filepact.faces.cli.solution import solution_instructions
+from filepact.faces.cli.serve import solution_instructions
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
 from tests.faces.envelopes import modern
 from tests.faces.line_client import PATIENCE, LineClient
@@ -377,7 +377,7 @@ def pair(in_thread, root: Path) -> Iterator[tuple[LineClient, LineClient]]:
             workspace = open_workspace([str(root)], state_dir=str(root.parent / f"state-{direct}"))
             try:
                 serve(
-                    open_solution(workspace),
+                    lambda: open_solution(workspace),
                     name="filepact",
                     version="1",
                     instructions="x",

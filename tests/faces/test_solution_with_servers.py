@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.csharp.toolchain import FOLDER, toolchain_or_skip
 from tests.faces.line_client import LineClient
+from tests.lsp.csharp_toolchain import FOLDER, toolchain_or_skip
 from tests.lsp.real_servers import server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATIENCE = 120
-SHOP = Path(__file__).resolve().parents[1] / "csharp" / "shop"
+SHOP = Path(__file__).resolve().parents[2] / "packages" / "filepact-csharp" / "tests" / "shop"
 
 PROJECT = """\
 <Project Sdk="Microsoft.NET.Sdk">

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
-from filepact.fs.wall import raise_wall
+from filepact.fs.sandbox import confine
 
 
 def attempt(action) -> str:
@@ -71,7 +71,7 @@ def main(base: Path) -> None:
         "signal": attempt(lambda: os.kill(os.getppid(), 0)),
     }
 
-    wall = raise_wall("required", [Root.open(root)], str(base / "state"))
+    confined = confine("required", [Root.open(root)], str(base / "state"))
 
     report = {
         # Outside
@@ -156,7 +156,7 @@ def main(base: Path) -> None:
     print(
         json.dumps(
             {
-                "wall": [wall.abi, wall.on],
+                "confined": confined,
                 "before": refused_before,
                 "done": done,
                 "loaded": loaded,

@@ -14,22 +14,22 @@ import pytest
 
 from filepact.domain.document import LINK, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
-from filepact.fs import atomic, held
-from filepact.fs.held import Displaced
+from filepact.fs import atomic
+from filepact.fs.atomic import DisplacedFile, ExpectedState
 from filepact.fs.kernel import EXCHANGE, renameat2
-from filepact.fs.root import Expected, Root
+from filepact.fs.root import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.fs.root import Written
+    from filepact.fs.staged import WriteResult
     from tests.fs.conftest import Grounds
 
 MARK = "c0123456789-0"
 TEMP = f".filepact-{MARK}.tmp"
 KEPT = f"README.md.filepact-rescued-{MARK}"
-OLD = Expected(content_id(b"readme"), 0o644)
+OLD = ExpectedState(content_id(b"readme"), 0o644)
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return request.param
 
 
-def replace(root: Root, path: str = "README.md", expected: Expected | None = OLD, **more: int):
+def replace(root: Root, path: str = "README.md", expected: ExpectedState | None = OLD, **more: int):
     written = root.replace(path, b"new", **{"mode": 0o644, **more}, expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
     return written
 
 
-def remove(root: Root, expected: Expected = OLD):
+def remove(root: Root, expected: ExpectedState = OLD):
     written = root.remove("README.md", expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
@@ -102,7 +102,7 @@ def test_a_file_is_replaced_created_and_removed(grounds: Grounds, root: Root, ei
     made = grounds.root / "src/made.py"
     assert (made.read_text(), stat.S_IMODE(made.stat().st_mode)) == ("new", 0o755)
     assert grounds.left()["README.md"] == "new"
-    assert remove(root, Expected(content_id(b"new"), 0o644)).outcome == "applied"
+    assert remove(root, ExpectedState(content_id(b"new"), 0o644)).outcome == "applied"
     assert names(grounds) == ["docs", "src"]
     assert os.listdir(grounds.root / "docs") == ["guide.md"]
 
@@ -148,7 +148,7 @@ def test_mode_owner_and_attributes_are_kept(grounds: Grounds, root: Root) -> Non
         pytest.skip("this file system has no attributes")
     was = target.stat()
     access = os.getxattr(target, "system.posix_acl_access")
-    replace(root, expected=Expected(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
+    replace(root, expected=ExpectedState(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
     now = target.stat()
     assert (now.st_mode, now.st_uid, now.st_gid) == (was.st_mode, was.st_uid, was.st_gid)
     assert now.st_ino != was.st_ino
@@ -196,7 +196,7 @@ def test_a_system_without_attributes_has_none_to_keep(
 def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
     (grounds.root / "README.md").chmod(0o444)
     with pytest.raises(WriteFailedError) as caught:
-        replace(root, expected=Expected(OLD.content, 0o444))
+        replace(root, expected=ExpectedState(OLD.content, 0o444))
     assert "chmod" in caught.value.hint
     assert grounds.left()["README.md"] == "readme"
 
@@ -241,7 +241,7 @@ def test_a_file_of_any_size_in_its_place_is_told_at_once(grounds: Grounds, root:
 def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "LARGEST", 3 * held._BLOCK)
+    monkeypatch.setattr(atomic, "LARGEST", 3 * atomic._BLOCK)
     path = tmp_path / "grows"
     path.write_bytes(b"x")
     pread = os.pread
@@ -252,7 +252,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_read_for_ever(
 
     monkeypatch.setattr(os, "pread", growing)
     descriptor = os.open(path, os.O_RDONLY)
-    assert held.digest(descriptor) == ""
+    assert atomic.digest(descriptor) == ""
     os.close(descriptor)
 
 
@@ -422,7 +422,7 @@ def test_what_is_written_to_the_replaced_file_later_is_found(grounds: Grounds, r
 def test_a_replaced_file_that_cannot_be_read_any_more_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert Displaced(-1, "x").late_write() is None
+    assert DisplacedFile(-1, "x").late_write() is None
 
 
 # -- refused by the system ----------------------------------------------------------------------
@@ -484,7 +484,7 @@ def test_a_file_that_cannot_be_read_is_not_replaced(
     def broken(*_: int) -> bytes:
         raise OSError(errno.EIO, "io")
 
-    monkeypatch.setattr(held.os, "pread", broken)
+    monkeypatch.setattr(atomic.os, "pread", broken)
     for act in (replace, remove):
         with pytest.raises(WriteFailedError):
             act(root)
@@ -519,7 +519,9 @@ def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
         patch.setattr(root._resolver, "open_folder", lambda fd, _: os.dup(fd))
         patch.setattr(os, call, refused)
         assert replace(root).outcome == "applied_not_durable"
-        assert remove(root, Expected(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
+        assert (
+            remove(root, ExpectedState(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
+        )
         assert replace(root, "new", None).outcome == "applied_not_durable"
     assert names(grounds) == ["docs", "new", "src"]
 
@@ -686,7 +688,7 @@ def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
         [sys.executable, "-c", EDITOR, str(target), how, str(rounds), str(answer)]
     )
     accounted: list[str] = []
-    watched: list[Displaced] = []
+    watched: list[DisplacedFile] = []
     done = stale = 0
     with Root.open(grounds.root) as root:
         while editor.poll() is None:
@@ -696,7 +698,7 @@ def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
                     "README.md",
                     now.data + b"agent\n" if len(now.data) < 500 else b"agent\n",
                     mode=0o644,
-                    expected=Expected(content_id(now.data), now.mode),
+                    expected=ExpectedState(content_id(now.data), now.mode),
                     token=f"mark-{done + stale}",
                 )
             except FilepactError as error:
@@ -737,10 +739,10 @@ def test_what_cannot_be_looked_at_is_not_taken_for_what_was_expected(
 
     parent = os.open(grounds.root, os.O_RDONLY)
     target = os.open("README.md", os.O_RDONLY, dir_fd=parent)
-    ours = held.Pristine(os.fstat(target), OLD.content)
+    ours = atomic.PreparedFile(os.fstat(target), OLD.content)
     try:
         assert ours.still(parent, "README.md")
-        monkeypatch.setattr(held, "digest", broken)
+        monkeypatch.setattr(atomic, "digest", broken)
         assert not ours.still(parent, "README.md")
     finally:
         os.close(target)
@@ -779,7 +781,7 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     except (OSError, AttributeError):
         pytest.skip("this file system has no access lists")
     with Root.open(folder) as root:
-        before = Expected(content_id(b"old"), 0o640)
+        before = ExpectedState(content_id(b"old"), 0o640)
         written = root.replace("private.txt", b"new", mode=0o640, expected=before, token="abcd-0")
     assert written.displaced is not None
     written.displaced.close()
@@ -790,10 +792,10 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
 
 # -- links ------------------------------------------------------------------------------------
 
-LEADS = Expected(content_id(b"nowhere"), LINK)
+LEADS = ExpectedState(content_id(b"nowhere"), LINK)
 
 
-def remove_link(root: Root) -> Written:
+def remove_link(root: Root) -> WriteResult:
     return root.remove("docs/link", expected=LEADS, token=MARK)
 
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.domain.copies import copied
+from filepact.domain.names import copied
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
-from filepact.text.patterns import PatternSet
+from filepact.text.pattern_set import PatternSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

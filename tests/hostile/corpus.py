@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import CODES, FilepactError
-from filepact.fs.form import check_form, check_new_name, this_system
+from filepact.fs.path_form import check_form, check_new_name, this_system
 from tests.hostile import doors
 from tests.hostile.doors import COMMANDS, NO_TOOL, Answer, approve, approving, go_back
 from tests.hostile.plans import Step, plan

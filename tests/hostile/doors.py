@@ -16,8 +16,8 @@ from filepact.domain.operation import Actor, Approval, ChangeId, Session
 from filepact.errors import FilepactError, ProposalChangedError
 from filepact.faces.cli import run
 from filepact.faces.mcp import serve
-from filepact.faces.mcp.folders import Folders
-from filepact.faces.mcp.ordinary import RECEIPT_KEY
+from filepact.faces.mcp.calls import ClientFolders
+from filepact.faces.mcp.fast_path import RECEIPT_KEY
 from filepact.tools.registry import Call, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient
 
@@ -102,7 +102,7 @@ class Library:
 def library(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[Library]:
     with closing(_workspace(world, mode)) as workspace:
         if folders:
-            Folders(workspace.guard.narrow).told(_shared(folders))
+            ClientFolders(workspace.guard.narrow).told(_shared(folders))
         yield Library(workspace)
 
 
@@ -195,7 +195,7 @@ def protocol(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[
         try:
             with closing(_workspace(world, mode)) as workspace:
                 serve(
-                    open_toolbox(workspace),
+                    lambda: open_toolbox(workspace),
                     name="filepact",
                     version="0",
                     instructions="",

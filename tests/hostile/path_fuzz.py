@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError
-from filepact.fs.form import check_form
+from filepact.fs.path_form import check_form
 from filepact.fs.root import Root
 
 if TYPE_CHECKING:

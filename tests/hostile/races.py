@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError
-from filepact.fs.held import Expected
+from filepact.fs.atomic import ExpectedState
 from filepact.fs.root import Root
-from filepact.fs.walk import walk
+from filepact.fs.walk import Walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.fs.staged import Written
+    from filepact.fs.staged import WriteResult
 
 Operation = Literal["read", "write", "create", "delete", "list", "walk"]
 Shape = Literal["folder and link", "file and link", "folder and folder of links"]
@@ -155,7 +155,7 @@ def _write(root: Root, path: str, number: int) -> bytes:
             place.path,
             data,
             mode=0o644,
-            expected=Expected(content_id(now.data), now.mode),
+            expected=ExpectedState(content_id(now.data), now.mode),
             token="race",
         )
     )
@@ -169,7 +169,9 @@ def _create(root: Root, path: str, number: int) -> bytes:
         _settle(root.replace(place.path, b"made", mode=0o644, expected=None, token="race"))
     else:
         _settle(
-            root.remove(place.path, expected=Expected(content_id(b"made"), 0o644), token="race")
+            root.remove(
+                place.path, expected=ExpectedState(content_id(b"made"), 0o644), token="race"
+            )
         )
     return b""
 
@@ -181,12 +183,14 @@ def _delete(root: Root, path: str, number: int) -> bytes:
         return b""
     now = root.read(place.path, limit=99, follow=False)
     _settle(
-        root.remove(place.path, expected=Expected(content_id(now.data), now.mode), token="race")
+        root.remove(
+            place.path, expected=ExpectedState(content_id(now.data), now.mode), token="race"
+        )
     )
     return now.data
 
 
-def _settle(written: Written) -> None:
+def _settle(written: WriteResult) -> None:
     """Let go of a file that lost its name, which the caller is to look after."""
     if written.displaced is not None:
         written.displaced.close()
@@ -199,7 +203,7 @@ def _list(root: Root, path: str, number: int) -> bytes:
 
 def _walk(root: Root, path: str, number: int) -> bytes:
     seen: list[bytes] = []
-    with walk(root, allow=lambda _path, _is_dir: True) as entries:
+    with Walk(root, allow=lambda _path, _is_dir: True) as entries:
         for entry in entries:
             seen.append(entry.path.encode())
             if entry.kind == "file":

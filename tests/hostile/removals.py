@@ -28,9 +28,9 @@ SOURCE = REPOSITORY / "src"
 FS = (
     "tests/fs/test_resolve.py",
     "tests/fs/test_root.py",
-    "tests/fs/test_border.py",
+    "tests/fs/test_mounts.py",
     "tests/agreement/test_resolvers.py",
-    "tests/fs/test_reading.py",
+    "tests/fs/test_read.py",
 )
 DOOR = (
     "tests/workspace/test_guard.py",
@@ -39,15 +39,13 @@ DOOR = (
 )
 
 GUARDED: dict[str, tuple[str, ...]] = {
-    "filepact/fs/form.py": FS,
+    "filepact/fs/path_form.py": FS,
     "filepact/fs/resolve.py": FS,
-    "filepact/fs/steps.py": FS,
-    "filepact/fs/border.py": FS,
-    "filepact/fs/view.py": (*FS, "tests/fs/test_home.py"),
-    "filepact/fs/place.py": (*FS, "tests/fs/test_atomic.py"),
-    "filepact/fs/reading.py": FS,
+    "filepact/fs/mounts.py": FS,
+    "filepact/fs/read_only_root.py": (*FS, "tests/fs/test_home_secrets.py"),
+    "filepact/fs/read.py": (*FS, "tests/fs/test_atomic.py", "tests/fs/test_walk.py"),
     "filepact/workspace/guard.py": DOOR,
-    "filepact/workspace/judge.py": DOOR,
+    "filepact/workspace/authorizer.py": DOOR,
 }
 """Modules that refuse, and the tests that are about them, those that notice most first."""
 

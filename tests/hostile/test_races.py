@@ -9,11 +9,16 @@ from tests.hostile import path_fuzz, races
 
 @pytest.mark.parametrize("operation", races.OPERATIONS)
 def test_a_short_exchange_of_names_does_not_lead_outside(operation: races.Operation) -> None:
-    results = [
-        races.run(operation, "folder and link", 200, resolver=one) for one in races.RESOLVERS
-    ]
-    assert [result.escapes for result in results] == [0, 0]
-    assert sum(result.done for result in results) > 0
+    done = 0
+    for _ in range(50):  # On a busy machine, 200 tries may all meet an exchange and be refused.
+        results = [
+            races.run(operation, "folder and link", 200, resolver=one) for one in races.RESOLVERS
+        ]
+        assert [result.escapes for result in results] == [0, 0]
+        done += sum(result.done for result in results)
+        if done:
+            break
+    assert done > 0
 
 
 @pytest.mark.slow

@@ -18,3 +18,9 @@ def test_no_check_can_be_taken_out_unnoticed(tmp_path: Path) -> None:
     tried, unnoticed = survivors(tmp_path)
     assert tried == len(list(checks())) > 40
     assert list(map(str, unnoticed)) == []
+
+
+def test_a_check_that_is_taken_out_is_missed(tmp_path: Path) -> None:
+    tried, unnoticed = survivors(tmp_path, parts=len(list(checks())))
+    assert tried == 1
+    assert unnoticed == []

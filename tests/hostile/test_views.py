@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.cli.paint import paint_diff, show_diff
+from filepact.faces.cli.render import paint_diff, show_diff
 from filepact.faces.cli.screen import Answer, Screen, Span, plain
 from filepact.text.diff import unified
 

@@ -24,7 +24,7 @@ from uuid import uuid4
 import pytest
 
 import filepact
-from filepact.fs import landlock
+from filepact.fs import sandbox
 from filepact.lsp.builtin import TABLES
 from tests.lsp.fakes import left_of, processes_with
 from tests.lsp.random_edits import LANGUAGES, Edits
@@ -128,7 +128,7 @@ def kill_one(number: int, mark: str, folder: Path, *, walled: bool) -> tuple[int
 
 def kills(tries: int) -> bool:
     """Parents killed before they start servers, while these start, and while they work."""
-    walls = [False, True] if landlock.abi() else [False]
+    walls = [False, True] if sandbox.landlock_abi() else [False]
     right = True
     for walled in walls:
         begin, most, left = time.monotonic(), 0, 0
@@ -139,7 +139,7 @@ def kills(tries: int) -> bool:
             for pid in orphans:
                 os.kill(pid, signal.SIGKILL)
             most, left = max(most, there), left + len(orphans)
-        way = "confined, by a nursery" if walled else "started by themselves"
+        way = "confined, by a fork server" if walled else "started by themselves"
         took = time.monotonic() - begin
         print(
             f"{way:<24} {tries} kills of {', '.join(tables())}: {left} left of up to {most} "

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filepact.lsp.pool import Pool
-from filepact.lsp.servers import parse_servers
+from filepact.lsp.pool import ServerPool
+from filepact.lsp.spec import parse_servers
 
 if TYPE_CHECKING:
-    from filepact.lsp.servers import Server
+    from filepact.lsp.spec import ServerSpec
 
 PROGRAM = str(Path(__file__).parent / "fake_server.py")
 PAUSES = (0.0, 0.1, 0.2, 0.2)
@@ -21,7 +21,7 @@ SECONDS = 30.0
 """Far more than any answer takes."""
 
 
-def fake(orders: dict[str, Any] | None = None, **fields: Any) -> Server:
+def fake(orders: dict[str, Any] | None = None, **fields: Any) -> ServerSpec:
     """A server that behaves as its orders say; fields are those of its table."""
     orders = orders or {}
     table = {
@@ -35,8 +35,10 @@ def fake(orders: dict[str, Any] | None = None, **fields: Any) -> Server:
     return server
 
 
-def pool_of(*servers: Server, idle: float = 600.0, memory: int = 0, **environment: str) -> Pool:
-    return Pool(
+def pool_of(
+    *servers: ServerSpec, idle: float = 600.0, memory: int = 0, **environment: str
+) -> ServerPool:
+    return ServerPool(
         servers,
         {"PATH": os.environ["PATH"], **environment},
         lambda name: name,

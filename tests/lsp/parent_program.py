@@ -1,7 +1,7 @@
 """A program with language servers, to be killed by a test.
 
 Says ``begun`` when it begins to start them and ``working`` when all have answered.  With a state
-folder it confines itself before, and has a nursery start them.
+folder it confines itself before, and has a fork server start them.
 """
 
 from __future__ import annotations
@@ -11,23 +11,25 @@ import signal
 import sys
 
 from filepact.fs.root import Root
-from filepact.fs.wall import raise_wall
-from filepact.lsp.nursery import Nursery
-from filepact.lsp.pool import Pool
-from filepact.lsp.servers import parse_servers
+from filepact.fs.sandbox import confine
+from filepact.lsp.forkserver import ForkServer
+from filepact.lsp.pool import ServerPool
+from filepact.lsp.spec import parse_servers
 
 
 def main() -> None:
     tables, environment, root, state = json.loads(sys.argv[1])
     servers = parse_servers(tables)
-    nursery = None
+    fork_server = None
     if state:
-        nursery = Nursery.start()
-        raise_wall("required", [Root.open(root)], state)
-    pool = Pool(servers, environment, lambda name: name, nursery=nursery, roots=[root])
+        fork_server = ForkServer.start()
+        confine("required", [Root.open(root)], state)
+    pool = ServerPool(
+        servers, environment, lambda name: name, fork_server=fork_server, roots=[root]
+    )
     files = {f"{root}/{one.name}.{one.name}": "wrong" for one in servers}
     print("begun", flush=True)
-    pool.report(root, files, 30.0)
+    pool.ask(root, files, {}, 30.0, patient=True).result()
     print("working", flush=True)
     signal.pause()
 

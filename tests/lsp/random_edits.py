@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from filepact.lsp.changes import Change
+    from filepact.lsp.documents import Change
     from tests.lsp.real_servers import Tree
 
 MODULES = 4
@@ -206,11 +206,8 @@ class Edits:
         """Propose a text that is wrong; what is true stays as it is."""
         path = self.language.user.format(user)
         names = [self.language.user.format(one) for one in self.users]
-        files = {self.tree.path(name): self.tree.text(name) for name in names}
         text = self.language.broken.format(edit=self.number, u=user)
-        (seen,) = self.tree.pool.preview(
-            str(self.tree.root), {self.tree.path(path): text}, files, 60.0
-        )
+        seen = self.tree.preview(path, text, names)
         assert seen.withdrawn, seen.message
         assert seen.delta is not None, seen.message
         if self.users[user] is not None:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.changes import Change
-from filepact.lsp.pool import Pool
-from filepact.lsp.servers import parse_servers
-from tests.csharp.toolchain import ToolchainError, toolchain
+from filepact.lsp.documents import Change
+from filepact.lsp.pool import ServerPool
+from filepact.lsp.spec import parse_servers
+from tests.lsp.asking import Preview, delta_of, preview_of, report_of
+from tests.lsp.csharp_toolchain import ToolchainError, toolchain
 from tests.node_programs import NodeError, install
 
 if TYPE_CHECKING:
-    from filepact.csharp.found import Toolchain
+    from collections.abc import Iterable
+
     from filepact.lsp.diagnostics import Report
-    from filepact.lsp.servers import Server
+    from filepact.lsp.spec import ServerSpec
+    from filepact_csharp.toolchain import Toolchain
 
 SECONDS = 60.0
 """Far more than any answer takes; what is slower fails."""
@@ -65,12 +68,9 @@ def csharp() -> Toolchain | None:
 
 
 def locate(name: str) -> str | None:
-    """A program among those of the test environment, and what is ours to find."""
-    if name == "filepact-python":
-        return sys.executable
-    if name in ("filepact-roslyn", "filepact-dotnet"):
-        found = csharp()
-        return found and (found.roslyn if name == "filepact-roslyn" else found.dotnet)
+    """A program among those of the test environment."""
+    if name == "filepact-csharp doctor --json":
+        return None if csharp() is None else name
     beside = str(Path(sys.executable).parent)
     folders = [beside, *(node_folders() if name == "tsc" else ())]
     if name in FROM_NPM:
@@ -80,12 +80,17 @@ def locate(name: str) -> str | None:
     return shutil.which(name, path=os.pathsep.join(folders))
 
 
-def server(name: str) -> Server:
+def server(name: str) -> ServerSpec:
     """A server by its name; the test is skipped where it is not installed."""
     found = next(one for one in builtin_servers() if one.name == name)
     for program in (found.command[0], *found.needs):
         if locate(program) is None:
             pytest.skip(f"{program} is not installed")
+    compiler = csharp() if found.needs == ("filepact-csharp doctor --json",) else None
+    if compiler is not None:
+        # What is fetched for tests lies where no person would keep it.
+        more = ["--roslyn", compiler.roslyn, "--dotnet", compiler.dotnet]
+        (found,) = parse_servers({name: {"command": [*found.command, *more]}}, [found])
     return found
 
 
@@ -139,8 +144,14 @@ class Tree:
     def report(self, *names: str) -> dict[str, Report]:
         """What the server says about files; all that it knows, if none are named."""
         texts = {self.path(name): self.text(name) for name in names or self.files()}
-        reports = self.pool.report(str(self.root), texts, SECONDS)
+        reports = report_of(self.pool, str(self.root), texts, SECONDS)
         return {os.path.relpath(one.path, self.root): one for one in reports}
+
+    def preview(self, name: str, text: str, others: Iterable[str]) -> Preview:
+        """What the server would say about files if one held another text."""
+        files = {self.path(one): self.text(one) for one in others}
+        (seen,) = preview_of(self.pool, str(self.root), {self.path(name): text}, files, SECONDS)
+        return Preview(seen.withdrawn, delta_of(seen), seen.message)
 
     def cold(self) -> dict[str, Report]:
         """What a server says that was started just now."""
@@ -154,11 +165,11 @@ class Tree:
     def close(self) -> None:
         self.pool.close()
 
-    def _pool(self) -> Pool:
+    def _pool(self) -> ServerPool:
         # No cache and no setting of the person's may make one start differ from another.
         environment = {
             "HOME": os.environ["HOME"],
             "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
             "LANG": "C.UTF-8",
         }
-        return Pool([self.server], environment, locate)
+        return ServerPool([self.server], environment, locate)

@@ -7,8 +7,7 @@ import threading
 from concurrent.futures import wait
 from typing import TYPE_CHECKING
 
-from filepact.lsp.inquiry import Inquiry
-from filepact.lsp.pool import Pool
+from filepact.lsp.pool import ServerPool
 from tests.lsp.fakes import SECONDS, fake
 
 if TYPE_CHECKING:
@@ -19,9 +18,11 @@ def test_nobody_goes_on_waiting_for_a_server_that_will_not_be_started_again(
     tmp_path: Path,
 ) -> None:
     failing = fake({"fail_starts": 99, "notes": str(tmp_path / "notes")})
-    pool = Pool([failing], {"PATH": os.environ["PATH"]}, lambda name: name, pauses=(0.0, 20.0))
+    pool = ServerPool(
+        [failing], {"PATH": os.environ["PATH"]}, lambda name: name, pauses=(0.0, 20.0)
+    )
     root = str(tmp_path)
-    asked = Inquiry(pool).ask(root, {f"{root}/a.x": "wrong\n"}, {}, 60.0, patient=True)
+    asked = pool.ask(root, {f"{root}/a.x": "wrong\n"}, {}, 60.0, patient=True)
     while not any(one.state == "waiting" for one in pool.status()):
         threading.Event().wait(0.02)
     pool.close()

@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp import warden
-from filepact.lsp.client import Client
+from filepact.lsp import supervisor
+from filepact.lsp.capabilities import initialize_params
+from filepact.lsp.client import LanguageClient
 from filepact.lsp.failures import (
+    RequestFailedError,
+    RequestTimeoutError,
+    ServerError,
+    ServerExitedError,
+)
+from filepact.lsp.peer import Peer
+from filepact.lsp.process import Launch, ServerProcess
+from filepact.wire.framing import FrameReader, frame
+from filepact.wire.messages import (
     CONTENT_MODIFIED,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     SERVER_CANCELLED,
-    AnswerError,
-    GoneError,
-    LateError,
-    ServerError,
 )
-from filepact.lsp.launch import Launch
-from filepact.lsp.offer import initialize_params
-from filepact.lsp.process import ServerProcess
-from filepact.lsp.rpc import Peer
-from filepact.wire.framing import FrameReader, frame
-from tests.lsp.fakes import PROGRAM
+from tests.lsp.fakes import PROGRAM, fake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,7 @@ class Side:
 
     def _send(self, data: bytes) -> None:
         if self.gone:
-            raise GoneError("gone")
+            raise ServerExitedError("gone")
         self.sent += FrameReader().feed(data)
 
     def _tell(self, method: str, params: Any) -> None:
@@ -86,7 +87,7 @@ def test_an_answer_reaches_who_asked() -> None:
     ],
 )
 def test_an_error_says_whether_to_ask_again(error: dict, code: int, retry: bool) -> None:
-    with pytest.raises(AnswerError) as caught:
+    with pytest.raises(RequestFailedError) as caught:
         asked({"error": error})
     assert (caught.value.code, caught.value.retry) == (code, retry)
 
@@ -94,7 +95,7 @@ def test_an_error_says_whether_to_ask_again(error: dict, code: int, retry: bool)
 def test_a_request_that_is_late_or_given_up_is_cancelled_there() -> None:
     async def talk() -> list[str]:
         side = Side()
-        with pytest.raises(LateError):
+        with pytest.raises(RequestTimeoutError):
             await side.peer.request("m", None, 0.01)
         request = asyncio.create_task(side.peer.request("n", None, 5.0))
         await asyncio.sleep(0)
@@ -115,11 +116,11 @@ def test_whoever_waits_learns_that_the_other_side_is_gone() -> None:
         await asyncio.sleep(0)
         side.peer.feed(b"Content-Length: none\r\n\r\n")
         side.peer.close("again")
-        with pytest.raises(GoneError):
+        with pytest.raises(ServerExitedError):
             await request
-        with pytest.raises(GoneError):
+        with pytest.raises(ServerExitedError):
             await side.peer.request("m", None, 5.0)
-        with pytest.raises(GoneError):
+        with pytest.raises(ServerExitedError):
             side.peer.notify("m", None)
         side.hear(method="ignored")
         assert side.told == []
@@ -131,7 +132,7 @@ def test_whoever_waits_learns_that_the_other_side_is_gone() -> None:
 def test_requests_of_the_other_side_get_what_they_ask_for() -> None:
     def answer(method: str, params: Any) -> Any:
         if method == "unknown":
-            raise AnswerError(METHOD_NOT_FOUND, "no")
+            raise RequestFailedError(METHOD_NOT_FOUND, "no")
         return params["value"]
 
     side = Side(answer)
@@ -183,7 +184,7 @@ def test_a_process_says_how_it_ended(tmp_path: Path, program: str, word: str) ->
         _output, reason, process = await collect(tmp_path, sys.executable, "-c", program)
         assert word in reason
         assert process.ended
-        with pytest.raises(GoneError):
+        with pytest.raises(ServerExitedError):
             process.write(b"x")
 
     asyncio.run(run())
@@ -195,19 +196,19 @@ def test_what_a_process_wrote_before_its_end_is_read(tmp_path: Path) -> None:
     async def run() -> None:
         output, _reason, process = await collect(tmp_path, sys.executable, "-c", program)
         assert output == b"o" * 500_000
-        assert process.complaints == "e" * 16_384
+        assert process.stderr == "e" * 16_384
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("command", ["/no/such/program", "no-such-program-anywhere"])
 def test_a_program_that_is_not_there_is_refused_in_words(tmp_path: Path, command: str) -> None:
-    with pytest.raises(GoneError, match="No such file"):
+    with pytest.raises(ServerExitedError, match="No such file"):
         asyncio.run(collect(tmp_path, command))
 
 
 def test_a_folder_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
-    with pytest.raises(GoneError, match="No such file"):
+    with pytest.raises(ServerExitedError, match="No such file"):
         asyncio.run(collect(tmp_path / "nowhere", sys.executable))
 
 
@@ -235,7 +236,7 @@ def test_a_process_that_does_not_read_does_not_fill_our_memory(tmp_path: Path) -
         program = (sys.executable, "-c", "import time; time.sleep(600)")
         process = await ServerProcess.start(launch(tmp_path, *program), len, len)
         process.write(b"x" * 100 * 1024 * 1024)
-        with pytest.raises(GoneError, match="unread"):
+        with pytest.raises(ServerExitedError, match="unread"):
             process.write(b"x")
         assert process.pid
         await process.kill()
@@ -248,14 +249,14 @@ def test_a_first_answer_that_says_nothing_is_no_start(tmp_path: Path, answer: ob
     orders = json.dumps({"first_answer": answer})
     command = (sys.executable, "-I", "-S", PROGRAM, orders)
     with pytest.raises(ServerError):
-        asyncio.run(Client.start(launch(tmp_path, *command), {}, None, print, 20.0, pull=True))
+        asyncio.run(LanguageClient.start(launch(tmp_path, *command), fake(), print, 20.0))
 
 
 def test_a_program_that_is_no_language_server_is_refused_with_what_it_said(tmp_path: Path) -> None:
     program = "import sys; sys.exit('I am no server')"
     command = (sys.executable, "-c", program)
-    with pytest.raises(GoneError, match="I am no server"):
-        asyncio.run(Client.start(launch(tmp_path, *command), {}, {}, print, 20.0, pull=True))
+    with pytest.raises(ServerExitedError, match="I am no server"):
+        asyncio.run(LanguageClient.start(launch(tmp_path, *command), fake(), print, 20.0))
 
 
 def test_the_first_message_offers_both_encodings_and_pull_only_if_wanted() -> None:
@@ -268,14 +269,14 @@ def test_the_first_message_offers_both_encodings_and_pull_only_if_wanted() -> No
     assert without["workspaceFolders"][0]["name"] == "/"
 
 
-def test_a_warden_talks_to_nobody_without_harm() -> None:
+def test_a_supervisor_talks_to_nobody_without_harm() -> None:
     reader, writer = os.pipe()
-    warden._say(writer, "started 1")
-    assert warden._alive(reader)
+    supervisor._say(writer, "started 1")
+    assert supervisor._alive(reader)
     os.close(writer)
-    assert not warden._alive(reader)
+    assert not supervisor._alive(reader)
     os.close(reader)
-    warden._say(writer, "ended 0")
-    assert not warden._alive(reader)
-    assert isinstance(warden._children(os.getpid(), os.getpid()), list)
-    assert warden._weigh(0) == 0
+    supervisor._say(writer, "ended 0")
+    assert not supervisor._alive(reader)
+    assert isinstance(supervisor._children(os.getpid(), os.getpid()), list)
+    assert supervisor._memory_of_descendants(0) == 0

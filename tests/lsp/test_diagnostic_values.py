@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnostics
-from filepact.lsp.outcome import weakest
-from filepact.lsp.twins import Twins
-from filepact.text.position import Position
+from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnostics, weakest
+from filepact.lsp.sync import RacyTexts
+from filepact.text.lines import Position
 
 TEXT = "é = '😀' + x\nsecond\n"
 
@@ -105,64 +104,64 @@ def test_the_weakest_confirmation_counts(names: tuple, weak: str) -> None:
     assert weakest(Report("s", "/a", confirmed_by=name) for name in names) == weak
 
 
-class TestTwins:
-    """Texts of one length within one second are twins."""
+class TestRacyTexts:
+    """Texts of one length within one second are texts."""
 
-    def test_twins_are_sent_again_when_the_second_is_over(self) -> None:
+    def test_racy_texts_are_sent_again_when_the_second_is_over(self) -> None:
         now = [10.25]
-        twins = Twins(lambda: now[0])
-        for text in ("1234", "12345", "1234"):  # the same text is no twin of itself
-            twins.given("/a", text, replaced=False)
-            assert not twins
-        twins.given("/a", "4321", replaced=False)
-        assert twins
-        twins.sent()
-        twins.answered()
-        assert twins.pause == 0.75
+        texts = RacyTexts(lambda: now[0])
+        for text in ("1234", "12345", "1234"):  # the same text once more is not racy
+            texts.sent_text("/a", text, replaced=False)
+            assert not texts
+        texts.sent_text("/a", "4321", replaced=False)
+        assert texts
+        texts.sent()
+        texts.answered()
+        assert texts.pause == 0.75
         now[0] = 11.5
-        assert twins.pause == 0
-        assert twins.take() == {"/a"}
-        twins.given("/a", "4321", replaced=False)
-        assert not twins
+        assert texts.pause == 0
+        assert texts.take() == {"/a"}
+        texts.sent_text("/a", "4321", replaced=False)
+        assert not texts
 
-    @pytest.mark.parametrize(("answered", "later", "twin"), [
+    @pytest.mark.parametrize(("answered", "later", "racy"), [
         (10.9, 11.1, False), (11.0, 11.1, True), (None, 12.0, True),
     ])  # fmt: skip
     def test_a_text_counts_as_got_only_when_something_behind_it_was_answered(
-        self, answered: float | None, later: float, twin: bool
+        self, answered: float | None, later: float, racy: bool
     ) -> None:
         now = [10.25]
-        twins = Twins(lambda: now[0])
-        twins.given("/a", "1234", replaced=False)
+        texts = RacyTexts(lambda: now[0])
+        texts.sent_text("/a", "1234", replaced=False)
         if answered:
             now[0] = answered
-            twins.answered()
+            texts.answered()
         now[0] = later
-        twins.given("/a", "4321", replaced=False)
-        assert bool(twins) is twin
+        texts.sent_text("/a", "4321", replaced=False)
+        assert bool(texts) is racy
 
-    @pytest.mark.parametrize(("waiting", "at", "replaced", "twin"), [
+    @pytest.mark.parametrize(("waiting", "at", "replaced", "racy"), [
         (True, 12.0, True, True), (False, 10.5, True, True), (False, 12.0, True, False),
         (False, 10.5, False, False),
     ])  # fmt: skip
-    def test_an_unknown_text_before_may_be_a_twin(
-        self, waiting: bool, at: float, replaced: bool, twin: bool
+    def test_an_unknown_text_before_may_make_one_racy(
+        self, waiting: bool, at: float, replaced: bool, racy: bool
     ) -> None:
         now = [10.25]
-        twins = Twins(lambda: now[0])
-        twins.answered()
+        texts = RacyTexts(lambda: now[0])
+        texts.answered()
         if waiting:
-            twins.sent()
+            texts.sent()
         now[0] = at
-        twins.given("/a", "1234", replaced=replaced)
-        assert bool(twins) is twin
+        texts.sent_text("/a", "1234", replaced=replaced)
+        assert bool(texts) is racy
 
-    def test_what_was_left_or_forgotten_has_no_twin(self) -> None:
-        twins = Twins(lambda: 10.25)
-        for end in (lambda: twins.left("/a"), twins.forget):
-            twins.given("/a", "1234", replaced=False)
-            twins.given("/a", "4321", replaced=False)
+    def test_what_was_left_or_forgotten_is_not_racy(self) -> None:
+        texts = RacyTexts(lambda: 10.25)
+        for end in (lambda: texts.closed("/a"), texts.clear):
+            texts.sent_text("/a", "1234", replaced=False)
+            texts.sent_text("/a", "4321", replaced=False)
             end()
-            twins.given("/a", "5678", replaced=False)
-            assert not twins
-            twins.left("/a")
+            texts.sent_text("/a", "5678", replaced=False)
+            assert not texts
+            texts.closed("/a")

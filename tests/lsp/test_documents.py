@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.lsp.documents import Documents, SyncKind
-from filepact.text.position import LineIndex, Position
+from filepact.text.lines import LineIndex, Position
 
 PATH = "/p/a.py"
 TEXTS = st.text(alphabet="ab\r\n\x0c\u2028é😀", max_size=30)

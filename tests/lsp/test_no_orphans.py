@@ -14,7 +14,8 @@ from uuid import uuid4
 import pytest
 
 import filepact
-from filepact.fs import landlock
+from filepact.fs import sandbox
+from tests.lsp.asking import report_of
 from tests.lsp.fakes import PROGRAM, fake, left_of, pool_of, processes_with, wait_for_end
 
 if TYPE_CHECKING:
@@ -31,11 +32,13 @@ WALLED = pytest.mark.parametrize(
         pytest.param(
             True,
             id="walled",
-            marks=pytest.mark.skipif(not landlock.abi(), reason="this system has no Landlock"),
+            marks=pytest.mark.skipif(
+                not sandbox.landlock_abi(), reason="this system has no Landlock"
+            ),
         ),
     ],
 )
-"""Whether the parent has confined itself, and a nursery starts its servers."""
+"""Whether the parent has confined itself, and a fork server starts its servers."""
 
 
 @pytest.fixture
@@ -99,9 +102,9 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
 ) -> None:
     note = tmp_path / "note"
     pool = pool_of(fake({"stay": True, "child": str(note)}), MARK=mark)
-    (report,) = pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    (report,) = report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
     assert report.fresh
-    assert len(processes_with(mark)) == 3  # its warden, itself, its child
+    assert len(processes_with(mark)) == 3  # its supervisor, itself, its child
     pool.close()
     assert left_of(mark) == []
     assert wait_for_end(int(note.read_text()))
@@ -109,34 +112,34 @@ def test_a_server_that_ignores_its_end_is_ended_with_what_it_has_started(
 
 def test_a_server_that_crashes_leaves_nothing_it_has_started(mark: str, tmp_path: Path) -> None:
     pool = pool_of(fake({"crash": 1, "child": str(tmp_path / "note")}), MARK=mark)
-    (report,) = pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 5.0)
+    (report,) = report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 5.0)
     assert not report.fresh
     pool.close()
     assert left_of(mark) == []
 
 
-def test_a_server_ends_when_its_warden_is_killed(mark: str, tmp_path: Path) -> None:
+def test_a_server_ends_when_its_supervisor_is_killed(mark: str, tmp_path: Path) -> None:
     pool = pool_of(fake({"stay": True}), MARK=mark)
-    pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
     (status,) = pool.status()
-    (warden,) = set(processes_with(mark)) - {status.pid}
-    os.kill(warden, signal.SIGKILL)
+    (supervisor,) = set(processes_with(mark)) - {status.pid}
+    os.kill(supervisor, signal.SIGKILL)
     assert wait_for_end(status.pid)
     pool.close()
 
 
 @pytest.mark.slow
-def test_a_warden_that_does_not_hear_us_is_killed_with_its_server(
+def test_a_supervisor_that_does_not_hear_us_is_killed_with_its_server(
     mark: str, tmp_path: Path
 ) -> None:
     pool = pool_of(fake({"stay": True}), MARK=mark)
-    pool.report(str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
+    report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): "wrong"}, 30.0)
     (status,) = pool.status()
-    (warden,) = set(processes_with(mark)) - {status.pid}
-    assert os.getpgid(status.pid) == warden  # a group of their own, away from ours
-    os.kill(warden, signal.SIGSTOP)
+    (supervisor,) = set(processes_with(mark)) - {status.pid}
+    assert os.getpgid(status.pid) == supervisor  # a group of their own, away from ours
+    os.kill(supervisor, signal.SIGSTOP)
     pool.close()
-    assert wait_for_end(warden, 0)
+    assert wait_for_end(supervisor, 0)
     assert left_of(mark) == []
 
 
@@ -158,11 +161,11 @@ def test_a_server_that_uses_too_much_memory_is_ended_with_a_reason_and_started_a
     server = fake({"child": str(note), "eat": 200 * megabyte})
     pool = pool_of(server, memory=150 * megabyte, MARK=mark)
     root, files = str(tmp_path), {str(tmp_path / "a.x"): "wrong"}
-    assert pool.report(root, files, 30.0)[0].fresh
+    assert report_of(pool, root, files, 30.0)[0].fresh
     (before,) = pool.status()
     assert wait_for_end(before.pid)
     assert wait_for_end(int(note.read_text()))
-    while not pool.report(root, files, 30.0)[0].fresh:
+    while not report_of(pool, root, files, 30.0)[0].fresh:
         continue
     (after,) = pool.status()
     assert after.starts == 2

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.pool import Pool
+from filepact.lsp.pool import ServerPool
+from tests.lsp.asking import report_of
 from tests.lsp.fakes import fake
 from tests.lsp.real_servers import SECONDS, Tree, locate, server
 
@@ -123,9 +124,9 @@ def test_packages_of_a_project_are_seen_though_its_python_is_not_run(tmp_path: P
     path = tmp_path / "a.py"
     text = TEXTS["*.py"][1]
     path.write_text(text)
-    pool = Pool([known], {"PATH": os.environ["PATH"]}, locate)
+    pool = ServerPool([known], {"PATH": os.environ["PATH"]}, locate)
     try:
-        (report,) = pool.report(str(tmp_path), {str(path): text}, SECONDS)
+        (report,) = report_of(pool, str(tmp_path), {str(path): text}, SECONDS)
     finally:
         pool.close()
     codes = [one.code for one in report.diagnostics]

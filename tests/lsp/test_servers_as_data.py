@@ -10,8 +10,9 @@ import pytest
 
 from filepact.errors import InvalidParamsError
 from filepact.lsp.builtin import TABLES, builtin_servers
-from filepact.lsp.pool import Pool
-from filepact.lsp.servers import Sync, parse_servers
+from filepact.lsp.pool import ServerPool
+from filepact.lsp.spec import Sync, parse_servers
+from tests.lsp.asking import report_of
 from tests.lsp.fakes import PROGRAM, SECONDS
 
 FINE = {"command": ["prog"], "files": {"*.x": "x"}}
@@ -40,7 +41,7 @@ def test_the_built_in_tables_are_fine_and_say_how_to_get_each() -> None:
         ("a.php", {"php"}),
         ("a.hpp", {"clangd"}),
         ("go.mod", {"gopls"}),
-        ("A.cs", {"roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax"}),
+        ("A.cs", {"roslyn", "csharp-ls", "filepact-csharp", "csharp-syntax", "csharp-projects"}),
         ("lib.rs", {"rust-analyzer"}),
         ("A.java", {"jdtls"}),
         ("notes.txt", set()),
@@ -80,11 +81,11 @@ def test_a_command_names_the_root_and_what_the_server_needs(tmp_path: Path) -> N
     command = ["python", "-I", "-S", PROGRAM, "{}", "{root}", "{parts}", "{other}"]
     (server,) = parse_servers({"x": {**FINE, "command": command, "needs": ["parts"]}})
     places = {"python": sys.executable, "parts": "/where/parts/are"}
-    pool = Pool([server], {}, places.get)
+    pool = ServerPool([server], {}, places.get)
     try:
         root = str(tmp_path)
         assert pool.servers_for(root, f"{root}/a.x") == (server,)
-        (report,) = pool.report(root, {f"{root}/a.x": "wrong"}, SECONDS)
+        (report,) = report_of(pool, root, {f"{root}/a.x": "wrong"}, SECONDS)
         assert report.fresh
         (status,) = pool.status()
         words = Path(f"/proc/{status.pid}/cmdline").read_bytes().decode().split("\0")
@@ -96,7 +97,7 @@ def test_a_command_names_the_root_and_what_the_server_needs(tmp_path: Path) -> N
 
 def test_a_server_without_what_it_needs_is_not_there() -> None:
     (server,) = parse_servers({"x": {**FINE, "needs": ["parts"]}})
-    pool = Pool([server], {}, {"prog": "/bin/true"}.get)
+    pool = ServerPool([server], {}, {"prog": "/bin/true"}.get)
     assert pool.servers_for("/r", "/r/a.x") == ()
 
 

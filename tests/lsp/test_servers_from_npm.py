@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.lsp.diagnostics import compare
+from tests.lsp.asking import delta_of, preview_of, update_of
 from tests.lsp.real_servers import Tree
 
 if TYPE_CHECKING:
@@ -63,19 +65,19 @@ def test_a_server_from_npm_is_right_before_and_after_an_edit_and_a_preview(
         first = tree.report(file)[file]
         assert (places(first.diagnostics), first.fresh) == (expected, True), first.reason
 
-        (update,) = tree.pool.update(
-            str(tree.root), [tree.write(file, right)], {tree.path(file): right}, 60.0
+        (update,) = update_of(
+            tree.pool, str(tree.root), [tree.write(file, right)], {tree.path(file): right}, 60.0
         )
-        assert (update.kind, update.fresh) == ("updated", True)
-        assert update.delta is not None
-        assert places(update.delta.fixed) == expected
-        assert not update.delta.total
+        assert (update.state, update.fresh) == ("answered", True)
+        delta = compare(first.diagnostics, update.reports[0].diagnostics)
+        assert places(delta.fixed) == expected
+        assert not delta.total
 
         path = tree.path(file)
-        (seen,) = tree.pool.preview(str(tree.root), {path: wrong}, {path: right}, 60.0)
+        (seen,) = preview_of(tree.pool, str(tree.root), {path: wrong}, {path: right}, 60.0)
         assert seen.withdrawn
-        assert seen.delta is not None
-        assert places(seen.delta.new) == expected
+        assert delta_of(seen) is not None
+        assert places(delta_of(seen).new) == expected
         assert not tree.report(file)[file].diagnostics
     finally:
         tree.close()

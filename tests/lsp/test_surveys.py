@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.lsp.survey import Affected
+from filepact.lsp.diagnostics import AffectedFile
+from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 from tests.lsp.real_servers import Tree
 
@@ -49,10 +50,10 @@ def test_parts_are_put_together(
     tmp_path: Path, survey: dict, found: list[tuple], complete: bool
 ) -> None:
     pool = pool_of(fake({"survey": survey}))
-    pool.report(str(tmp_path), {str(tmp_path / "a.x"): ""}, SECONDS)
+    report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): ""}, SECONDS)
     (seen,) = pool.survey(str(tmp_path), SECONDS if complete else 0.5)
     pool.close()
-    assert seen.files == tuple(Affected(*one) for one in found)
+    assert seen.files == tuple(AffectedFile(*one) for one in found)
     assert seen.complete is complete
     assert bool(seen.reason) is not complete
 
@@ -60,7 +61,7 @@ def test_parts_are_put_together(
 @pytest.mark.parametrize("orders", [{}, {"crash": 1}])
 def test_a_server_that_cannot_says_so(tmp_path: Path, orders: dict) -> None:
     pool = pool_of(fake(orders))
-    pool.report(str(tmp_path), {str(tmp_path / "a.x"): ""}, 1.0)
+    report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): ""}, 1.0)
     (seen,) = pool.survey(str(tmp_path), 2.0)
     pool.close()
     assert (seen.files, seen.complete) == ((), False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.lsp.asking import delta_of, preview_of, report_of
 from tests.lsp.real_servers import SECONDS, Tree
 from tests.lsp.sync_trees import PROJECTS, Project
 
@@ -114,12 +115,12 @@ def only_saved(tree: Tree, project: Project) -> None:
 def overlay_and_withdrawn(tree: Tree, project: Project) -> None:
     texts = {tree.path(name): tree.text(name) for name in tree.files()}
     proposed = {tree.path(project.dependency): project.wrong}
-    (seen,) = tree.pool.preview(str(tree.root), proposed, texts, 60.0)
+    (seen,) = preview_of(tree.pool, str(tree.root), proposed, texts, 60.0)
     assert seen.withdrawn
-    assert seen.delta is not None
+    assert delta_of(seen) is not None
     assert seen.complete
     if tree.server.role == "types":
-        assert [one.path for one in seen.delta.new if one.severity == "error"]
+        assert [one.path for one in delta_of(seen).new if one.severity == "error"]
 
 
 def shown_while_it_was_gone(tree: Tree, project: Project) -> None:
@@ -128,7 +129,7 @@ def shown_while_it_was_gone(tree: Tree, project: Project) -> None:
     tree.tell(tree.delete(project.dependency))
     tree.report(project.user)
     texts = {tree.path(project.dependency): project.right}
-    tree.pool.report(str(tree.root), texts, SECONDS)
+    report_of(tree.pool, str(tree.root), texts, SECONDS)
     tree.tell(tree.write(project.dependency, project.right))
 
 

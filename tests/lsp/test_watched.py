@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.watched import DiskEvent, Watchers, operation_notifications
+from filepact.lsp.documents import Change, DiskEvent, Watchers, operation_notifications
 
 ROOT = "/house/project"
 
@@ -82,8 +82,15 @@ def test_operations_are_told_to_those_who_asked() -> None:
         "didDelete": asked("**/*", matches="folder"),
     }
     sent = operation_notifications(
-        operations, ROOT, [f"{ROOT}/a.py", f"{ROOT}/b.c"], [f"{ROOT}/d"], [(f"{ROOT}/x", f"{ROOT}/y")]
-    )  # fmt: skip
+        operations,
+        ROOT,
+        [
+            Change(f"{ROOT}/a.py", "created"),
+            Change(f"{ROOT}/b.c", "created"),
+            Change(f"{ROOT}/d", "deleted"),
+            Change(f"{ROOT}/y", "renamed", None, f"{ROOT}/x"),
+        ],
+    )
     assert sent == [
         ("workspace/didCreateFiles", {"files": [{"uri": f"file://{ROOT}/a.py"}]}),
         (
@@ -103,4 +110,4 @@ def test_operations_are_told_to_those_who_asked() -> None:
     ],
 )
 def test_filters_of_any_shape_are_taken(options: dict, count: int) -> None:
-    assert len(operation_notifications(options, ROOT, [f"{ROOT}/a"], [], [])) == count
+    assert len(operation_notifications(options, ROOT, [Change(f"{ROOT}/a", "created")])) == count

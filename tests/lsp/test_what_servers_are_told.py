@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.changes import Change
+from filepact.lsp.documents import Change
+from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from filepact.lsp.outcome import Preview
+    from filepact.lsp.diagnostics import ServerAnswer
 
 WATCH = [
     {
@@ -46,18 +47,18 @@ class Scene:
 
     def report(self, files: dict[str, str]) -> None:
         texts = {self.path(name): text for name, text in files.items()}
-        for report in self.pool.report(str(self.folder), texts, SECONDS):
+        for report in report_of(self.pool, str(self.folder), texts, SECONDS):
             assert report.fresh, report.reason
 
     def change(self, *changes: Change) -> None:
         self.pool.tell(str(self.folder), changes)
         self.report({"a.x": "old"})
 
-    def preview(self, proposed: dict[str, str], files: dict[str, str]) -> Preview:
+    def preview(self, proposed: dict[str, str], files: dict[str, str]) -> ServerAnswer:
         one, two = (
             {self.path(name): text for name, text in some.items()} for some in (proposed, files)
         )
-        (seen,) = self.pool.preview(str(self.folder), one, two, SECONDS)
+        (seen,) = preview_of(self.pool, str(self.folder), one, two, SECONDS)
         return seen
 
     def told(self) -> list[dict]:
@@ -213,7 +214,7 @@ def test_an_announcement_whose_facts_are_not_known_is_left_out(tmp_path: Path) -
         log = folder / "log"
         pool = pool_of(fake({"log": str(log)}, announce=announce))
         pool.know(str(folder), **facts)
-        pool.report(str(folder), {str(folder / "a.x"): ""}, SECONDS)
+        report_of(pool, str(folder), {str(folder / "a.x"): ""}, SECONDS)
         pool.close()
         sent = [one["params"] for one in map(json.loads, log.read_text().splitlines()) if one["method"] == "solution/open"]  # fmt: skip
         assert sent == ([{"solution": "file:///s.sln"}] if facts else [])
@@ -226,18 +227,18 @@ def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
     pool = pool_of(fake(announce=announce))
     files = {str(tmp_path / "a.x"): "wrong"}
     change = Change(str(tmp_path / "a.x"), "changed", "wrong")
-    (update,) = pool.update(str(tmp_path), [change], files, SECONDS)
-    assert (update.kind, update.fresh, update.delta) == ("stale", False, None)
+    (update,) = update_of(pool, str(tmp_path), [change], files, SECONDS)
+    assert (update.state, update.fresh) == ("stale", False)
     assert "solution_uri" in update.message
     assert not [one for report in update.reports for one in report.diagnostics]
-    (seen,) = pool.preview(str(tmp_path), files, files, SECONDS)
-    assert seen.delta is None
+    (seen,) = preview_of(pool, str(tmp_path), files, files, SECONDS)
+    assert delta_of(seen) is None
     (survey,) = pool.survey(str(tmp_path), SECONDS)
     assert (survey.complete, survey.reason) == (False, update.message)
     pool.know(str(tmp_path), solution_uri="file:///s.sln")
     pool.restart(str(tmp_path))
-    (update,) = pool.update(str(tmp_path), [change], files, SECONDS)
-    assert (update.kind, update.fresh) == ("updated", True)
+    (update,) = update_of(pool, str(tmp_path), [change], files, SECONDS)
+    assert (update.state, update.fresh) == ("answered", True)
     pool.close()
 
 
@@ -268,14 +269,14 @@ def test_an_update_says_what_was_sent_for_it(
     announce = [{"method": "fake/again", "params": {}}]
     pool = pool_of(fake({"register": WATCH, **orders}, sync=sync, announce=announce))
     root, path = str(tmp_path), str(tmp_path / ("b.x" if kind == "created" else "a.x"))
-    pool.report(root, {str(tmp_path / "a.x"): "old"}, SECONDS)
-    (update,) = pool.update(root, [Change(path, kind, "new")], {path: "new"}, SECONDS)
+    report_of(pool, root, {str(tmp_path / "a.x"): "old"}, SECONDS)
+    (update,) = update_of(pool, root, [Change(path, kind, "new")], {path: "new"}, SECONDS)
     assert set(update.event.split(", ")) == set(event.split(", "))
     # The same, told first and asked about later.
     pool.tell(root, [Change(path, "changed", "newer")])
-    (update,) = pool.update(root, [], {path: "newer"}, SECONDS)
+    (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
     assert "didChange" in update.event
-    (update,) = pool.update(root, [], {path: "newer"}, SECONDS)
+    (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
     assert update.event == ""
     pool.close()
 
@@ -287,7 +288,7 @@ def test_a_server_that_takes_no_changes_gets_the_whole_document_anew(tmp_path: P
     pool = pool_of(fake(orders))
     path = str(tmp_path / "a.x")
     for text, count in (("", 0), ("wrong", 1), ("wrong wrong", 2)):
-        (report,) = pool.report(str(tmp_path), {path: text}, SECONDS)
+        (report,) = report_of(pool, str(tmp_path), {path: text}, SECONDS)
         assert (report.fresh, len(report.diagnostics)) == (True, count)
     pool.close()
     names = [json.loads(line).get("method") for line in log.read_text().splitlines()]
@@ -297,8 +298,8 @@ def test_a_server_that_takes_no_changes_gets_the_whole_document_anew(tmp_path: P
 def test_a_server_that_takes_no_texts_at_all_has_no_previews(tmp_path: Path) -> None:
     pool = pool_of(fake({"capabilities": {**PULL, "textDocumentSync": 0}}))
     path = str(tmp_path / "a.x")
-    (seen,) = pool.preview(str(tmp_path), {path: "wrong"}, {path: ""}, SECONDS)
-    assert seen.delta is None
+    (seen,) = preview_of(pool, str(tmp_path), {path: "wrong"}, {path: ""}, SECONDS)
+    assert delta_of(seen) is None
     assert "texts" in seen.message
     pool.close()
 
@@ -366,7 +367,9 @@ def test_servers_are_told_what_they_can_take(
     pool = pool_of(fake({"log": str(log), "capabilities": capabilities, "kind": "push"}))
     path = str(tmp_path / "a.x")
     for text in ("one", "two"):
-        pool.report(str(tmp_path), {path: text}, 0.2 if "openClose" in str(capabilities) else 2.0)
+        report_of(
+            pool, str(tmp_path), {path: text}, 0.2 if "openClose" in str(capabilities) else 2.0
+        )
     pool.tell(str(tmp_path), [Change(path, "changed", "three")])
     pool.close()
     names = {json.loads(line)["method"].rpartition("/")[2] for line in log.read_text().splitlines()}

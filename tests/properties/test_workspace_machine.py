@@ -1,4 +1,4 @@
-"""Random histories against a model: writes, edits, foreign saves, undo, redo, restarts.
+"""Random histories against a model: writes, edits, foreign saves, undo, redo, restore, restarts.
 
 The model keeps what the files hold and, in the manner of an editor, what can be undone and
 redone.  Every foreign save is on lines of its own, far from the ones the machine writes, so the
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,8 +50,12 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.future: list[dict[str, bytes]] = []
         # What somebody else appended, by path; it stays whatever is undone.
         self.foreign: dict[str, bytes] = {}
-        # Every line that a file has had, by path.
-        self.lines: dict[str, set[str]] = {"a.txt": set(TAIL.splitlines())}
+        # What filepact had written at each checkpoint.
+        self.marks: list[dict[str, bytes]] = []
+        # Files of which the session wrote the whole since it began: it has seen all of them.
+        self.whole: set[str] = set()
+        # Every line that a file has had above its tail, by path.
+        self.lines: dict[str, set[str]] = {}
 
     def open(self) -> None:
         self.workspace = open_workspace(
@@ -63,7 +68,8 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def step(self, name: str, data: bytes) -> None:
         self.past.append(self.past[-1] | {name: data})
         self.future.clear()
-        self.lines.setdefault(name, set()).update(data.decode().splitlines())
+        tail = set(TAIL.splitlines())
+        self.lines.setdefault(name, set()).update(set(data.decode().splitlines()) - tail)
 
     @rule(name=NAMES, lines=st.lists(WORDS, min_size=1, max_size=6))
     def write(self, name: str, lines: list[str]) -> None:
@@ -74,10 +80,12 @@ class WorkspaceMachine(RuleBasedStateMachine):
         try:
             receipt = write(self.workspace, self.session, name, data)
         except StaleFileError:
-            # It looks like a text that was made from an earlier one of this file.
-            gone = self.lines[name] - set(present.decode().splitlines())
-            assert gone & set(data.splitlines())
+            # It has a line of an earlier text of this file, so it may have been made from that one;
+            # or nobody can tell any more whether the session has seen what would go.
+            before = self.lines[name]
+            assert name not in self.whole or before & set(data.splitlines()), f"{data!r}: {before}"
             return
+        self.whole.add(name)
         if receipt.status == "unchanged":
             return
         now = (self.base / name).read_bytes()
@@ -136,11 +144,32 @@ class WorkspaceMachine(RuleBasedStateMachine):
             self.workspace.redo(self.session, dry_run=False)
         assert caught.value.code == "NO_CHANGE"
 
+    @rule()
+    def checkpoint(self) -> None:
+        self.workspace.checkpoint(f"mark {len(self.marks)}")
+        self.marks.append(self.past[-1])
+
+    @precondition(lambda self: bool(self.marks))
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        number = data.draw(st.integers(0, len(self.marks) - 1))
+        if self.marks[number] == self.past[-1]:
+            with pytest.raises(FilepactError) as caught:
+                self.workspace.restore(self.session, f"mark {number}")
+            assert caught.value.code == "NO_CHANGE"
+            return
+        self.workspace.restore(self.session, f"mark {number}")
+        self.past.append(self.marks[number])
+        self.future.clear()
+
     @precondition(lambda self: len(self.past) > 1)
     @rule()
     def undo_spares_what_somebody_else_wrote(self) -> None:
         old, new = self.past[-2:]
-        name = next(name for name in new if new[name] != old.get(name))
+        # One that only adds lines takes nothing of what somebody else wrote, and may be done.
+        name = next((name for name in new if _taken(new[name], old.get(name))), "")
+        if not name:
+            return
         path = self.base / name
         saved = path.read_bytes()
         path.write_bytes(b"mine, all of it")
@@ -154,6 +183,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.workspace.close()
         self.open()
+        self.whole.clear()
 
     @invariant()
     def the_disk_is_what_the_model_says(self) -> None:
@@ -162,12 +192,18 @@ class WorkspaceMachine(RuleBasedStateMachine):
             for file in self.base.rglob("*")
             if file.is_file()
         }
-        assert on_disk == self.expect()
+        expected = self.expect()
+        assert on_disk == expected, f"the disk has {on_disk}, the model {expected}"
 
     def teardown(self) -> None:
         if hasattr(self, "workspace"):
             self.workspace.close()
             shutil.rmtree(self.scratch)
+
+
+def _taken(new: bytes, old: bytes | None) -> bool:
+    """Whether going from one text to the other takes lines, or the file, away."""
+    return old is None or bool(Counter(new.splitlines()) - Counter(old.splitlines()))
 
 
 class ShortMachine(WorkspaceMachine):

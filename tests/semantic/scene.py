@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.pool import Pool
-from filepact.semantic.insight import Insight
+from filepact.lsp.pool import ServerPool
+from filepact.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import PAUSES
 from tests.lsp.real_servers import SECONDS, locate, node_folders, server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact.lsp.servers import Server
-    from filepact.semantic.update import WorkspaceUpdate
+    from filepact.lsp.spec import ServerSpec
+    from filepact.semantic.updates import WorkspaceUpdate
     from filepact.workspace.draft import Draft
 
 AGENT = Session("s1", Actor("agent", "tester", "1.0"))
@@ -39,13 +39,13 @@ class Scene:
         servers: Names of real servers, or servers.
         files: What is there at first.
         rules: The project's own.
-        options: Of the insight.
+        options: Of the semantics.
     """
 
     def __init__(
         self,
         folder: Path,
-        servers: list[str] | list[Server],
+        servers: list[str] | list[ServerSpec],
         files: Mapping[str, str] = PYTHON,
         rules: str = "",
         **options: Any,
@@ -64,12 +64,12 @@ class Scene:
             "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
             "LANG": "C.UTF-8",
         }
-        self.pool = Pool(chosen, environment, locate if real else _itself, pauses=PAUSES)
+        self.pool = ServerPool(chosen, environment, locate if real else _place, pauses=PAUSES)
         options = {"mode": "always", "budget": SECONDS, **options}
-        self.insight = Insight(self.workspace, self.pool, **options)
+        self.semantics = SemanticWorkspace(self.workspace, self.pool, **options)
 
     def close(self) -> None:
-        self.insight.close()
+        self.semantics.close()
         self.workspace.close()
 
     # -- past the doors -------------------------------------------------------------------
@@ -99,13 +99,13 @@ class Scene:
         """Do something with a draft, or only foresee it."""
         with self.workspace.draft(AGENT, "write_file") as draft:
             act(draft)
-            changes, contents = draft.changes, dict(draft.contents)
+            changes, versions = draft.changes, draft.versions
             if dry:
-                return self.insight.foresee(changes, contents, session=AGENT, **options)
+                return self.semantics.preview(changes, versions, session=AGENT, **options)
             if remembered:
-                self.insight.remember(changes, contents, session=AGENT)
+                self.semantics.baseline(changes, versions, session=AGENT)
             self.workspace.submit(draft, "a change")
-        return self.insight.follow(changes, contents, session=AGENT, **options)
+        return self.semantics.verify(changes, versions, session=AGENT, **options)
 
     def write(self, texts: Mapping[str, str | bytes | None], **options: Any) -> WorkspaceUpdate:
         """Give files new texts, at once; None removes one."""
@@ -139,5 +139,5 @@ def codes(update: WorkspaceUpdate, which: str = "new") -> list[tuple[str, str]]:
     return sorted((Path(one.path).name, one.code) for one in getattr(findings, which))
 
 
-def _itself(name: str) -> str:
-    return name
+def _place(name: str) -> str | None:
+    return name if os.path.isabs(name) else locate(name)

@@ -131,9 +131,9 @@ def test_nothing_is_told_of_files_that_an_agent_may_not_read(tmp_path: Path) -> 
             assert update.findings is not None
             assert {one.path for one in update.findings.new} == {scene.path("use.py")}
             assert not update.findings.complete
-        surveyed = scene.insight.survey(session=AGENT)
+        surveyed = scene.semantics.survey(session=AGENT)
         assert scene.path("hidden/use.py") not in {one.path for one in surveyed.reports}
         with pytest.raises(PathBlockedError):
-            scene.insight.look(["hidden/use.py"], session=AGENT)
+            scene.semantics.look(["hidden/use.py"], session=AGENT)
     finally:
         scene.close()

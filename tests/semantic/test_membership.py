@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.lsp.fakes import fake
+from tests.lsp.real_servers import server
 from tests.semantic.scene import AGENT, Scene
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.semantic.update import WorkspaceUpdate
+    from filepact.semantic.updates import WorkspaceUpdate
 
 EVERYTHING = {f"*.{one}": one for one in ("py", "cs", "ts", "js", "c", "h")}
 PROJECT = """<Project Sdk="Microsoft.NET.Sdk">
@@ -71,7 +72,10 @@ def scene_of(tmp_path: Path) -> Iterator[Callable[[str], Scene]]:
     def make(tree: str) -> Scene:
         root = str(tmp_path / str(len(scenes)) / "deep/enough/project")
         files = {name: text.replace("ROOT", root) for name, text in TREES[tree].items()}
-        scenes.append(Scene(tmp_path / str(len(scenes)), [fake(files=EVERYTHING)], files))
+        servers = [fake(files=EVERYTHING)]
+        if tree in ("C#", "nothing"):
+            servers.append(server("csharp-projects"))
+        scenes.append(Scene(tmp_path / str(len(scenes)), servers, files))
         return scenes[-1]
 
     yield make
@@ -121,13 +125,13 @@ def test_a_project_that_comes_or_goes_counts(scene_of: Callable[[str], Scene]) -
 
 def test_projects_are_named_when_they_are_opened(scene_of: Callable[[str], Scene]) -> None:
     scene = scene_of("C#")
-    loaded = scene.insight.load(".")
+    loaded = scene.semantics.load(".")
     assert (loaded.kind, loaded.projects, loaded.files) == ("folder", ("App",), 2)
-    assert scene.insight.load("App/App.csproj").kind == "project"
-    assert scene.insight.reload().path == scene.path("App/App.csproj")
+    assert scene.semantics.load("App/App.csproj").kind == "project"
+    assert scene.semantics.reload().path == scene.path("App/App.csproj")
     broken = scene_of("C#")
     broken.put("App/App.csproj", "<Project>")
-    assert broken.insight.load(".").messages
+    assert broken.semantics.load(".").messages
 
 
 def test_what_others_wrote_is_told_on_request(scene_of: Callable[[str], Scene]) -> None:
@@ -136,23 +140,23 @@ def test_what_others_wrote_is_told_on_request(scene_of: Callable[[str], Scene]) 
     scene.put("src/b.py", "wrong\n")
     scene.put("notes.txt", "words\n")
     scene.put("made/b.py", "ignored\n")
-    synced = scene.insight.sync()
+    synced = scene.semantics.sync()
     assert synced.updated == (scene.path("src/b.py"),)
     assert synced.skipped == (scene.path("notes.txt"),)
     assert (synced.total, synced.reloaded) == (2, False)
     assert synced.revision_after == synced.revision_before + 2
-    again = scene.insight.sync()
+    again = scene.semantics.sync()
     assert (again.total, again.revision_after) == (0, synced.revision_after)
-    forced = scene.insight.sync(force=True)
+    forced = scene.semantics.sync(force=True)
     assert forced.updated == (scene.path("src/a.py"), scene.path("src/b.py"))
 
 
 def test_everything_is_looked_at(scene_of: Callable[[str], Scene]) -> None:
     scene = scene_of("ignore files")
     scene.put("src/b.py", "wrong\nwrong\n")
-    surveyed = scene.insight.survey(session=AGENT)
+    surveyed = scene.semantics.survey(session=AGENT)
     assert surveyed.complete
     assert sum(len(one.diagnostics) for one in surveyed.reports) == 2
-    (provider,) = scene.insight.status()
+    (provider,) = scene.semantics.status()
     assert provider.program is not None
     assert [one.state for one in provider.running] == ["ready"]

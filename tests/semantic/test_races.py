@@ -210,7 +210,7 @@ def several_write(server: str, seed: int, bursts: int, tmp_path: Path) -> None:
             over.set()
             others.join()
             names = [language.a_user(one, kind)[0] for one in PAIRS]
-            reports = scene.insight.look(names, session=AGENT, seconds=SECONDS)
+            reports = scene.semantics.look(names, session=AGENT, seconds=SECONDS)
             assert all(one.fresh for one in reports)
             found = {os.path.basename(one.path) for one in reports if one.diagnostics}
             assert found == wrong(scene, language), (

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import os
 import random
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.lsp.asking import Preview
 from tests.lsp.random_edits import LANGUAGES, Edits
 from tests.lsp.real_servers import SECONDS, server
 from tests.semantic.scene import AGENT, Scene
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import Delta, Report
-    from filepact.semantic.update import Findings, WorkspaceUpdate
+    from filepact.lsp.diagnostics import Report
+    from filepact.semantic.updates import WorkspaceUpdate
 
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
 """More than by default, for a search by hand."""
 
 BOUNDED = {"ruff": 200, "ty": 200, "typescript": 200, "basedpyright": 20, "clangd": 15}
-
-
-@dataclass
-class Shown:
-    withdrawn: bool
-    delta: Delta | Findings | None
-    message: str | None
 
 
 class DoorTree:
@@ -40,7 +32,6 @@ class DoorTree:
         self.scene = Scene(folder, [name], {})
         self.server = server(name)
         self.root = self.scene.root
-        self.pool = self
         self.past = 0
         self.updates: list[WorkspaceUpdate] = []
         self._random = random.Random(seed)
@@ -73,17 +64,14 @@ class DoorTree:
         """Nobody has to tell: that is what is tested."""
 
     def report(self, *names: str) -> dict[str, Report]:
-        reports = self.scene.insight.look(names, session=AGENT, seconds=SECONDS)
+        reports = self.scene.semantics.look(names, session=AGENT, seconds=SECONDS)
         return {os.path.relpath(one.path, self.root): one for one in reports}
 
-    def preview(
-        self, _root: str, proposed: Mapping[str, str], _files: object, _seconds: float
-    ) -> tuple[Shown]:
-        texts = {os.path.relpath(path, self.root): text.encode() for path, text in proposed.items()}
-        before = {name: self._disk(name) for name in texts}
-        update = self.scene.foresee(texts)
-        assert {name: self._disk(name) for name in texts} == before
-        return (Shown(not update.updated, update.findings, update.message),)
+    def preview(self, name: str, text: str, _others: object) -> Preview:
+        before = self._disk(name)
+        update = self.scene.foresee({name: text.encode()})
+        assert self._disk(name) == before
+        return Preview(not update.updated, update.findings, update.message)
 
     def cold(self, folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         """What a server finds that was started on a copy just now."""
@@ -91,7 +79,7 @@ class DoorTree:
         scene = Scene(folder, [self.server.name], files)
         try:
             names = [name for name in files if self.server.language(name)]
-            reports = scene.insight.look(names, session=AGENT, seconds=SECONDS)
+            reports = scene.semantics.look(names, session=AGENT, seconds=SECONDS)
             return {os.path.relpath(one.path, scene.root): likes(one) for one in reports}
         finally:
             scene.close()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_toolbox
-from filepact.semantic.told import Told
+from filepact.semantic.disk_sync import DiskSync
 from filepact.tools.registry import Call
+from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake
 from tests.semantic.scene import AGENT, WRONG_LIB, Scene
 
@@ -26,7 +27,7 @@ class Desk:
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
-        self._toolbox = open_toolbox(scene.workspace, insight=scene.insight)
+        self._toolbox = open_toolbox(scene.workspace, semantics=scene.semantics)
 
     def call(self, tool: str, **arguments: Any) -> Outcome:
         outcome = self._toolbox.call(tool, arguments, Call(AGENT))
@@ -143,8 +144,8 @@ def test_a_mistake_of_our_own_hides_no_change(
     def break_down(*_: object, **__: object) -> None:
         raise KeyError("of ours")
 
-    monkeypatch.setattr(Told, "note", break_down)
-    monkeypatch.setattr(Told, "differences", break_down)
+    monkeypatch.setattr(DiskSync, "_note", break_down)
+    monkeypatch.setattr(DiskSync, "_differences", break_down)
     done = desk.edit("a.x", "fine", "better")
     assert done.receipt is not None
     assert done.receipt["status"] == "applied"
@@ -166,7 +167,7 @@ def test_what_comes_late_is_told_with_a_later_answer(desk_with: Callable[..., De
         text = desk.call("read_file", path="b.x").text
         if "Diagnostics" in text:
             break
-        desk.scene.pool.report(str(desk.scene.root), {desk.scene.path("b.x"): "fine\n"}, 0.1)
+        report_of(desk.scene.pool, str(desk.scene.root), {desk.scene.path("b.x"): "fine\n"}, 0.1)
     assert "Diagnostics (fake) of the earlier change of a.x: " in text
     assert "1 in all" in text
     assert "Diagnostics" not in desk.call("read_file", path="b.x").text
@@ -180,7 +181,7 @@ def test_a_server_that_is_not_there_yet_is_started_and_not_waited_for(
     assert said(first) == [
         "Diagnostics: fake is still working; the next answer tells what it finds."
     ]
-    desk.scene.insight.look(["b.x"], session=AGENT, seconds=SECONDS)
+    desk.scene.semantics.look(["b.x"], session=AGENT, seconds=SECONDS)
     second = desk.edit("b.x", "fine", "wrong")
     assert "Diagnostics (fake): 1 new error; 1 in all." in second.text
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.semantic.update import WorkspaceUpdate
+    from filepact.semantic.updates import WorkspaceUpdate
 
 FILES = {"a.x": "fine\n", "b.x": "fine\n"}
 BUDGET = 0.4
@@ -120,16 +120,16 @@ def test_without_a_server_nothing_is_said(scene_with: Callable[..., Scene]) -> N
     update = scene.write({"notes.txt": "wrong\n"})
     assert update.kind == "none"
     assert update.servers == ()
-    assert scene.insight.line(update) == ""
-    assert not scene.insight.claims(scene.path("notes.txt"))
-    assert scene.insight.claims(scene.path("a.x"))
+    assert scene.semantics.line(update) == ""
+    assert not scene.semantics.claims(scene.path("notes.txt"))
+    assert scene.semantics.claims(scene.path("a.x"))
     assert scene.pool.status() == ()
 
 
 def test_switched_off_nothing_is_started(scene_with: Callable[..., Scene]) -> None:
     scene = scene_with(mode="off")
     assert scene.write({"a.x": "wrong\n"}).kind == "none"
-    assert not scene.insight.claims(scene.path("a.x"))
+    assert not scene.semantics.claims(scene.path("a.x"))
     assert scene.pool.status() == ()
 
 
@@ -203,7 +203,7 @@ def test_previews_during_changes_of_the_same_file_leave_no_trace(
     finally:
         over.set()
         thread.join()
-    (report,) = scene.insight.look(["a.x"], session=AGENT)
+    (report,) = scene.semantics.look(["a.x"], session=AGENT)
     assert [one.line for one in report.diagnostics] == ["wrong 11"]
     told = [len(one.findings.new) for one in seen if one.findings]
     assert all(count in (2, 3) for count in told)

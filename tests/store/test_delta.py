@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.store.delta import pack, pack_against, unpack, unpack_against
+from filepact.store.content import pack, pack_against, unpack, unpack_against
 
 PIECES = st.lists(
     st.sampled_from([b"", b"a", b"line one\n", b"line two\n", b"\0" * 40, b"xyz" * 99])

@@ -13,8 +13,7 @@ import pytest
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError
 from filepact.store.connection import Database
-from filepact.store.integrity import check_journal
-from filepact.store.salvage import salvage
+from filepact.store.integrity import check_journal, salvage
 from filepact.store.schema import MIGRATIONS, migrate
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, change, contents, do, operation
@@ -156,7 +155,7 @@ def test_a_log_that_is_overwritten_under_a_running_program_is_noticed(path: Path
 READER = """
 import os, sys
 from filepact.errors import FilepactError
-from filepact.fs.landlock import CHANGE, READ, restrict
+from filepact.fs.sandbox import CHANGE, READ, restrict
 from filepact.store.sqlite import SqliteStore
 state = os.open(sys.argv[1], os.O_RDONLY)
 rest = [os.open(one, os.O_RDONLY) for one in (sys.prefix, sys.base_prefix, "/usr", "/lib")]

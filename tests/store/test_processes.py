@@ -14,7 +14,7 @@ import pytest
 import filepact
 from filepact.domain.document import content_id
 from filepact.errors import TimedOutError
-from filepact.fs.process import locked_by
+from filepact.fs.locks import locked_by
 from filepact.store.connection import Database
 from filepact.store.sqlite import SqliteStore
 

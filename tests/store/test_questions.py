@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.asked import Named, Question
 from filepact.domain.operation import Actor, Session
+from filepact.domain.permission_log import Named, Question
 from filepact.errors import FilepactError
 from filepact.store.connection import Database
-from filepact.store.questions import KEPT, insert_question, select_questions
+from filepact.store.rows import KEPT, insert_question, select_questions
 from filepact.store.sqlite import SqliteStore
 from tests.store.making import OTHER, ROOT, SESSION
 

@@ -16,7 +16,7 @@ from tests.suites.packages import UnavailableError, codex_scenarios, or_skip
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow(after=5), pytest.mark.timeout(400)]
 
 NAMES = [
     "001_add_file",

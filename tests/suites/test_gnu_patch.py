@@ -18,7 +18,7 @@ import pytest
 
 from tests.suites.packages import UnavailableError, gnu_patch_tests, or_skip
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow(after=1), pytest.mark.timeout(400)]
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 CHECK = re.compile(r"(?m)^\[(\d+)\] (cat .*) -- (ok|FAILED)$")

@@ -27,7 +27,7 @@ from filepact.text.codec import (
 from filepact.text.edit import Edit, EditList
 
 if TYPE_CHECKING:
-    from filepact.text.evidence import Origin
+    from filepact.text.detect_encoding import Origin
 
 SOURCE = "# Größe, 大きさ, 😀\r\nx = 1\n\tif x:\n" * 3
 ASCII = "def f(a, b):\n    return a + b\n" * 4

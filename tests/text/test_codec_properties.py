@@ -128,7 +128,7 @@ def files(draw: st.DrawFn) -> tuple[bytes, Given | None]:
     return data, Given(codec, "settings") if kind == "given" else None
 
 
-@settings(max_examples=400)
+@settings(max_examples=4 * settings().max_examples)
 @given(files(), st.data())
 def test_all_bytes_outside_the_edited_lines_are_what_they_were(
     file: tuple[bytes, Given | None], draw: st.DataObject

@@ -118,7 +118,7 @@ def test_no_character_of_a_rival_is_torn() -> None:
 RIVALS = ["iso8859-1", "cp1252", "koi8-r", "gb18030", "shift_jis", "euc_kr", "big5"]
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * settings().max_examples)
 @given(st.sampled_from(RIVALS), st.lists(st.sampled_from("aß²¢大é \nя"), max_size=12), st.data())
 def test_an_edit_of_a_disputed_file_means_the_same_in_both_encodings(
     codec: str, letters: list[str], draw: st.DataObject

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.charsets import STATEFUL, UNIT, find_charset, is_stable
-from filepact.text.declared import declared
+from filepact.text.detect_encoding import STATEFUL, UNIT, declared, find_charset, is_stable
 
 
 @pytest.mark.parametrize(

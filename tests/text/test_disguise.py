@@ -6,7 +6,7 @@ import pytest
 
 from filepact.errors import EncodingUnsafeError
 from filepact.text.codec import Given, decode, encode_new, rewrite_whole
-from filepact.text.disguise import disguises, encoding_named, with_bytes_shown
+from filepact.text.confusables import disguises, encoding_named, with_bytes_shown
 
 SHIFT_JIS = Given("shift_jis", "settings")
 COMMENTED = "# vim: fenc=shift_jis\n# 一行目 日本語の説明 表\n# 能力とサポート\nx=1\n"

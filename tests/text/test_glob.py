@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import SearchFailedError
-from filepact.text.glob import MAX_LENGTH, Glob, compile_filter
-from filepact.text.wildcard import translate
+from filepact.text.glob import MAX_LENGTH, Glob, compile_filter, translate
 
 
 @pytest.mark.parametrize(
@@ -205,7 +204,7 @@ SEGMENT = st.one_of(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=4 * settings().max_examples)
 @given(
     st.lists(SEGMENT, min_size=1, max_size=5).map("/".join),
     st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=5).map("/".join),

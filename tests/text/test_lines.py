@@ -6,12 +6,11 @@ from hypothesis import strategies as st
 
 from filepact.text import lines as lines_module
 from filepact.text.lines import (
-    LineIndex,
     adopt_line_ends,
     chomp,
     line_ends,
     line_of,
-    line_terminator,
+    line_starts,
     line_window,
     split_lines,
 )
@@ -20,41 +19,30 @@ TEXTS = st.text(alphabet="ab\n\r\f\u2028", max_size=40)
 
 
 @pytest.mark.parametrize(
-    ("text", "lines", "ends", "terminator"),
+    ("text", "lines", "ends"),
     [
-        ("", [], "none", "\n"),
-        ("a", ["a"], "none", "\n"),
-        ("\n", ["\n"], "lf", "\n"),
-        ("a\nb", ["a\n", "b"], "lf", "\n"),
-        ("a\r\nb\r\n", ["a\r\n", "b\r\n"], "crlf", "\r\n"),
-        ("a\r\nb\nc\n", ["a\r\n", "b\n", "c\n"], "mixed", "\n"),
-        ("a\r\nb\nc\r\n", ["a\r\n", "b\n", "c\r\n"], "mixed", "\r\n"),
-        ("a\rb\r", ["a\r", "b\r"], "cr", "\r"),
-        ("a\rb\n", ["a\rb\n"], "lf", "\n"),
-        ("a\rb\r\n", ["a\rb\r\n"], "crlf", "\r\n"),
+        ("", [], "none"),
+        ("a", ["a"], "none"),
+        ("\n", ["\n"], "lf"),
+        ("a\nb", ["a\n", "b"], "lf"),
+        ("a\r\nb\r\n", ["a\r\n", "b\r\n"], "crlf"),
+        ("a\r\nb\nc\n", ["a\r\n", "b\n", "c\n"], "mixed"),
+        ("a\r\nb\nc\r\n", ["a\r\n", "b\n", "c\r\n"], "mixed"),
+        ("a\rb\r", ["a\r", "b\r"], "cr"),
+        ("a\rb\n", ["a\rb\n"], "lf"),
+        ("a\rb\r\n", ["a\rb\r\n"], "crlf"),
         (
             "a\x0bb\x0cc\x85d\u2028e\u2029f\x1cg",
             ["a\x0bb\x0cc\x85d\u2028e\u2029f\x1cg"],
             "none",
-            "\n",
         ),
     ],
 )
 def test_a_line_ends_at_lf_and_at_cr_only_when_there_is_no_lf(
-    text: str, lines: list[str], ends: str, terminator: str
+    text: str, lines: list[str], ends: str
 ) -> None:
     assert split_lines(text) == lines
     assert line_ends(text) == ends
-    assert line_terminator(text) == terminator
-
-
-@pytest.mark.parametrize(
-    ("text", "terminator"), [("a\nb\r\n", "\n"), ("a\r\nb\n", "\r\n"), ("\na\r\n", "\n")]
-)
-def test_of_two_equally_frequent_ends_the_first_is_the_dominant_one(
-    text: str, terminator: str
-) -> None:
-    assert line_terminator(text) == terminator
 
 
 @pytest.mark.parametrize(
@@ -91,17 +79,14 @@ def test_an_offset_has_a_line_number(text: str, offset: int, line: int) -> None:
 
 
 @given(TEXTS)
-def test_lines_joined_are_the_text_and_the_index_knows_where_they_start(text: str) -> None:
-    index = LineIndex(text)
-    assert "".join(index.lines) == text
-    for number, line in enumerate(index.lines):
-        start = index.start(number)
-        assert text.startswith(line, start)
-        assert index.line_at(start) == number
-        assert index.line_at(start + len(line) - 1) == number
-        assert line_of(text, start) == number + 1
-    assert index.start(len(index.lines)) == len(text)
-    assert index.line_at(len(text)) == max(len(index.lines) - 1, 0)
+def test_lines_joined_are_the_text_and_their_starts_are_known(text: str) -> None:
+    lines = split_lines(text)
+    starts = line_starts(lines)
+    assert "".join(lines) == text
+    for number, line in enumerate(lines):
+        assert text.startswith(line, starts[number])
+        assert line_of(text, starts[number]) == number + 1
+    assert starts[len(lines)] == len(text)
 
 
 @pytest.mark.parametrize(

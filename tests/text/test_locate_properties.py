@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from bench.faulty_cases import KINDS, cases, judge, sources
 from filepact.errors import FilepactError
-from filepact.text.ladder import body_of, fold
 from filepact.text.locate import place
+from filepact.text.tolerant_match import body_of, fold
 
 MUST_REFUSE = (
     "two equal places",

@@ -26,7 +26,7 @@ from filepact.text.patch import reverse as reversed_patch
 if TYPE_CHECKING:
     from pathlib import Path
 
-bounded = settings(max_examples=150, deadline=None)
+bounded = settings(max_examples=3 * settings().max_examples // 2)
 
 LINES = st.sampled_from(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.shown import MAX_WIDTH, shown_line, shown_name
+from filepact.text.confusables import MAX_WIDTH, shown_line, shown_name
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ import jsonschema
 
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.semantic.insight import Insight
-from filepact.tools.catalogue import SOLUTION_TOOLS
+from filepact.semantic.service import SemanticWorkspace
 from filepact.tools.envelope import CALL_SECONDS, Envelope
 from filepact.tools.registry import Call, Toolbox
+from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.tools.solution_engine import SolutionEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.lsp.pool import Pool
+    from filepact.lsp.pool import ServerPool
     from filepact.workspace.workspace import Workspace
 
 AGENT = Session("s1", Actor("agent", "tester"))
@@ -100,11 +100,11 @@ def world(folder: Path, **options: Any) -> Iterator[World]:
 @contextmanager
 def served(
     folder: Path,
-    pool: Pool,
+    pool: ServerPool,
     *,
     name: str = "",
     limit: float = CALL_SECONDS,
-    kind: type[Insight] = Insight,
+    kind: type[SemanticWorkspace] = SemanticWorkspace,
     **options: Any,
 ) -> Iterator[World]:
     """A folder with language servers, which are waited for."""
@@ -112,12 +112,12 @@ def served(
     root.mkdir(exist_ok=True)
     workspace = open_workspace([str(root)], state_dir=str(folder / "state"))
     options = {"mode": "always", "budget": 30.0} | options
-    insight = kind(workspace, pool, **options)
+    semantics = kind(workspace, pool, **options)
     only_new = {one.name for one in pool.servers if one.only_new}
-    engine = SolutionEngine(workspace, insight, name, only_new)
+    engine = SolutionEngine(workspace, semantics, name, only_new)
     toolbox = Toolbox(SOLUTION_TOOLS, engine, form=Envelope(limit))
     try:
         yield World(root, workspace, toolbox)
     finally:
-        insight.close()
+        semantics.close()
         workspace.close()

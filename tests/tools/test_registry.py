@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import CODES, InvalidParamsError, NotFoundError, StateFailedError
-from filepact.tools.parameters import TEXT_LIMIT
+from filepact.tools.parameters import TEXT_LIMIT, expected
 from filepact.tools.read import read_file
 from filepact.tools.registry import (
     Alias,
@@ -27,8 +27,7 @@ from filepact.tools.registry import (
     Written,
     tool,
 )
-from filepact.tools.schema import expected
-from filepact.workspace.news import News
+from filepact.workspace.pending import News
 
 CALL = Call(Session("s1", Actor("agent", "tester")))
 
@@ -115,11 +114,21 @@ class Engine:
         yield object()
         self.open -= 1
 
-    def write(self, call, tool, action):
+    @contextmanager
+    def draft(self, call, tool):
         assert call.session is CALL.session
+        self.open += 1
         draft = []
-        summary = action(draft)
+        yield draft
+        self.open -= 1
         self.drafts.append((tool, draft))
+
+    def submit(self, _call, _draft, summary):
+        assert self.open == 1
+        return summary
+
+    def written(self, _call, _draft, summary):
+        assert self.open == 0
         return Written(f"Done: {summary} \udc80", {"status": "applied", "files": ["\udc80"]})
 
     def news(self, call):

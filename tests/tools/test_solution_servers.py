@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.pool import Pool
-from filepact.semantic.insight import Insight
+from filepact.lsp.pool import ServerPool
+from filepact.semantic.service import SemanticWorkspace
 from tests.lsp.fakes import fake, pool_of
 from tests.tools.solution_world import served
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.semantic.update import WorkspaceUpdate
+    from filepact.semantic.updates import WorkspaceUpdate
     from tests.tools.solution_world import World
 
 GOOD = "one\ntwo\n"
@@ -204,7 +204,7 @@ def test_whatever_a_server_does_the_file_is_written_and_the_answer_says_so(
 
 
 def test_a_server_that_is_not_installed_leaves_files_that_nobody_knows(tmp_path: Path) -> None:
-    with served(tmp_path, Pool([fake()], {}, lambda _name: None)) as it:
+    with served(tmp_path, ServerPool([fake()], {}, lambda _name: None)) as it:
         it.put("a.x", GOOD)
         data = write(it, BAD, applyChanges=True)
         assert (data["applied"], data["workspaceUpdate"]["kind"]) == (True, "none")
@@ -289,13 +289,13 @@ def test_a_call_whose_time_is_over_says_so_and_keeps_what_it_wrote(tmp_path: Pat
         assert (asked["data"]["fresh"], asked["meta"]["timedOut"]) == (False, True)
 
 
-class Broken(Insight):
+class Broken(SemanticWorkspace):
     """One that breaks in a way that nobody foresaw."""
 
-    def follow(self, *_arguments: Any, **_more: Any) -> WorkspaceUpdate:
+    def verify(self, *_arguments: Any, **_more: Any) -> WorkspaceUpdate:
         raise OSError("/home/somebody/secret")
 
-    foresee = follow
+    preview = verify
 
 
 def test_what_is_written_is_said_though_asking_breaks(

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.domain.operation import Actor, Approval
-from filepact.lsp.pool import Pool
-from filepact.tools.catalogue import SOLUTION_TOOLS, TOOLS
+from filepact.lsp.pool import ServerPool
+from filepact.lsp.spec import parse_servers
+from filepact.tools.catalogue import TOOLS
+from filepact.tools.solution import SOLUTION_TOOLS
 from tests.lsp.fakes import fake, pool_of
+from tests.lsp.real_servers import locate, server
 from tests.tools.solution_world import served, world
 
 if TYPE_CHECKING:
@@ -129,7 +132,7 @@ def test_a_folder_is_no_file_and_the_answer_says_what_to_do(it: World) -> None:
 
 def test_servers_are_listed_with_what_they_do(tmp_path: Path) -> None:
     missing = fake()
-    with served(tmp_path, Pool([missing], {}, lambda _name: None)) as it:
+    with served(tmp_path, ServerPool([missing], {}, lambda _name: None)) as it:
         assert it.data("server_status")["servers"] == []
         (server,) = it.data("server_status", includeMissing=True)["servers"]
         assert (server["name"], server["installed"], server["running"]) == ("fake", False, [])
@@ -219,7 +222,12 @@ APP = """\
 def projects(tmp_path: Path) -> Iterator[World]:
     (tmp_path / "Out").mkdir()
     (tmp_path / "Out" / "Out.csproj").write_text(APP)
-    pool = pool_of(fake(files={"*.cs": "csharp"}))
+    # The program's place, where the pool is one of fakes that need none.
+    found = server("csharp-projects")
+    (found,) = parse_servers(
+        {found.name: {"command": [str(locate(found.command[0])), *found.command[1:]]}}, [found]
+    )
+    pool = pool_of(fake(files={"*.cs": "csharp"}), found)
     with served(tmp_path, pool, name="All.sln") as made:
         made.put("All.sln", SOLUTION)
         made.put("App/App.csproj", APP)

@@ -11,11 +11,11 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
-from filepact.tools.catalogue import SOLUTION_TOOLS
 from filepact.tools.envelope import Envelope
 from filepact.tools.form import Attempt, Outcome
 from filepact.tools.registry import Call
-from filepact.workspace.news import News
+from filepact.tools.solution import SOLUTION_TOOLS
+from filepact.workspace.pending import News
 from tests.tools.solution_world import AGENT, OTHER, world
 
 if TYPE_CHECKING:
@@ -327,7 +327,20 @@ class Clock:
 
 
 def attempt(work, *, cancelled=lambda: False, news=lambda: (), heard=lambda _news: None) -> Attempt:
-    return Attempt("tool", Call(AGENT, cancelled), work, news, heard)
+    one = Scripted("tool", Call(AGENT, cancelled))
+    one.script = (work, news, heard)
+    return one
+
+
+class Scripted(Attempt):
+    def work(self, call):
+        return self.script[0](call)
+
+    def news(self):
+        return self.script[1]()
+
+    def heard(self, news):
+        self.script[2](news)
 
 
 def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Proposal, Session
-    from filepact.fs.root import Staged
+    from filepact.fs.staged import StagedChange
     from filepact.workspace.workspace import Workspace
 
 PERSON = Approval(Actor("person", "ann"))
@@ -383,7 +383,7 @@ def test_what_a_crash_cut_off_waits_again_under_its_id_and_the_agent_hears_nothi
     apply = Root.apply
     done: list[object] = []
 
-    def cut_off(held: Root, one: Staged) -> None:
+    def cut_off(held: Root, one: StagedChange) -> None:
         if done:
             raise CutOff
         done.append(one)
@@ -423,7 +423,7 @@ def test_what_was_done_in_part_and_cannot_be_taken_back_waits_once_more(
     person = open_here()
     apply = Root.apply
 
-    def fail(held: Root, one: Staged) -> None:
+    def fail(held: Root, one: StagedChange) -> None:
         if (root / "a.txt").read_text() == TEXT:
             apply(held, one)
             return
@@ -505,7 +505,7 @@ def test_what_waited_for_too_long_expires_with_its_contents(
     person = under("[proposals]\ndays = 3\n")
     assert len(person.pending()) == 2
     now = time.time()
-    monkeypatch.setattr("filepact.workspace.waiting.time.time", lambda: now + 3 * 86_400 + 60)
+    monkeypatch.setattr("filepact.workspace.pending.time.time", lambda: now + 3 * 86_400 + 60)
     error = refused(lambda: person.approve(shown, PERSON))
     assert error.code == "PROPOSAL_EXPIRED"
     assert refused(lambda: person.reject(shown, PERSON)).code == "PROPOSAL_EXPIRED"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.asked import Named, Question
 from filepact.domain.document import RootId
 from filepact.domain.operation import Actor, Approval, Session
+from filepact.domain.permission_log import Named, Question
 from filepact.errors import FilepactError
-from filepact.text.match import Query
+from filepact.text.query import Query
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:

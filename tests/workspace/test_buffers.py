@@ -17,8 +17,8 @@ from filepact.errors import (
     StaleFileError,
 )
 from filepact.text.edit import Edit, EditList
-from filepact.text.match import Query
-from filepact.text.position import Position
+from filepact.text.lines import Position
+from filepact.text.query import Query
 from filepact.workspace.buffers import Buffers, Typed
 
 if TYPE_CHECKING:

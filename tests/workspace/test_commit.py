@@ -12,9 +12,9 @@ import pytest
 
 from filepact.errors import StaleFileError, StateFailedError, WriteFailedError
 from filepact.fs import atomic
-from filepact.fs.held import Displaced
+from filepact.fs.atomic import DisplacedFile
 from filepact.fs.root import Root
-from filepact.workspace import late
+from filepact.workspace import displaced_files
 from tests.workspace.acting import edit, write
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Session
-    from filepact.fs.root import Staged, Written
+    from filepact.fs.staged import StagedChange, WriteResult
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
@@ -67,10 +67,10 @@ def test_a_program_that_goes_on_writing_into_the_old_file_loses_no_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looks = threading.Semaphore(0)
-    monkeypatch.setattr(late, "_LOOKS", (0.0, 0.0))
-    monkeypatch.setattr(late, "_AGAIN", 0.0)
-    real = Displaced.has_writer
-    monkeypatch.setattr(Displaced, "has_writer", lambda one: (looks.release(), real(one))[1])
+    monkeypatch.setattr(displaced_files, "_LOOKS", (0.0, 0.0))
+    monkeypatch.setattr(displaced_files, "_AGAIN", 0.0)
+    real = DisplacedFile.has_writer
+    monkeypatch.setattr(DisplacedFile, "has_writer", lambda one: (looks.release(), real(one))[1])
     (root / "a.log").write_text("old\n")
     with (root / "a.log").open("a") as appender:
         edit(workspace, session, "a.log", "old", "new")
@@ -111,7 +111,7 @@ def acting(
     """Let somebody act right before a file takes on its new text."""
     real = Root.apply
 
-    def applied(self: Root, one: Staged) -> None:
+    def applied(self: Root, one: StagedChange) -> None:
         if one.shown == name:
             act()
         real(self, one)
@@ -409,7 +409,7 @@ def test_an_old_text_whose_folder_is_moved_away_is_removed_or_told(
         (root / name).write_text("a\n")
     real = Root.settle
 
-    def moved(self: Root, one: Staged) -> Written:
+    def moved(self: Root, one: StagedChange) -> WriteResult:
         if (root / "d").exists():
             (root / "d").rename(root / "elsewhere")
         return real(self, one)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.policy import Policy, Rule
-from filepact.domain.signs import SIGN_RULES
+from filepact.domain.protected import SIGN_RULES
 from filepact.errors import PathBlockedError
 from filepact.fs.root import Root
 from filepact.fs.state import open_state
 from filepact.store.sqlite import SqliteStore
-from filepact.text.match import Query
+from filepact.text.query import Query
 from filepact.workspace.guard import Guard
 from filepact.workspace.workspace import Workspace
 

@@ -14,7 +14,7 @@ from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.text.glob import Glob
 from filepact.tools.registry import Call
-from filepact.workspace import encodings
+from filepact.workspace import documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -209,7 +209,7 @@ def test_a_folder_that_is_called_so_says_nothing(
 def test_of_more_folders_than_are_kept_each_is_still_heard(
     opened: Callable[..., Workspace], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encodings, "_MOST_KEPT", 2)
+    monkeypatch.setattr(documents, "_MOST_KEPT", 2)
     texts = {"latin1": b"caf\xe9\n", "utf-8": "caf\u00e9\n".encode()}
     for number in range(5):
         folder = root / str(number)

@@ -20,6 +20,7 @@ from filepact.errors import (
 )
 from filepact.fs.root import Root
 from filepact.text.edit import Edit, EditList
+from filepact.workspace.authorizer import ChangeAuthorizer
 from filepact.workspace.guard import Guard
 
 if TYPE_CHECKING:
@@ -333,3 +334,45 @@ def test_a_root_within_another_is_used_for_what_lies_in_it(tmp_path: Path) -> No
     assert (spot.root.path, spot.place.path) == (roots[1], "a.txt")
     assert workspace.guard.find("inner/a.txt", "read").root.path == roots[0]
     workspace.close()
+
+
+def test_what_a_name_leads_to_by_now_is_judged_when_it_is_resolved_again(
+    two: Workspace, tmp_path: Path
+) -> None:
+    spot = two.guard.find("sub/one.txt", "write", missing="create")
+    assert two.guard.again(spot).decision is spot.decision
+    (tmp_path / "one" / ".env").write_text("KEY=1\n")
+    (tmp_path / "one" / "sub" / "one.txt").unlink()
+    (tmp_path / "one" / "sub" / "one.txt").symlink_to("../.env")
+    assert spot.decision.verdict == "allow"
+    assert two.guard.again(spot).decision.verdict == "ask"
+    assert two.guard.hides(two.guard.again(spot).path, "tester")
+    (tmp_path / "one" / "sub" / "one.txt").unlink()
+    (tmp_path / "one" / "sub" / "one.txt").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(PathBlockedError):
+        two.guard.again(spot)
+
+
+def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Path) -> None:
+    rule = Rule("none new", "deny", ("*.txt",), "as it is", actions=("create",), layer="person")
+    (root / "a.txt").write_text("one\n")
+    with Root.open(root) as opened:
+        judge = ChangeAuthorizer(Guard([opened], policy=Policy((rule,))), "agent")
+        spot = judge.find_file("a.txt", lambda _path: False)
+        assert judge.again(spot).decision is spot.decision
+        (root / "a.txt").unlink()
+        with pytest.raises(PathBlockedError):
+            judge.again(spot)
+        # An editor has it, and it would be made on the disk.
+        with pytest.raises(PathBlockedError):
+            judge.find_file("a.txt", lambda _path: True)
+
+
+def test_a_folder_that_is_not_shared_any_more_is_refused_when_it_is_resolved_again(
+    two: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "one" / "other").mkdir()
+    spot = two.guard.find("sub/one.txt", "write")
+    two.guard.narrow([str(tmp_path / "one" / "other")])
+    with pytest.raises(PathBlockedError):
+        two.guard.again(spot)

@@ -198,6 +198,52 @@ def test_restore_keeps_what_a_person_wrote_elsewhere_in_the_file(
     assert (root / "a.txt").read_text() == "1\n2\n3\n4\nfive by hand\n"
 
 
+def test_restore_keeps_what_a_person_wrote_before_later_changes_of_the_file(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    workspace.checkpoint("start")
+    edit(workspace, session, "a.txt", "1\n", "one\n")
+    (root / "a.txt").write_text("one\n2\n3\n4\nfive by hand\n6\n7\n8\n9\n")
+    edit(workspace, session, "a.txt", "9\n", "nine\n")
+    receipt = workspace.restore(session, "start", dry_run=True)
+    assert "five by hand" not in [line[1:] for line in receipt.diff.splitlines() if line[:1] == "-"]
+    workspace.restore(session, "start")
+    assert (root / "a.txt").read_text() == "1\n2\n3\n4\nfive by hand\n6\n7\n8\n9\n"
+    assert refused(lambda: workspace.restore(session, "start")) == "NO_CHANGE"
+    workspace.undo(session, dry_run=False)
+    assert (root / "a.txt").read_text() == "one\n2\n3\n4\nfive by hand\n6\n7\n8\nnine\n"
+
+
+def test_restore_after_an_undo_keeps_what_a_person_wrote_in_between(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n4\n")
+    workspace.checkpoint("start")
+    edit(workspace, session, "a.txt", "1\n", "one\n")
+    with (root / "a.txt").open("a") as stream:
+        stream.write("by hand\n")
+    workspace.undo(session, dry_run=False)
+    assert refused(lambda: workspace.restore(session, "start")) == "NO_CHANGE"
+    assert (root / "a.txt").read_text() == "1\n2\n3\n4\nby hand\n"
+
+
+def test_restore_is_refused_where_an_earlier_change_met_a_person_s_lines(
+    workspace: Workspace, session: Session, root: Path
+) -> None:
+    (root / "a.txt").write_text("1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+    (root / "b.txt").write_text("b\n")
+    workspace.checkpoint("start")
+    edit(workspace, session, "a.txt", "1\n", "one\n")
+    edit(workspace, session, "b.txt", "b\n", "B\n")
+    by_hand = "one by hand\n2\n3\n4\n5\n6\n7\n8\n"
+    (root / "a.txt").write_text(f"{by_hand}9\n")
+    edit(workspace, session, "a.txt", "9\n", "nine\n")
+    assert refused(lambda: workspace.restore(session, "start")) == "STALE_FILE"
+    assert (root / "a.txt").read_text() == f"{by_hand}nine\n"
+    assert (root / "b.txt").read_text() == "B\n"
+
+
 def test_unknown_names_are_refused_by_code(workspace: Workspace, session: Session) -> None:
     assert refused(lambda: workspace.undo(session, "cnothing", dry_run=False)) == "NOT_FOUND"
     assert refused(lambda: workspace.restore(session, "no", dry_run=False)) == "NOT_FOUND"

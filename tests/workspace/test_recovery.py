@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from filepact.fs.place import Place
+    from filepact.fs.read import FileInfo
     from filepact.workspace.workspace import Workspace
 
 ID = "c0123456789"
@@ -575,7 +575,7 @@ def test_what_recovery_looks_up_grows_with_the_files_and_no_faster(
     looked: list[str] = []
     place = Root.place
 
-    def counted(self: Root, path: str, **how: bool) -> Place:
+    def counted(self: Root, path: str, **how: bool) -> FileInfo:
         looked.append(path)
         return place(self, path, **how)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.text.edit import Edit, EditList
-from filepact.workspace.seen import Known, Lately, Seen, shown_by_diff
+from filepact.workspace.read_tracker import KnownText, LruCache, ReadTracker, shown_by_diff
 
 AGENT = Session("s1", Actor("agent", "tester"))
 
@@ -20,12 +20,12 @@ def binary() -> Document:
     return Document(WorkspacePath(RootId("/r"), "a"), data, Revision.of(data, 0o644))
 
 
-def known(text: str, *spans: tuple[int, int]) -> Known:
-    return Known.of(document(text), spans)
+def known(text: str, *spans: tuple[int, int]) -> KnownText:
+    return KnownText.of(document(text), spans)
 
 
 def test_what_is_kept_is_bounded_and_can_be_dropped() -> None:
-    lately: Lately[str, Document] = Lately(10)
+    lately: LruCache[str, Document] = LruCache(10)
     lately.put("a", document("123456"))
     assert lately.get("a") == document("123456")
     lately.put("b", document("1234567"))
@@ -39,9 +39,9 @@ def test_what_is_kept_is_bounded_and_can_be_dropped() -> None:
 
 
 def test_sessions_know_only_what_they_were_shown_and_can_forget_it() -> None:
-    seen = Seen()
+    seen = ReadTracker()
     seen.shown(AGENT, document("text\n"))
-    assert seen.last(AGENT, document("").path) == Known.of(document("text\n"))
+    assert seen.last(AGENT, document("").path) == KnownText.of(document("text\n"))
     assert seen.last(Session("s2", AGENT.actor), document("").path) is None
     seen.forget(AGENT, document("").path)
     assert seen.last(AGENT, document("").path) is None
@@ -95,7 +95,7 @@ def test_own_edits_are_known_and_the_rest_as_before() -> None:
     edited = first.edited(EditList((Edit(4, 5, "see"),)))
     assert edited.text == "a\nb\nsee\nd\n"
     assert edited.shown == ((0, 2), (4, 7))
-    assert Known.of(document("a\n")).edited(EditList((Edit(0, 1, "b"),))).shown is None
+    assert KnownText.of(document("a\n")).edited(EditList((Edit(0, 1, "b"),))).shown is None
 
 
 def test_a_diff_shows_its_lines_and_three_around() -> None:
@@ -105,10 +105,10 @@ def test_a_diff_shows_its_lines_and_three_around() -> None:
 
 
 def test_what_is_no_text_is_known_by_its_bytes() -> None:
-    of_bytes = Known.of(binary())
+    of_bytes = KnownText.of(binary())
     assert not of_bytes.differs(binary())
     assert of_bytes.differs(document("text"))
-    assert Known.of(document("text")).differs(binary())
+    assert KnownText.of(document("text")).differs(binary())
     assert of_bytes.renewed(document("text"), [(0, 1)]).shown == ((0, 1),)
     assert of_bytes.lost_unshown("x") == ()
     assert of_bytes.taken_back("x") is None
@@ -124,10 +124,10 @@ def test_lines_that_would_go_unseen_are_named() -> None:
 
 
 def test_a_text_that_keeps_something_of_the_last_change_takes_nothing_back() -> None:
-    seen = Seen()
+    seen = ReadTracker()
     path = document("").path
     seen.shown(AGENT, document("1\n2\n3\n4\n5\n"))
-    seen.wrote(AGENT, {path: Known.of(document("one\n2\n3\n4\nfive\n"))})
+    seen.wrote(AGENT, {path: KnownText.of(document("one\n2\n3\n4\nfive\n"))})
     now = seen.last(AGENT, path)
     assert now is not None
     assert now.taken_back("one\n2\nthree\n4\n5\n") is None

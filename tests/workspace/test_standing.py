@@ -3,8 +3,8 @@
 import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
-from filepact.text.evidence import Given
-from filepact.workspace.standing import differs_in_form, needs_decoding, same_text, standing
+from filepact.text.detect_encoding import Given
+from filepact.workspace.buffers import differs_in_form, needs_decoding, same_text, standing
 
 LATIN = "caf\xe9\n".encode("latin-1")
 WIDE = "one\r\ntwo\r\n".encode("utf-16")

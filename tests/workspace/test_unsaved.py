@@ -221,16 +221,16 @@ def test_what_came_before_a_text_written_past_the_doors_is_known_while_it_is_the
     workspace: Workspace, session: Session, root: Path
 ) -> None:
     (root / "a.txt").write_text("one\n")
-    workspace.outside.learn()
+    workspace.external.snapshot()
     (root / "a.txt").write_text("two\n")
     now = workspace.editors.stored("a.txt")
     assert workspace.unsaved.overtaken(now) is None
-    assert workspace.outside.look_at(now.path, session).operation is not None
-    assert workspace.outside.look_at(now.path, session).operation is None
+    assert workspace.external.detect_in(now.path, session).operation is not None
+    assert workspace.external.detect_in(now.path, session).operation is None
     assert workspace.unsaved.overtaken(now).text == "one\n"
-    workspace.outside.mark()
+    workspace.external.mark()
     (root / "a.txt").write_text("three\n")
     # What the person did before the mark has not been told apart yet.
-    assert workspace.outside.look_at(now.path, session).operation is None
+    assert workspace.external.detect_in(now.path, session).operation is None
     write(workspace, session, "a.txt", "four\n")
     assert workspace.unsaved.overtaken(workspace.editors.stored("a.txt")) is None

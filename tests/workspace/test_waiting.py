@@ -8,7 +8,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.text.match import Query
+from filepact.text.query import Query
 from tests.workspace.acting import delete, edit, read, write
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What the rules in force say about one request, and every rule that had a word in it."""
+"""Explains what the rules in force say about one request, with every rule that covers it."""
 
 from __future__ import annotations
 

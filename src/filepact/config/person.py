@@ -1,4 +1,4 @@
-"""The person at this system: where their folders and settings files are, and what those say.
+"""Finds and reads the settings files and folders of the person at this system.
 
 What is named goes before what the environment names, and that before the usual place.  A settings
 file that is not there says nothing, unless somebody named it.  One that is there and cannot be read
@@ -14,13 +14,12 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from filepact.config.files import read_source
-from filepact.config.layers import Rules, Source
-from filepact.config.patterns import Folders, exactly
+from filepact.config.layers import Folders, Rules, Source, exactly
+from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.policy import WRITES, Rule
 from filepact.errors import InvalidParamsError
-from filepact.workspace.project import PROJECT_FILE
+from filepact.workspace.project_rules import PROJECT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +69,7 @@ def home_folder() -> str | None:
 
 
 def settings_file(named: str | None = None) -> Path:
-    """Where the person's settings stand, whether or not they are there.
+    """The path of the person's settings file, whether or not it exists.
 
     Args:
         named: Another file; else ``FILEPACT_CONFIG`` counts, and then the usual one.
@@ -80,7 +79,7 @@ def settings_file(named: str | None = None) -> Path:
 
 
 def read_settings(named: str | None = None) -> Settings:
-    """What the person and the administrator have set, with the rules that protect their files.
+    """The settings of the person and the administrator, with the rules that protect their files.
 
     Args:
         named: The person's settings file, if it is not the usual one.
@@ -149,7 +148,7 @@ def _source(layer: Layer, path: Path) -> Source:
 
 
 def _usual(layer: Layer) -> Path:
-    """Where settings stand when nobody names a file."""
+    """The usual path of a settings file."""
     from platformdirs import site_config_dir, user_config_dir  # noqa: PLC0415 - takes its time
 
     folder = site_config_dir if layer == "administrator" else user_config_dir

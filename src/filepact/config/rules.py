@@ -1,4 +1,4 @@
-"""Rules of people: from the tables of a settings file to values, with everything that is wrong.
+"""Reads rules of people: from the tables of a settings file to values, with everything that is wrong.
 
 A person's file and an administrator's say what they like; a project's may only narrow, so it holds
 neither ``allow`` nor anything that sets a built-in rule aside.  A rule that cannot be understood,
@@ -10,17 +10,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, get_args
 
-from filepact.config.fields import Fields
-from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Rules, Source, check_together
-from filepact.config.patterns import grouped, named_path
-from filepact.domain.lint import Expectation, idle_lifts, useless
+from filepact.config.layers import (
+    BUILT_IN,
+    NEVER_LIFTED,
+    Rules,
+    Source,
+    check_together,
+    grouped,
+    named_path,
+)
 from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Rule, Verdict
+from filepact.domain.policy_lint import Expectation, idle_lifts, useless
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from filepact.config.lines import Key
-    from filepact.config.problems import Problems
+    from filepact.config.problems import Key, Problems
 
 __all__ = ["RULE_KEYS", "read_rules"]
 
@@ -78,7 +83,7 @@ class _Reading:
     def __init__(self, source: Source, problems: Problems) -> None:
         self._source = source
         self._problems = problems
-        self._fields = Fields(problems)
+        self._fields = _Fields(problems)
         self._parts: dict[Key, list[Rule]] = {}
         self._built_in = {rule.name for rule in BUILT_IN}
 
@@ -264,3 +269,89 @@ class _Reading:
         for expectation, said in check_together(found, source):
             key = ("expect", found.expectations.index(expectation))
             self._problems.add(key, f"is not met: {said}", unmet=True)
+
+
+# -- values in tables ------------------------------------------------------------------------------
+
+
+_MOST_CHARACTERS = 500
+_MOST_TEXTS = 200
+_MOST_IN_ALL = 10_000
+
+
+class _Fields:
+    """The fields of a file's tables.
+
+    Args:
+        problems: Takes what is wrong with them.
+    """
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+
+    def known(self, key: Key, table: Mapping[str, Any], names: Sequence[str]) -> None:
+        """Take down what a table holds besides these."""
+        for name in table:
+            if name not in names:
+                self._problems.add((*key, name), f"is not known; known are {', '.join(names)}")
+
+    def text(
+        self,
+        key: Key,
+        table: Mapping[str, Any],
+        name: str,
+        default: str = "",
+        *,
+        needed: bool = False,
+        most: int = _MOST_CHARACTERS,
+    ) -> str:
+        """A text of one line, or the default."""
+        if name not in table:
+            if needed:
+                self._problems.add(key, f"has no {name}")
+            return default
+        return self._one((*key, name), table[name], most) or default
+
+    def texts(
+        self,
+        key: Key,
+        table: Mapping[str, Any],
+        name: str,
+        default: tuple[str, ...] = (),
+        *,
+        needed: bool = False,
+    ) -> tuple[str, ...]:
+        """Texts of one line each, at least one, or the default."""
+        here = (*key, name)
+        if name not in table:
+            if needed:
+                self._problems.add(key, f"has no {name}")
+            return default
+        values = table[name]
+        if not isinstance(values, list) or not values:
+            self._problems.add(here, 'has to be a list of texts, such as ["..."]')
+            return default
+        if len(values) > _MOST_TEXTS:
+            self._problems.add(here, f"has more than {_MOST_TEXTS} elements; make two tables of it")
+            return default
+        if sum(len(value) for value in values if isinstance(value, str)) > _MOST_IN_ALL:
+            # Comparing patterns with each other takes a time that grows with their square.
+            self._problems.add(here, f"is longer than {_MOST_IN_ALL:,} characters in all")
+            return default
+        return tuple(
+            self._one((*here, number), value, _MOST_CHARACTERS)
+            for number, value in enumerate(values)
+        )
+
+    def _one(self, key: Key, value: object, most: int) -> str:
+        if not isinstance(value, str):
+            self._problems.add(key, "has to be a text in quotes")
+        elif not value.strip():
+            self._problems.add(key, "is empty")
+        elif len(value) > most:
+            self._problems.add(key, f"is longer than {most} characters")
+        elif any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in value):
+            self._problems.add(key, "has a control character in it")
+        else:
+            return value
+        return ""

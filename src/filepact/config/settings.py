@@ -1,4 +1,4 @@
-"""The person's settings: from the text of ``filepact.toml`` to a value.
+"""Reads the person's settings: from the text of ``filepact.toml`` to a value.
 
 Strict: what is not known is refused, so that a mistyped key is not a setting that silently does
 nothing.  Every refusal names the file, the line and the key.
@@ -10,23 +10,22 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.config.diagnosing import KEYS as DIAGNOSING_KEYS
-from filepact.config.diagnosing import Diagnosing, Wishes, read_wishes
+from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
+from filepact.config.language_servers import Diagnosing, Wishes, read_wishes
 from filepact.config.layers import Rules, Source
-from filepact.config.places import refusal
-from filepact.config.problems import Problems, no_toml, refuse
+from filepact.config.problems import Problems, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.operation import Limits
 from filepact.errors import SearchFailedError
-from filepact.text.charsets import find_charset
+from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import Glob
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.domain.policy import Layer
-    from filepact.lsp.servers import Server
+    from filepact.lsp.spec import ServerSpec
 
 __all__ = [
     "OTHER_KEYS",
@@ -51,10 +50,10 @@ _GUARD: Final[dict[str, tuple[object, ...]]] = {
     "landlock": ("auto", "off", "required"),
 }
 
-
-_PAGES: Final = (2_000, 1_000_000)  # least and most that an answer may be told to take
-_TIMEOUTS: Final = (1, 3_600)
-
+_SERVING: Final[dict[str, tuple[int, int, tuple[type, ...], str]]] = {
+    "page": (2_000, 1_000_000, (int,), "whole number"),
+    "timeout": (1, 3_600, (int, float), "number of seconds"),
+}
 _PROPOSALS: Final[dict[str, tuple[int, int]]] = {
     "days": (1, 3_650),
     "count": (1, 100_000),
@@ -64,7 +63,7 @@ _PROPOSALS: Final[dict[str, tuple[int, int]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Guarding:
-    """How far the guard goes.
+    """The guard's settings.
 
     Attributes:
         mounts: Whether other file systems that are mounted below a root may be used.
@@ -79,7 +78,7 @@ class Guarding:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """How agents' programs are served.
+    """The MCP server's settings.
 
     Attributes:
         page: What one answer may take, in bytes as UTF-8; None for what is known of each program.
@@ -92,7 +91,7 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class Proxying:
-    """What the proxy does between editors and agents.
+    """The ACP proxy's settings.
 
     Attributes:
         answer_own: Whether it answers questions whether its own reading tools may be used.
@@ -103,7 +102,7 @@ class Proxying:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person has set.
+    """A person's settings.
 
     Attributes:
         encodings: Globs with the encoding of the files that match, by Python's name, in the order
@@ -126,21 +125,21 @@ class Settings:
 
     @property
     def diagnosing(self) -> Diagnosing:
-        """How far language servers are used."""
+        """The use of language servers."""
         return self.wishes.diagnosing
 
     @property
-    def servers(self) -> tuple[Server, ...]:
+    def servers(self) -> tuple[ServerSpec, ...]:
         """The language servers that may be used, in order of preference."""
         return self.wishes.servers
 
     @property
-    def agents_servers(self) -> tuple[Server, ...]:
-        """Those of them that agents' texts may be shown to, and agents told what they say."""
+    def agents_servers(self) -> tuple[ServerSpec, ...]:
+        """The servers that may see agents' texts and whose findings agents may see."""
         return tuple(one for one in self.servers if one.serves_agents)
 
     @property
-    def peoples_servers(self) -> tuple[Server, ...]:
+    def peoples_servers(self) -> tuple[ServerSpec, ...]:
         """Those of them that a person's folders may be shown to."""
         return tuple(one for one in self.servers if one.serves_people)
 
@@ -202,63 +201,50 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
 
 
 def _guarding(table: Any, text: str, name: str) -> Guarding:
-    if not isinstance(table, dict):
-        raise refusal(text, name, ("guard",), "has to be a table")
-    for key, value in table.items():
-        path = ("guard", key)
-        if key not in _GUARD:
-            raise refusal(text, name, path, f"there is no such key; known are {', '.join(_GUARD)}")
+    for key, value in _table(table, ("guard",), tuple(_GUARD), text, name).items():
         if type(value) is not type(_GUARD[key][0]) or value not in _GUARD[key]:
             known = ", ".join(str(each).lower() for each in _GUARD[key])
-            raise refusal(text, name, path, f"has to be one of {known}")
+            raise refusal(text, name, ("guard", key), f"has to be one of {known}")
     return Guarding(**table)
 
 
 def _serving(table: Any, text: str, name: str) -> Serving:
-    if not isinstance(table, dict):
-        raise refusal(text, name, ("mcp",), "has to be a table")
-    for key in table:
-        if key not in ("page", "timeout"):
-            problem = "there is no such key; known are page and timeout"
+    chosen = _table(table, ("mcp",), tuple(_SERVING), text, name)
+    for key, value in chosen.items():
+        least, most, kinds, unit = _SERVING[key]
+        if type(value) not in kinds or not least <= value <= most:
+            problem = f"has to be a {unit} from {least} to {most}"
             raise refusal(text, name, ("mcp", key), problem)
-    page = table.get("page")
-    least, most = _PAGES
-    if page is not None and (type(page) is not int or not least <= page <= most):
-        problem = f"has to be a whole number from {least} to {most}"
-        raise refusal(text, name, ("mcp", "page"), problem)
-    timeout = table.get("timeout", DEFAULT_SECONDS)
-    least, most = _TIMEOUTS
-    if type(timeout) not in (int, float) or not least <= timeout <= most:
-        problem = f"has to be a number of seconds from {least} to {most}"
-        raise refusal(text, name, ("mcp", "timeout"), problem)
-    return Serving(page, timeout)
+    return Serving(**chosen)
 
 
 def _proxying(table: Any, text: str, name: str) -> Proxying:
-    if not isinstance(table, dict):
-        raise refusal(text, name, ("acp",), "has to be a table")
-    for key, value in table.items():
-        path = ("acp", key)
-        if key != "answer_own":
-            raise refusal(text, name, path, "there is no such key; known is answer_own")
+    for key, value in _table(table, ("acp",), ("answer_own",), text, name).items():
         if type(value) is not bool:
-            raise refusal(text, name, path, "has to be one of true, false")
+            raise refusal(text, name, ("acp", key), "has to be one of true, false")
     return Proxying(**table)
 
 
 def _limits(table: Any, text: str, name: str) -> Limits:
-    if not isinstance(table, dict):
-        raise refusal(text, name, ("proposals",), "has to be a table")
-    for key, value in table.items():
-        path = ("proposals", key)
-        if key not in _PROPOSALS:
-            known = ", ".join(_PROPOSALS)
-            raise refusal(text, name, path, f"there is no such key; known are {known}")
+    for key, value in _table(table, ("proposals",), tuple(_PROPOSALS), text, name).items():
         least, most = _PROPOSALS[key]
         if type(value) is not int or not least <= value <= most:
             problem = f"has to be a whole number from {least} to {most}"
-            raise refusal(text, name, path, problem)
+            raise refusal(text, name, ("proposals", key), problem)
     return Limits(**table)
+
+
+def _table(
+    table: Any, path: tuple[str], known: tuple[str, ...], text: str, name: str
+) -> dict[str, Any]:
+    """A table that holds nothing but known keys."""
+    if not isinstance(table, dict):
+        raise refusal(text, name, path, "has to be a table")
+    for key in table:
+        if key not in known:
+            said = f"there is no such key; known are {', '.join(known)}"
+            raise refusal(text, name, (*path, key), said)
+    return table
 
 
 def _encodings(table: Any, text: str, name: str) -> tuple[tuple[Glob, str], ...]:

@@ -1,4 +1,4 @@
-"""Changes as values: what a file was, what it shall be, and nothing that does it."""
+"""Changes as values: the states of files before and after."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class FileChange:
     @property
     def retraceable(self) -> bool:
         """Whether both states were read, so that the change can be shown and taken back."""
-        return all(side is None or side.was_read for side in (self.before, self.after))
+        before, after = self.before, self.after
+        return (before is None or before.was_read) and (after is None or after.was_read)
 
     def inverse(self) -> FileChange:
         return FileChange(self.path, before=self.after, after=self.before)
@@ -54,8 +55,8 @@ class ChangeSet:
     changes: tuple[FileChange, ...]
 
     def __post_init__(self) -> None:
-        repeated = [p for p, n in Counter(c.path for c in self.changes).items() if n > 1]
-        if repeated:
+        if len(self.changes) > 1 and len({one.path for one in self.changes}) < len(self.changes):
+            repeated = [p for p, n in Counter(c.path for c in self.changes).items() if n > 1]
             raise ValueError(f"changed twice in one set: {', '.join(map(str, repeated))}")
 
     def __bool__(self) -> bool:
@@ -102,7 +103,7 @@ class ChangeSet:
         )
 
     def then(self, later: ChangeSet) -> ChangeSet:
-        """Both as one: each file from what this one starts from to what ``later`` makes of it.
+        """Compose two change sets: each file from its state before this one to that after ``later``.
 
         A file that ends as it began is left out.
         """

@@ -1,4 +1,4 @@
-"""When a call has to be over: one value that goes down with it."""
+"""The deadline of a call: one value that is handed down with it."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Final, NewType
 
 from filepact.text.codec import Given, SourceText, decode
+from filepact.text.secrets import holds_private_key
 
 __all__ = [
     "FOLDER",
@@ -83,7 +84,7 @@ class Revision:
 
     @classmethod
     def unread(cls, sign: str, mode: int) -> Revision:
-        """A state whose bytes nobody has read; ``sign`` tells it from other such states."""
+        """A state whose bytes were not read; ``sign`` distinguishes it from other such states."""
         return cls(
             _UNREAD + content_id(sign.encode("utf-8", "surrogatepass"))[len(_UNREAD) :], mode
         )
@@ -159,10 +160,15 @@ class Document:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text
 
+    @cached_property
+    def holds_private_key(self) -> bool:
+        """Whether the bytes hold a private key."""
+        return holds_private_key(self.data)
+
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is kept of what a session knows of a file.
+    """A session's stored knowledge of a file.
 
     Attributes:
         text: The text that it takes the file to have.

@@ -1,14 +1,16 @@
-"""Who asked for what, what was decided, and what was done.
+"""Proposals, operations and checkpoints: who asked for what, what was decided, and what was done.
 
 A proposal and the operation that it becomes carry the same id: what was shown is what is done.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NewType
 
 from filepact.errors import NoChangeError, ProposalExpiredError
+from filepact.text.confusables import visible
 
 if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet
@@ -21,13 +23,20 @@ __all__ = [
     "Approval",
     "ChangeId",
     "Checkpoint",
+    "Integrity",
     "Limits",
     "Operation",
     "OperationKind",
     "OperationState",
     "Proposal",
     "ProposalState",
+    "Pruned",
+    "Salvaged",
     "Session",
+    "Statistics",
+    "Unusable",
+    "moment",
+    "who",
 ]
 
 ChangeId = NewType("ChangeId", str)
@@ -62,6 +71,21 @@ class Actor:
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
+
+
+def who(actor: Actor) -> str:
+    """An actor in one line that begins with what it is, so that no name can pass for another.
+
+    Of a person or a program of theirs not how the word came; `filepact show` has that.
+    """
+    name = str(actor) if actor.kind == "agent" else actor.name
+    return f"{actor.kind} {' '.join(visible(name).split())}"
+
+
+def moment(when: float) -> str:
+    """Seconds since the epoch in local time with its distance from UTC, as ISO 8601 has it."""
+    local = time.strftime("%Y-%m-%dT%H:%M:%S%z", time.localtime(when))
+    return f"{local[:-2]}:{local[-2:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +156,7 @@ class Proposal:
         return self.changes.unread
 
     def check_waits(self) -> None:
-        """Refuse what is to become of it where it does not wait any more.
+        """Refuse to decide about a proposal that does not wait any more.
 
         Raises:
             NoChangeError: Somebody has decided about it, or another stands in its place.
@@ -199,7 +223,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much may wait for a person.
+    """Limits of what may wait for a person.
 
     Attributes:
         days: After so many a proposal expires.
@@ -220,3 +244,103 @@ class Checkpoint:
     root: RootId
     seq: int
     created: float
+
+
+# -- figures of the journal ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Figures of a journal, over all roots.
+
+    Attributes:
+        operations: Operations in the journal, whatever became of them.
+        proposals: Proposals that wait for a person.
+        contents: Different contents that can be brought back.
+        bytes_on_disk: Bytes that the journal takes, with the contents kept beside it.
+        oldest: When the oldest operation was begun from which on everything can be taken back,
+            seconds since the epoch; None when there is none.
+    """
+
+    operations: int
+    proposals: int
+    contents: int
+    bytes_on_disk: int
+    oldest: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """The result of pruning the journal.
+
+    Attributes:
+        contents: Contents that were given up.
+        bytes_freed: Bytes by which the stored contents became smaller.
+        bytes_kept: Bytes of the stored contents that are left.
+        oldest: As in `Statistics`.
+    """
+
+    contents: int
+    bytes_freed: int
+    bytes_kept: int
+    oldest: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """A file of an operation or proposal of which the journal lost a content.
+
+    Attributes:
+        id: The operation, or the proposal that waits.
+        summary: What it is.
+        path: The file, absolute.
+        content: The content that is damaged.
+    """
+
+    id: str
+    summary: str
+    path: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integrity:
+    """The result of a check of the journal.
+
+    Attributes:
+        problems: What is wrong with it, a sentence each.
+        contents: How many contents it keeps.
+        damaged: Those that cannot be read, by their ids.
+        unusable: What cannot be taken back or done because of that.
+        strays: Files beside it of which it does not tell, as an interrupted clean-up leaves them.
+        unfinished: Operations that were begun and neither done nor taken back.
+    """
+
+    problems: tuple[str, ...] = ()
+    contents: int = 0
+    damaged: tuple[str, ...] = ()
+    unusable: tuple[Unusable, ...] = ()
+    strays: tuple[str, ...] = ()
+    unfinished: int = 0
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything in it can be read."""
+        return not self.problems and not self.damaged
+
+
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """The result of salvaging a damaged journal.
+
+    Attributes:
+        aside: The folder in which the damaged one lies.
+        operations: How many operations could be read.
+        contents: How many contents.
+        lost: What could not, a sentence each.
+    """
+
+    aside: str
+    operations: int
+    contents: int
+    lost: tuple[str, ...]

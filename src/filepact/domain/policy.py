@@ -1,4 +1,4 @@
-"""What may be done to which file: a pure function over rules, failing closed.
+"""The policy: decides by rules what may be done to which file, and fails closed.
 
 Of all rules that cover a request one decides: deny goes before ask, ask before allow, whoever
 wrote them.  A built-in rule is out of it only where a rule of the person or the administrator
@@ -18,16 +18,22 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.copies import copied, looks_copied
-from filepact.domain.names import are_plain, is_plain, key
-from filepact.domain.short_names import ShortNames, is_short
-from filepact.text.patterns import PatternSet
-from filepact.text.wildcard import literal_length
+from filepact.domain.names import (
+    ShortNames,
+    are_plain,
+    copied,
+    is_plain,
+    is_short,
+    key,
+    looks_copied,
+)
+from filepact.text.glob import literal_length
+from filepact.text.pattern_set import PatternSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from filepact.text.patterns import Suspects
+    from filepact.text.pattern_set import Suspects
 
 __all__ = [
     "ACTIONS",
@@ -106,13 +112,13 @@ class Rule:
 
     @property
     def place(self) -> str:
-        """Where it stands, for people: ``filepact.toml:12`` or ``built-in``."""
+        """The rule's source, for people: ``filepact.toml:12`` or ``built-in``."""
         return f"{self.file}:{self.line}" if self.file else self.layer
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody wants to do to one file.
+    """An action on one file, by an agent or a person.
 
     Attributes:
         root: The absolute folder that the path starts at.
@@ -207,7 +213,7 @@ class Policy:
 
 
 class Suspicion:
-    """Which parts of paths the rules have to be asked about.
+    """A quick filter: the parts of paths about which the rules have to be asked.
 
     Args:
         suspects: The same question about keys.
@@ -225,7 +231,7 @@ class Suspicion:
         return self._copies and looks_copied(name) and self._suspects(copied(name))
 
     def among(self, parts: Sequence[str]) -> list[int]:
-        """The places of those among many parts."""
+        """The indices of these parts among many."""
         return [
             start + at
             for start in range(0, len(parts), _AT_ONCE)

@@ -1,21 +1,33 @@
-"""The built-in rules: names that are protected wherever they stand.
+"""The built-in rules: names that are protected wherever they stand, and signs of a file or a change.
 
 No project can take these rules away; a person or an administrator can, rule by rule and for paths
-that they name.  What a rule protects depends on the name alone, so a file that does not exist yet
-is protected as well.  The names themselves are data, in ``protected_names.txt`` beside this module.
+that they name.  What a rule about names protects depends on the name alone, so a file that does not
+exist yet is protected as well.  The names themselves are data, in ``protected_names.txt`` beside this
+module.
 """
 
 from __future__ import annotations
 
+import re
 from posixpath import dirname, join
 from typing import TYPE_CHECKING, Final, cast
 
+from filepact.domain.names import key
 from filepact.domain.policy import READS, WRITES, Rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
     from importlib.machinery import SourceFileLoader
 
-__all__ = ["BUILT_IN_RULES", "NAMES"]
+__all__ = [
+    "AGENT_LOGS",
+    "BUILT_IN_RULES",
+    "NAMES",
+    "SIGN_RULES",
+    "is_agent_log",
+    "is_repository",
+    "may_be_inside",
+]
 
 
 def _names() -> dict[str, dict[str, tuple[str, ...]]]:
@@ -114,3 +126,135 @@ BUILT_IN_RULES: Final[tuple[Rule, ...]] = (
     ),
 )
 """The rules about names."""
+
+
+SIGN_RULES: Final[tuple[Rule, ...]] = (
+    Rule(
+        name="private keys",
+        verdict="deny",
+        actions=READS | WRITES,
+        why="the file holds a private key, whatever it is called",
+        paths=(),
+        signs=frozenset({"private key"}),
+    ),
+    Rule(
+        name="version control internals",
+        verdict="deny",
+        actions=WRITES,
+        why="with it the folder is a Git repository, whose settings run code",
+        paths=(),
+        signs=frozenset({"repository"}),
+    ),
+    Rule(
+        name="hidden characters",
+        verdict="ask",
+        actions=WRITES,
+        why="it puts in characters that a reader does not see or takes for others",
+        paths=(),
+        signs=frozenset({"hidden characters"}),
+    ),
+    Rule(
+        name="unusual encodings",
+        verdict="ask",
+        actions=WRITES,
+        why="programs may read its bytes otherwise than people see them",
+        paths=(),
+        signs=frozenset({"encoding"}),
+    ),
+    Rule(
+        name="look-alike names",
+        verdict="ask",
+        actions=WRITES,
+        why="the new name looks like that of a file beside it",
+        paths=(),
+        signs=frozenset({"look-alike name"}),
+    ),
+    Rule(
+        name="names that trip programs",
+        verdict="ask",
+        actions=WRITES,
+        why="a shell, a command or another system takes the new name for something else",
+        paths=(),
+        signs=frozenset({"shell name"}),
+    ),
+    Rule(
+        name="executable files",
+        verdict="ask",
+        actions=WRITES,
+        why="the change lets the file run as a program",
+        paths=(),
+        signs=frozenset({"executable"}),
+    ),
+)
+"""The rules about what a file or a change shows, whatever its name."""
+
+
+# -- folders that Git takes for a repository ------------------------------------------------------
+#
+# Git looks for `HEAD`, `objects` and `refs` beside each other (`is_git_directory` in its `setup.c`; with
+# `commondir`, which names another folder for both, two files are enough), whatever the folder is
+# called.  Whoever stands in it and says ``git status``, as a prompt of a shell does, runs what its
+# `config` says.
+
+
+_PARTS: Final = frozenset(
+    {
+        *("head", "objects", "refs", "commondir", "config", "config.worktree", "hooks", "info"),
+        *("modules", "worktrees", "packed-refs", "index", "gitdir", "reftable"),
+    }
+)
+
+
+def may_be_inside(path: str) -> Iterator[str]:
+    """The folders above a path that it would be a part of, if they were repositories.
+
+    Args:
+        path: Relative to a root; ``.`` stands for the root in the answer.
+    """
+    parts = path.split("/")
+    for at, part in enumerate(parts):
+        if key(part) in _PARTS:
+            yield "/".join(parts[:at]) or "."
+
+
+def is_repository(folder: str, there: Callable[[str], bool]) -> bool:
+    """Whether Git would take a folder for a repository.
+
+    Args:
+        folder: Its path; ``.`` for the root.
+        there: Whether something is at a path, or is to be.
+    """
+    inside = "" if folder == "." else f"{folder}/"
+    return there(f"{inside}HEAD") and (
+        there(f"{inside}commondir") or (there(f"{inside}objects") and there(f"{inside}refs"))
+    )
+
+
+# -- what agents keep for themselves: logs, sessions and caches ------------------------------------
+#
+# Nothing is here that steers an agent or runs: what does is protected, and stays in sight.
+
+
+AGENT_LOGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "aider": (
+        ".aider.chat.history.md",
+        ".aider.input.history",
+        ".aider.llm.history",
+        ".aider.tags.cache.v*/",
+    ),
+    "crush": (".crush/crush.db*", ".crush/logs/"),
+    "fast-agent": (".fast-agent/logs/", ".fast-agent/sessions/", "fastagent.jsonl"),
+}
+"""By agent: paths at the top of a root; a slash at the end means all below, a star any name."""
+
+
+def _pattern(path: str) -> str:
+    return re.escape(path).replace(r"\*", "[^/]*") + ("" if path.endswith("/") else r"\Z")
+
+
+_KEPT: Final = re.compile("|".join(_pattern(path) for kept in AGENT_LOGS.values() for path in kept))
+
+
+def is_agent_log(path: str) -> bool:
+    """Whether a path beneath a root is one of these."""
+    return _KEPT.match(path) is not None

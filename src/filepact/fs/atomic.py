@@ -1,4 +1,4 @@
-"""What changes of one file are made of: a text under a temporary name, and names that are moved.
+"""The parts of a change of one file: a text under a temporary name, and names that are exchanged or moved.
 
 Every step leaves the old name, the new one or both; none leaves neither.  Bytes that are neither
 ours nor the expected ones are never unlinked.  When they cannot go back either, they are put beside
@@ -8,23 +8,28 @@ the file under a name that people see.
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from filepact.domain.document import content_id
 from filepact.errors import StaleFileError, WriteFailedError
-from filepact.fs.form import LONGEST_PART
-from filepact.fs.held import Expected, Pristine, digest
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
-from filepact.fs.metadata import copy_metadata
-from filepact.fs.place import write_failed
-from filepact.fs.reading import open_named
+from filepact.fs.path_form import LONGEST_PART
+from filepact.fs.read import open_named, write_failed
 
 __all__ = [
+    "LARGEST",
     "UNFINISHED",
+    "DisplacedFile",
+    "ExpectedState",
     "Outcome",
+    "PreparedFile",
+    "copy_metadata",
+    "digest",
     "discard",
     "exchange",
     "give_back",
@@ -42,6 +47,204 @@ __all__ = [
     "token_of",
     "write_temp",
 ]
+
+_BLOCK = 1 << 20
+
+LARGEST: Final = 1 << 26
+"""Bytes of a file beyond which it cannot be one that we have read or written: far above the limit
+of what is edited, far below what a program could put in its place to keep us reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedState:
+    """The state a file must be in: SHA-256 of its bytes, and its permission bits."""
+
+    content: str
+    mode: int
+
+
+class DisplacedFile:
+    """A file that was replaced or removed: it has lost its name and is kept open.
+
+    Args:
+        descriptor: Open for reading.
+        content: SHA-256 of what it holds, if nobody writes to it.
+    """
+
+    def __init__(self, descriptor: int, content: str) -> None:
+        self._descriptor = descriptor
+        self._content = content
+
+    def status(self) -> os.stat_result:
+        """Its `os.stat_result`."""
+        return os.fstat(self._descriptor)
+
+    def is_as_it_was(self) -> bool:
+        """Whether its bytes are unchanged."""
+        return digest(self._descriptor) == self._content
+
+    def late_write(self) -> bytes | None:
+        """What a program wrote to it after it was replaced.
+
+        Returns:
+            All it holds now; None when it is as it was, or cannot be read any more.
+        """
+        # All bytes, every time: a write within one tick of the clock leaves the times alone.
+        try:
+            data = b"".join(_blocks(self._descriptor))
+        except OSError:
+            return None
+        return None if hashlib.sha256(data).hexdigest() == self._content else data
+
+    def known_as(self, data: bytes) -> None:
+        """Note what it holds now, so that `late_write` tells of later writes only."""
+        self._content = hashlib.sha256(data).hexdigest()
+
+    def has_writer(self) -> bool:
+        """Whether a program has it open for writing; False where the system does not tell.
+
+        A lease for reading is refused then.  It is not asked for where the file still has a name:
+        whoever opened it just then would have us signalled.
+        """
+        try:
+            import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+            if os.fstat(self._descriptor).st_nlink:
+                return False
+            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(self._descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        except BlockingIOError:
+            return True
+        except (ImportError, AttributeError, OSError):
+            return False
+        return False
+
+    def close(self) -> None:
+        """Close it; may be called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedFile:
+    """A file that we have written, in the state in which we left it.
+
+    Attributes:
+        status: What the system said of it when it was written.
+        content: SHA-256 of what we wrote.
+    """
+
+    status: os.stat_result
+    content: str
+
+    @property
+    def inode(self) -> tuple[int, int]:
+        """Device and inode."""
+        return self.status.st_dev, self.status.st_ino
+
+    def still(self, parent: int, name: str) -> bool:
+        """Whether a name still leads to this file, unchanged.
+
+        The time counts too: a program that has just emptied the file is about to write to it.
+        """
+        try:
+            descriptor = open_named(parent, name)
+        except OSError:
+            return False
+        try:
+            now = os.fstat(descriptor)
+            return (
+                (now.st_dev, now.st_ino) == self.inode
+                and now.st_mtime_ns == self.status.st_mtime_ns
+                and digest(descriptor) == self.content
+            )
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+
+
+def _blocks(descriptor: int) -> list[bytes]:
+    blocks = []
+    offset = 0
+    while block := os.pread(descriptor, _BLOCK, offset):
+        blocks.append(block)
+        offset += len(block)
+    return blocks
+
+
+def digest(descriptor: int) -> str:
+    """SHA-256 of all bytes of an open file; empty for one that is larger than any of ours."""
+    found = hashlib.sha256()
+    offset = 0
+    if os.fstat(descriptor).st_size > LARGEST:
+        return ""
+    while block := os.pread(descriptor, _BLOCK, offset):
+        found.update(block)
+        offset += len(block)
+        if offset > LARGEST:
+            return ""  # It grows as we read.
+    return found.hexdigest()
+
+
+# Rights that a program file holds belong to the code that was reviewed for them, and access
+# labels of a security module are set by its own policy for new files.
+_NOT_COPIED = ("security.",)
+
+# File systems that have no such attributes have nothing to lose.
+_WITHOUT = (errno.ENOTSUP, errno.ENOSYS)
+
+
+def copy_metadata(old: int, new: int) -> tuple[str, ...]:
+    """Give a new file the owner, extended attributes and access lists of an old one.
+
+    Args:
+        old: Descriptor of the file that is going to be replaced.
+        new: Descriptor of the one that replaces it.
+
+    Returns:
+        Notes on what could not be kept.
+    """
+    notes: list[str] = []
+    was, now = os.fstat(old), os.fstat(new)
+    if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+        try:
+            os.fchown(new, was.st_uid, was.st_gid)
+        except OSError:
+            notes.append("the file's owner or group could not be kept")
+    if was.st_nlink > 1:
+        notes.append(
+            f"the file had {was.st_nlink} names (hard links); the others keep the old text"
+        )
+    if hasattr(os, "listxattr"):
+        notes += _copy_attributes(old, new)
+    return tuple(notes)
+
+
+def _copy_attributes(old: int, new: int) -> list[str]:
+    """Copy the extended attributes, access lists among them, and remove inherited ones."""
+    notes: list[str] = []
+    try:
+        wanted = {name for name in os.listxattr(old) if not name.startswith(_NOT_COPIED)}
+        inherited = {name for name in os.listxattr(new) if not name.startswith(_NOT_COPIED)}
+    except OSError as error:
+        if error.errno in _WITHOUT:
+            return notes
+        return ["the file's extended attributes and access list could not be read and kept"]
+    # A folder's default list would let people read the new file who could not read the old one.
+    for name in sorted(inherited - wanted):
+        try:
+            os.removexattr(new, name)
+        except OSError:
+            notes.append(f"the new file has the extended attribute {name}, the old one had not")
+    for name in sorted(wanted):
+        try:
+            os.setxattr(new, name, os.getxattr(old, name))
+        except OSError:
+            notes.append(f"the extended attribute {name} could not be kept")
+    return notes
+
 
 _SAFE_OPEN = (
     os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC if hasattr(os, "O_NOFOLLOW") else 0
@@ -69,10 +272,10 @@ def token_of(name: str) -> str | None:
     return name.removeprefix(_BEGINS).removesuffix(_ENDS)
 
 
-# -- looking ----------------------------------------------------------------------------------
+# -- states ----------------------------------------------------------------------------------
 
 
-def open_expected(parent: int, name: str, expected: Expected, shown: str) -> int:
+def open_expected(parent: int, name: str, expected: ExpectedState, shown: str) -> int:
     """Open the target, if it is a regular file in the expected state."""
     try:
         old = open_named(parent, name)
@@ -92,12 +295,12 @@ def open_expected(parent: int, name: str, expected: Expected, shown: str) -> int
     return old
 
 
-# -- writing ----------------------------------------------------------------------------------
+# -- steps ----------------------------------------------------------------------------------
 
 
 def write_temp(
     parent: int, temp: str, data: bytes, *, mode: int, like: int | None, shown: str
-) -> tuple[Pristine, tuple[str, ...]]:
+) -> tuple[PreparedFile, tuple[str, ...]]:
     """Write the new text beside the target, with the old file's owner and attributes.
 
     Returns:
@@ -118,7 +321,7 @@ def write_temp(
             notes = copy_metadata(like, descriptor)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
-        return Pristine(os.fstat(descriptor), content_id(data)), notes
+        return PreparedFile(os.fstat(descriptor), content_id(data)), notes
     except BaseException as error:
         discard(parent, temp)
         if isinstance(error, OSError):
@@ -129,7 +332,7 @@ def write_temp(
 
 
 def inode_of(parent: int, name: str) -> tuple[int, int] | None:
-    """Device and inode that a name leads to itself."""
+    """Device and inode of what has a name, links not followed; None where nothing is."""
     try:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except OSError:
@@ -138,7 +341,7 @@ def inode_of(parent: int, name: str) -> tuple[int, int] | None:
 
 
 def exchange(parent: int, temp: str, name: str) -> None:
-    """Give each of two names what the other leads to, in one step.
+    """Exchange two names in one step.
 
     Raises:
         OSError: ``ENOSYS`` where the file system cannot do it.
@@ -147,7 +350,11 @@ def exchange(parent: int, temp: str, name: str) -> None:
 
 
 def put_aside(parent: int, temp: str, name: str) -> str:
-    """Give somebody's text that has lost its place a name that people see; the name it has."""
+    """Rename another program's text, which cannot go back, to a name that people see.
+
+    Returns:
+        The name that it has now.
+    """
     mark = f".filepact-rescued-{temp.removeprefix('.filepact-').removesuffix('.tmp')}"
     stem = os.fsencode(name)[: LONGEST_PART - len(mark)].decode("utf-8", "ignore")
     try:
@@ -159,7 +366,11 @@ def put_aside(parent: int, temp: str, name: str) -> str:
 
 
 def rename_new(parent: int, old: str, new: str) -> bool:
-    """Rename to a name that must be free; False: the old name could not be removed."""
+    """Rename to a name that must be free.
+
+    Returns:
+        False where the old name could not be removed.
+    """
     try:
         renameat2(parent, old, new, NOREPLACE)
     except OSError as error:
@@ -193,7 +404,7 @@ def move_out(parent: int, name: str, temp: str, shown: str) -> None:
 
 
 def give_back(parent: int, temp: str, name: str, shown: str) -> None:
-    """Give what was moved out its name again.
+    """Rename what was moved out back to its name.
 
     Raises:
         StaleFileError: That is taken by now; what was moved out is put aside.
@@ -205,7 +416,7 @@ def give_back(parent: int, temp: str, name: str, shown: str) -> None:
 
 
 def sync(parent: int) -> Outcome:
-    """Make the folder's entries durable."""
+    """Synchronise a folder, so that its entries survive a power cut."""
     try:
         folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC, dir_fd=parent)
     except OSError:
@@ -229,7 +440,7 @@ def discard(parent: int, temp: str) -> bool:
     return True
 
 
-# -- saying -----------------------------------------------------------------------------------
+# -- errors -----------------------------------------------------------------------------------
 
 
 def moved(shown: str) -> StaleFileError:

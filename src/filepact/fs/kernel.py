@@ -21,9 +21,9 @@ __all__ = [
     "NO_MAGIC_LINKS",
     "NO_MOUNTS",
     "file_system",
+    "inotify_add_watch",
+    "inotify_init",
     "mount_of",
-    "notices_from",
-    "open_notices",
     "openat2",
     "renameat2",
 ]
@@ -50,9 +50,9 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform != "win32" else None
 
 
 def _call(name: str, *kinds: Any) -> Any:
-    """A function of the C library that knows the kinds of its arguments; None without it.
+    """A function of the C library with its argument types set; None where there is none.
 
-    Arguments that have to be told each time cost more than the calls themselves.
+    Converting untyped arguments at each call costs more than the call itself.
     """
     try:
         # By index: an attribute would be shared with whoever calls it in another way.
@@ -88,13 +88,13 @@ _HOW_SIZE = ctypes.sizeof(_OpenHow)
 
 @lru_cache(maxsize=64)
 def _how(flags: int, resolve: int) -> tuple[_OpenHow, int]:
-    """What the kernel is told, and where it stands; the kernel only reads it."""
+    """The ``open_how`` for some flags, and its address; the kernel only reads it."""
     how = _OpenHow(flags | os.O_CLOEXEC, 0, resolve)
     return how, ctypes.addressof(how)
 
 
 def _name(path: str) -> bytes:
-    """A path as the kernel takes it; it would stop reading at a NUL and take another name."""
+    """A path in bytes; the kernel would stop at a NUL, and so take another name."""
     if "\0" in path:
         raise OSError(errno.EINVAL, "a NUL in a name")
     return os.fsencode(path)
@@ -112,7 +112,7 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     """
     if _openat2 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no openat2 here")
-    _told, address = _how(flags, resolve)
+    _structure, address = _how(flags, resolve)
     result: int = _openat2(_OPENAT2, directory, _name(path), address, _HOW_SIZE)
     if result < 0:
         number = ctypes.get_errno()
@@ -140,8 +140,8 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
 def mount_of(descriptor: int) -> int | None:
     """The number of the mount that an open file or folder was reached through.
 
-    Two names of one file system have different ones, so a folder that is bound to a second place
-    is told from itself.  None where the system does not number mounts.
+    A bind mount has a number of its own, so a folder that is mounted at a second place can be
+    told from the first.  None where the system does not number mounts.
     """
     if _statx is None or sys.platform != "linux":
         return None
@@ -162,11 +162,11 @@ def file_system(descriptor: int) -> int | None:
     return ctypes.c_long.from_buffer(buffer).value & 0xFFFF_FFFF
 
 
-def open_notices() -> int:
-    """A descriptor from which notices about files can be read; reading never waits.
+def inotify_init() -> int:
+    """Create an inotify instance; reading from its descriptor never waits.
 
     Raises:
-        OSError: The system gives no notices, or no more of them.
+        OSError: There is no inotify here, or there are too many instances.
     """
     if _inotify_init1 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no inotify here")
@@ -177,16 +177,16 @@ def open_notices() -> int:
     return result
 
 
-def notices_from(notices: int, folder: int, mask: int) -> int:
-    """Have notices given about an open folder and what lies directly in it.
+def inotify_add_watch(notices: int, folder: int, mask: int) -> int:
+    """Watch an open folder and what lies directly in it.
 
     Args:
-        notices: Where they are read.
+        notices: The inotify descriptor.
         folder: A descriptor of the folder.
-        mask: Of what, in bits of <sys/inotify.h>.
+        mask: The events, in bits of <sys/inotify.h>.
 
     Returns:
-        The number by which they name the folder.
+        The watch descriptor: the number by which events name the folder.
 
     Raises:
         OSError: ``ENOSPC`` when there are too many already.

@@ -1,4 +1,4 @@
-"""Names beneath a directory descriptor: where they lead, or a refusal.
+"""Resolves names beneath a directory descriptor, or refuses them.
 
 Two resolvers with one meaning.  `Openat2` lets the kernel resolve a path in one step that cannot
 leave the directory.  `ComponentWalk` opens one part after the other and follows links itself; it
@@ -12,28 +12,328 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from collections import deque
+from dataclasses import dataclass
 from errno import E2BIG, EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
-from filepact.errors import PathBlockedError
-from filepact.fs.form import check_form, check_new_name
-from filepact.fs.found import HOLD, Found, Resolver, check_canonical, refused
+from filepact.errors import FilepactError, NotFoundError, PathBlockedError, ReadFailedError
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
-from filepact.fs.steps import FOLDER, ComponentWalk
-
-if TYPE_CHECKING:
-    from filepact.fs.border import Border
+from filepact.fs.mounts import MountBoundary
 
 __all__ = [
+    "FOLDER",
+    "HOLD",
     "ComponentWalk",
-    "Found",
     "Openat2",
+    "Resolution",
     "Resolver",
-    "check_form",
-    "check_new_name",
     "choose_resolver",
     "find_exactly",
 ]
+
+HOLD = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC if hasattr(os, "O_PATH") else 0
+"""Flags that hold whatever has a name without opening it, so that no driver and no writer of a
+pipe sees it; 0 where the system has no such thing."""
+
+_NAMES_NOTHING = frozenset({"", ".", ".."})
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Where a name leads beneath a folder; holds descriptors, so it is closed once.
+
+    Attributes:
+        parent: Descriptor of the deepest folder that exists above it.
+        rest: Names of missing folders between that one and the name.
+        name: The last part; ``.`` for the starting folder itself.
+        path: The whole canonical name, relative to the starting folder; ``.`` for itself.
+        status: What is there, links resolved; None when nothing is.
+        handle: Holds what is there without opening it; -1 when nothing is there or the system
+            cannot do that.
+    """
+
+    parent: int
+    rest: tuple[str, ...]
+    name: str
+    path: str
+    status: os.stat_result | None
+    handle: int = -1
+
+    def close(self) -> None:
+        """Close its descriptors; once."""
+        os.close(self.parent)
+        if self.handle >= 0:
+            os.close(self.handle)
+
+
+class Resolver(Protocol):
+    """Follows names beneath a folder."""
+
+    name: str
+
+    def find(self, folder: int, path: str) -> Resolution:
+        """Follow a relative path from a folder's descriptor.
+
+        Raises:
+            PathBlockedError: It leads out of the folder, to another file system, or in a circle.
+            NotFoundError: A part of it that is used as a folder is none.
+        """
+
+    def open_folder(self, folder: int, path: str) -> int:
+        """A handle of a folder by its canonical path, without following any link.
+
+        Raises:
+            OSError: ``EXDEV`` for a path that is not canonical or leads to another file system;
+                else the system's.
+        """
+
+
+def _check_canonical(path: str) -> None:
+    """Refuse ``..`` where no resolver would look at it; opened as it is, it leads outside."""
+    if path != "." and not _NAMES_NOTHING.isdisjoint(path.split("/")):
+        raise OSError(EXDEV, "not a canonical path")
+
+
+def _refused(error: OSError, path: str) -> FilepactError:
+    """The error for a system call that failed to resolve a name."""
+    if error.errno in (ENOENT, ENOTDIR):
+        return _no_folder(path)
+    if error.errno == ENAMETOOLONG:
+        return PathBlockedError(
+            f"{path[:100]}: is too long for this system",
+            hint="Send a shorter path.",
+            path=path[:100],
+        )
+    return ReadFailedError(
+        f"{path}: {os.strerror(error.errno or 0)}",
+        hint="Tell the person: the system does not let filepact look there.",
+        path=path,
+    )
+
+
+def _outside(path: str) -> PathBlockedError:
+    return PathBlockedError(
+        f"{path}: leads out of the root",
+        hint="Use a path inside the root; links may only lead to places inside it.",
+        path=path,
+    )
+
+
+def _circle(path: str) -> PathBlockedError:
+    return PathBlockedError(
+        f"{path}: its links lead in a circle or are too many",
+        hint="Use the file's own path.",
+        path=path,
+    )
+
+
+def _unrest(path: str) -> PathBlockedError:
+    return PathBlockedError(
+        f"{path}: folders on the way are being exchanged",
+        hint="Try again when the tree is at rest.",
+        path=path,
+    )
+
+
+def _no_folder(path: str) -> NotFoundError:
+    return NotFoundError(
+        f"{path}: a part of the path that is used as a folder is none",
+        hint="directory_tree shows what is there.",
+        path=path,
+    )
+
+
+_LINKS = 40
+_WALK_TRIES = 16
+
+FOLDER = (HOLD or os.O_RDONLY | os.O_CLOEXEC) | os.O_DIRECTORY | os.O_NOFOLLOW
+"""Flags for a folder to start from."""
+
+
+class ComponentWalk:
+    """Resolves one part after the other, and follows links itself.
+
+    Every part is held before it is looked at, so what was looked at is what is used.  A link's
+    target is taken as the kernel takes it: the parts of the target come before the parts that are
+    left, and ``..`` goes to the folder above the one that was reached.  An absolute link is
+    followed when it begins with the root's own true path, and from there on beneath the root's
+    handle like any other: whatever has been put in that place meanwhile is never asked.
+
+    Args:
+        true_path: The starting folder's true absolute path, by which absolute links may name it.
+        boundary: Where the folder ends; None: it is asked of the folder each time.
+    """
+
+    name = "walk"
+
+    def __init__(self, true_path: str = "", boundary: MountBoundary | None = None) -> None:
+        self._true_path = true_path
+        self._border = boundary
+
+    def find(self, folder: int, path: str) -> Resolution:
+        if path.startswith("/"):
+            raise _outside(path)
+        boundary = self._border or MountBoundary.around(folder)
+        for _ in range(_WALK_TRIES):
+            try:
+                return _Walk(folder, self._true_path, boundary, path).run()
+            except OSError as error:
+                # A part changed its kind between looking at it and opening it.
+                if error.errno not in (ELOOP, ENOTDIR, ENOENT):
+                    raise _refused(error, path) from None
+        raise _unrest(path)
+
+    def open_folder(self, folder: int, path: str) -> int:
+        _check_canonical(path)
+        boundary = self._border or MountBoundary.around(folder)
+        here = os.dup(folder)
+        try:
+            for part in path.split("/"):
+                if part != ".":
+                    below = os.open(part, FOLDER, dir_fd=here)
+                    os.close(here)
+                    here = below
+                    _check_boundary(boundary, here)
+        except BaseException:
+            os.close(here)
+            raise
+        return here
+
+
+class _Walk:
+    """The state of one component walk."""
+
+    def __init__(self, folder: int, true_path: str, boundary: MountBoundary, path: str) -> None:
+        self.start = folder
+        self.true_path = true_path
+        self.boundary = boundary
+        self.path = path
+        self.open: list[tuple[int, str]] = []
+        self.missing: list[str] = []
+        self.leaf: tuple[str, os.stat_result, int] | None = None
+
+    def run(self) -> Resolution:
+        try:
+            self._go()
+            return self._found()
+        except BaseException:
+            if self.leaf is not None and self.leaf[2] >= 0:
+                os.close(self.leaf[2])
+            raise
+        finally:
+            while self.open:
+                os.close(self.open.pop()[0])
+
+    def _go(self) -> None:
+        pending = deque(self.path.split("/"))
+        links = 0
+        while pending:
+            part = pending.popleft()
+            # Also the empty part after a last slash: only a folder's name may end in one.
+            if self.leaf is not None:
+                raise _no_folder(self.path)
+            if part in ("", "."):
+                continue
+            if part == "..":
+                self._up()
+            elif self.missing:
+                self.missing.append(part)
+            elif (target := self._down(part)) is not None:
+                links += 1
+                if links > _LINKS:
+                    raise _circle(self.path)
+                if target.startswith("/"):
+                    target = self._from_the_top(target)
+                pending.extendleft(reversed(target.split("/")))
+
+    def _here(self) -> int:
+        return self.open[-1][0] if self.open else self.start
+
+    def _up(self) -> None:
+        if self.missing:
+            raise _no_folder(self.path)
+        if not self.open:
+            raise _outside(self.path)
+        os.close(self.open.pop()[0])
+
+    def _from_the_top(self, target: str) -> str:
+        """Begin again at the root, if that is where an absolute link's target begins."""
+        root = self.true_path
+        if not root or not f"{target}/".startswith(f"{root.rstrip('/')}/"):
+            raise _outside(self.path)
+        while self.open:
+            os.close(self.open.pop()[0])
+        return target[len(root) :]
+
+    def _down(self, part: str) -> str | None:
+        """Go one part down; the link's target where the part is a link."""
+        if not HOLD:
+            return self._down_by_name(part)
+        try:
+            handle = os.open(part, HOLD, dir_fd=self._here())
+        except FileNotFoundError:
+            self.missing.append(part)
+            return None
+        kept = False
+        try:
+            status = os.fstat(handle)
+            if stat.S_ISLNK(status.st_mode):
+                return os.readlink("", dir_fd=handle)
+            self.boundary.check(handle, status, self.path)
+            kept = True
+        finally:
+            if not kept:
+                os.close(handle)
+        if stat.S_ISDIR(status.st_mode):
+            self.open.append((handle, part))
+        else:
+            self.leaf = (part, status, handle)
+        return None
+
+    def _down_by_name(self, part: str) -> str | None:
+        """As `_down`, on systems that cannot hold a file without opening it."""
+        here = self._here()
+        try:
+            status = os.stat(part, dir_fd=here, follow_symlinks=False)
+        except FileNotFoundError:
+            self.missing.append(part)
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return os.readlink(part, dir_fd=here)
+        if stat.S_ISDIR(status.st_mode):
+            below = os.open(part, FOLDER, dir_fd=here)
+            self.open.append((below, part))
+            self.boundary.check(below, os.fstat(below), self.path)
+        else:
+            self.boundary.check(-1, status, self.path)
+            self.leaf = (part, status, -1)
+        return None
+
+    def _found(self) -> Resolution:
+        names = [name for _, name in self.open]
+        if self.missing:
+            *rest, name = self.missing
+            path = "/".join([*names, *self.missing])
+            return Resolution(os.dup(self._here()), tuple(rest), name, path, None)
+        if self.leaf is not None:
+            name, status, handle = self.leaf
+            path = "/".join([*names, name])
+            return Resolution(os.dup(self._here()), (), name, path, status, handle)
+        status = os.fstat(self._here())
+        if not self.open:
+            # So that the end is the same: the starting folder as the folder in itself.
+            self.open.append((os.dup(self.start), "."))
+            names = ["."]
+        above = os.dup(self.open[-2][0] if len(self.open) > 1 else self.start)
+        handle, name = self.open.pop()
+        return Resolution(above, (), name, "/".join(names), status, handle)
+
+
+def _check_boundary(boundary: MountBoundary, folder: int) -> None:
+    if not boundary.encloses(folder, os.fstat(folder)):
+        raise OSError(EXDEV, "another file system")
+
 
 _TRIES = 16
 
@@ -43,24 +343,24 @@ _WALK_KNOWS = frozenset({EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV})
 
 
 class Openat2:
-    """Lets the kernel resolve.
+    """Resolves with the system call openat2.
 
     Args:
         true_path: The starting folder's true absolute path, by which the kernel names what is
             beneath it.
-        border: Where the folder ends.
+        boundary: Where the folder ends.
     """
 
     name = "openat2"
 
-    def __init__(self, true_path: str, border: Border) -> None:
+    def __init__(self, true_path: str, boundary: MountBoundary) -> None:
         self._prefix = f"{true_path.rstrip('/')}/"
         self._true_path = true_path
-        self._border = border
-        self._how = BENEATH | NO_MAGIC_LINKS | border.resolve
-        self._walk = ComponentWalk(true_path, border)
+        self._border = boundary
+        self._how = BENEATH | NO_MAGIC_LINKS | boundary.resolve
+        self._walk = ComponentWalk(true_path, boundary)
 
-    def find(self, folder: int, path: str) -> Found:
+    def find(self, folder: int, path: str) -> Resolution:
         above, _, name = path.rpartition("/")
         if path.startswith("/") or name in ("", ".", ".."):
             return self._walk.find(folder, path)
@@ -69,7 +369,7 @@ class Openat2:
         except OSError as error:
             if error.errno in _WALK_KNOWS:
                 return self._walk.find(folder, path)
-            raise refused(error, path) from None
+            raise _refused(error, path) from None
         found = None
         try:
             found = self._last(parent, name, path)
@@ -81,8 +381,8 @@ class Openat2:
                 os.close(parent)
         return found or self._walk.find(folder, path)
 
-    def _last(self, parent: int, name: str, asked: str) -> Found | None:
-        """The last part in its folder; None where the walk has to put the name together.
+    def _last(self, parent: int, name: str, asked: str) -> Resolution | None:
+        """Resolve the last part in its folder; None where `ComponentWalk` has to do it.
 
         A file is never named by what its descriptor is called: a save that exchanges files at
         this moment would give the old file's new name for it.
@@ -98,7 +398,7 @@ class Openat2:
         try:
             handle = openat2(parent, name, HOLD, self._how)
         except FileNotFoundError:
-            return Found(parent, (), name, path, None)
+            return Resolution(parent, (), name, path, None)
         kept = False
         try:
             status = os.fstat(handle)
@@ -110,10 +410,10 @@ class Openat2:
         finally:
             if not kept:
                 os.close(handle)
-        return Found(parent, (), name, path, status, handle)
+        return Resolution(parent, (), name, path, status, handle)
 
     def open_folder(self, folder: int, path: str) -> int:
-        check_canonical(path)
+        _check_canonical(path)
         try:
             found = _beneath(folder, path, _FOLDER_HANDLE, self._how | NO_LINKS)
         except OSError as error:
@@ -130,8 +430,8 @@ class Openat2:
 _FOLDER_HANDLE = FOLDER & ~os.O_NOFOLLOW
 
 
-def find_exactly(resolver: Resolver, border: Border, folder: int, path: str) -> Found:
-    """What a canonical path leads to when no link is followed, not even at its end.
+def find_exactly(resolver: Resolver, boundary: MountBoundary, folder: int, path: str) -> Resolution:
+    """Resolve a canonical path without following any link, not even at its end.
 
     Raises:
         OSError: ``ELOOP`` where the last part is a link; else as `Resolver.open_folder`.
@@ -140,24 +440,28 @@ def find_exactly(resolver: Resolver, border: Border, folder: int, path: str) -> 
     if path == ".":
         return resolver.find(folder, path)
     above, _, name = path.rpartition("/")
-    check_canonical(path)
+    _check_canonical(path)
     parent = resolver.open_folder(folder, above or ".")
     handle = -1
     try:
         handle, status = _hold(parent, name)
-        border.check(handle, status, path)
+        boundary.check(handle, status, path)
     except FileNotFoundError:
-        return Found(parent, (), name, path, None)
+        return Resolution(parent, (), name, path, None)
     except BaseException:
         os.close(parent)
         if handle >= 0:
             os.close(handle)
         raise
-    return Found(parent, (), name, path, status, handle)
+    return Resolution(parent, (), name, path, status, handle)
 
 
 def _hold(parent: int, name: str) -> tuple[int, os.stat_result]:
-    """Hold what a name leads to, -1 where that cannot be done; ``ELOOP`` for a link."""
+    """Hold what a name leads to without opening it; ``ELOOP`` for a link.
+
+    Returns:
+        Its descriptor, -1 where the system cannot hold a file so; its status.
+    """
     if not HOLD:
         status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
@@ -175,7 +479,7 @@ def _hold(parent: int, name: str) -> tuple[int, os.stat_result]:
 
 
 def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
-    """`openat2`, asked again while a rename races a step upwards."""
+    """Call openat2, again while a rename races a step upwards."""
     for _ in range(_TRIES - 1):
         try:
             return openat2(folder, path, flags, resolve)
@@ -185,27 +489,27 @@ def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
 
 
 def choose_resolver(
-    true_path: str, wanted: Literal["auto", "openat2", "walk"], border: Border
+    true_path: str, wanted: Literal["auto", "openat2", "walk"], boundary: MountBoundary
 ) -> Resolver:
     """The resolver for a root: the kernel's where it proves itself, else the walk.
 
     Args:
         true_path: The root's true absolute path.
         wanted: ``auto``, or one of them.
-        border: Where the root ends.
+        boundary: Where the root ends.
 
     Raises:
         PathBlockedError: The kernel's was demanded and does not work here.
     """
     if wanted != "walk" and _openat2_works():
-        return Openat2(true_path, border)
+        return Openat2(true_path, boundary)
     if wanted == "openat2":
         raise PathBlockedError("this system has no openat2", hint="Use the resolver walk.")
-    return ComponentWalk(true_path, border)
+    return ComponentWalk(true_path, boundary)
 
 
 def _openat2_works() -> bool:
-    """Whether the call refuses a real link that leads out.
+    """Whether openat2 refuses a real link that leads out.
 
     The kernel's version is no proof: a container's filter may answer in its place.
     """

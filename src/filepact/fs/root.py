@@ -1,4 +1,4 @@
-"""A directory as a capability: what can be done beneath it, and nothing above.
+"""A directory as a capability: reading and changing beneath it, and nothing above.
 
 The path of a verb that changes something is a canonical one, from `Root.place`; a link that
 appeared in it since is refused.
@@ -17,34 +17,23 @@ from typing import TYPE_CHECKING
 from filepact.domain.document import LINK
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
-from filepact.fs.atomic import UNFINISHED
-from filepact.fs.held import LARGEST
-from filepact.fs.place import Contents, Place, read_umask, write_failed
-from filepact.fs.staged import Displaced, Expected, Staged, Written
-from filepact.fs.view import FOLDER, MOVED, View
+from filepact.fs.read import FileContents, read_umask, write_failed
+from filepact.fs.read_only_root import FOLDER, MOVED, ReadOnlyRoot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
     from filepact.domain.document import RootId
-    from filepact.fs.border import Border
-    from filepact.fs.home import HomeSecrets
+    from filepact.fs.atomic import ExpectedState
+    from filepact.fs.home_secrets import HomeSecrets
+    from filepact.fs.mounts import MountBoundary
+    from filepact.fs.staged import StagedChange, WriteResult
 
-__all__ = [
-    "LARGEST",
-    "UNFINISHED",
-    "Contents",
-    "Displaced",
-    "Expected",
-    "Place",
-    "Root",
-    "Staged",
-    "Written",
-]
+__all__ = ["Root"]
 
 
-class Root(View):
+class Root(ReadOnlyRoot):
     """A directory that is held open, and may be changed.
 
     Attributes:
@@ -56,10 +45,10 @@ class Root(View):
         path: RootId,
         descriptor: int,
         resolver: Literal["auto", "openat2", "walk"],
-        border: Border,
+        boundary: MountBoundary,
         secrets: HomeSecrets | None = None,
     ) -> None:
-        super().__init__(path, descriptor, resolver, border, secrets)
+        super().__init__(path, descriptor, resolver, boundary, secrets)
         mask = read_umask()
         self.new_mode = 0o666 & ~mask
         self._new_folder_mode = 0o777 & ~mask
@@ -72,9 +61,9 @@ class Root(View):
         data: bytes | None,
         *,
         mode: int = 0,
-        expected: Expected | None,
+        expected: ExpectedState | None,
         token: str,
-    ) -> Staged:
+    ) -> StagedChange:
         """Prepare the change of one file, so that no room is needed any more to do it.
 
         It is given to `apply`, then to `sync`, then to `settle`; or, at any point before that, to
@@ -94,35 +83,35 @@ class Root(View):
         with self._parent(path) as (parent, name):
             return _stage(parent, name, data, mode, expected, token, path)
 
-    def apply(self, one: Staged) -> None:
-        """Let it take effect; errors as `Staged.apply`."""
+    def apply(self, one: StagedChange) -> None:
+        """Apply a staged change; errors as `StagedChange.apply`."""
         with self._parent(one.shown) as (parent, _):
             one.apply(parent)
             if one.holds:
                 one.folder = os.dup(parent)
 
-    def take_back(self, one: Staged) -> None:
-        """Undo that; errors as `Staged.take_back`."""
+    def take_back(self, one: StagedChange) -> None:
+        """Undo `apply`; errors as `StagedChange.take_back`."""
         with self._folder(one) as parent:
             one.take_back(parent)
 
-    def settle(self, one: Staged) -> Written:
-        """Give up what could be taken back."""
+    def settle(self, one: StagedChange) -> WriteResult:
+        """Remove the old file of an applied change; it cannot be taken back then."""
         with self._folder(one) as parent:
             return one.settle(parent)
 
-    def drop(self, one: Staged) -> None:
-        """Remove what was prepared and has no effect."""
+    def drop(self, one: StagedChange) -> None:
+        """Remove the temporary file of a change that is not applied."""
         with self._folder(one) as parent:
             one.drop(parent)
 
-    def sync(self, one: Staged) -> bool:
-        """Make the entries of its folder durable; whether the system confirmed it."""
+    def sync(self, one: StagedChange) -> bool:
+        """Synchronise the folder of a change; whether the system confirmed it."""
         with self._folder(one) as parent:
             return atomic.sync(parent) == "applied"
 
     @contextmanager
-    def _folder(self, one: Staged) -> Iterator[int]:
+    def _folder(self, one: StagedChange) -> Iterator[int]:
         """The folder of a staged change: the one in which it was applied, if that is held."""
         if one.folder >= 0:
             yield one.folder
@@ -131,8 +120,8 @@ class Root(View):
             yield parent
 
     def replace(
-        self, path: str, data: bytes, *, mode: int, expected: Expected | None, token: str
-    ) -> Written:
+        self, path: str, data: bytes, *, mode: int, expected: ExpectedState | None, token: str
+    ) -> WriteResult:
         """Write one file durably, if it is in an expected state; arguments as for `stage`.
 
         Raises:
@@ -142,7 +131,7 @@ class Root(View):
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, data, mode, expected, token, path))
 
-    def remove(self, path: str, *, expected: Expected, token: str) -> Written:
+    def remove(self, path: str, *, expected: ExpectedState, token: str) -> WriteResult:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, None, 0, expected, token, path))
@@ -179,7 +168,11 @@ class Root(View):
         return tuple(made)
 
     def _make_one(self, parent: int, name: str, path: str) -> tuple[int, bool]:
-        """Make a folder in another; its descriptor takes the other's place; whether it is new."""
+        """Make a folder in another, whose descriptor is closed.
+
+        Returns:
+            The descriptor of the folder, and whether it is new.
+        """
         made = True
         try:
             try:
@@ -216,12 +209,12 @@ class Root(View):
     # -- what a crash left ----------------------------------------------------------------
 
     def leftovers(self, directory: str, beginning: str) -> tuple[str, ...]:
-        """The tokens of all temporary files of a folder that begin so, from one look at it."""
+        """The tokens, of those with a beginning, of all temporary files in a folder; one listing."""
         tokens = (atomic.token_of(name) for name in self.names(directory))
         return tuple(one for one in tokens if one is not None and one.startswith(beginning))
 
     def may_have_leftover(self, directory: str, token: str) -> bool:
-        """Whether it is worth while to look for the temporary file of a change."""
+        """Whether the temporary file of a change may be there."""
         name = atomic.temporary_name(_check_token(token))
         try:
             os.stat(f"{directory}/{name}", dir_fd=self._descriptor, follow_symlinks=False)
@@ -229,21 +222,21 @@ class Root(View):
             return False
         return True
 
-    def leftover(self, directory: str, token: str) -> Contents | None:
+    def leftover(self, directory: str, token: str) -> FileContents | None:
         """What the temporary file of a change holds, or None when there is none."""
         name = atomic.temporary_name(_check_token(token))
         path = name if directory == "." else f"{directory}/{name}"
         kind = self.place(path, follow=False).kind
         if kind == "link":
-            return Contents(self.read_link(path), LINK)
+            return FileContents(self.read_link(path), LINK)
         if kind != "file":
             return None
         return self.read(path, limit=1 << 32)
 
     def resume(
-        self, path: str, *, before: Expected | None, after: Expected | None, token: str
-    ) -> Staged:
-        """A change of one file that is known to be applied and not settled, to be taken back.
+        self, path: str, *, before: ExpectedState | None, after: ExpectedState | None, token: str
+    ) -> StagedChange:
+        """A change that a process that is gone has applied and not settled, to be taken back.
 
         Args:
             path: Its canonical path.
@@ -295,10 +288,10 @@ def _stage(
     name: str,
     data: bytes | None,
     mode: int,
-    expected: Expected | None,
+    expected: ExpectedState | None,
     token: str,
     path: str,
-) -> Staged:
+) -> StagedChange:
     _check_token(token)
     if data is None:
         if expected is None:
@@ -318,7 +311,7 @@ def _stage(
     return staged.replace(parent, name, data, mode=mode, expected=expected, token=token, shown=path)
 
 
-def _at_once(parent: int, one: Staged) -> Written:
+def _at_once(parent: int, one: StagedChange) -> WriteResult:
     try:
         one.apply(parent)
     except BaseException:

@@ -1,4 +1,4 @@
-"""Replacing, creating and removing one file so that nobody's bytes are lost.
+"""Changes of one file in steps that can be taken back, so that nobody's bytes are lost.
 
 A change has steps, so that several files are changed together.  It is *staged*: the new text is
 written beside the target and made durable, which needs all the room that it will ever need.  It is
@@ -12,7 +12,7 @@ either, they are put beside the file under a name that people see.
 
 Where the file system cannot exchange two names, the file is checked as late as possible and then
 replaced by a plain rename; a save that falls between the two is overwritten, and taking it back
-needs room.  `Written.notes` says so.
+needs room.  `WriteResult.notes` says so.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from dataclasses import dataclass
 from filepact.domain.document import LINK, content_id
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
+    DisplacedFile,
+    ExpectedState,
     Outcome,
+    PreparedFile,
     discard,
     exchange,
     give_back,
@@ -42,15 +45,11 @@ from filepact.fs.atomic import (
     temporary_name,
     write_temp,
 )
-from filepact.fs.held import Displaced, Expected, Pristine
-from filepact.fs.place import write_failed
-from filepact.fs.reading import open_named
+from filepact.fs.read import open_named, write_failed
 
 __all__ = [
-    "Displaced",
-    "Expected",
-    "Staged",
-    "Written",
+    "StagedChange",
+    "WriteResult",
     "create",
     "create_link",
     "remove",
@@ -68,8 +67,8 @@ _LEFT = "the old text could not be removed and is still there as {}"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What was done.
+class WriteResult:
+    """The result of a change that was settled.
 
     Attributes:
         outcome: ``applied_not_durable``: the file is as wanted, but the system did not confirm
@@ -79,17 +78,19 @@ class Written:
     """
 
     outcome: Outcome
-    displaced: Displaced | None = None
+    displaced: DisplacedFile | None = None
     notes: tuple[str, ...] = ()
 
     def close(self) -> None:
-        """Let go of what was replaced."""
+        """Close the file that was replaced."""
         if self.displaced is not None:
             self.displaced.close()
 
 
-class Staged:
+class StagedChange:
     """A change of one name that is prepared, and takes effect when it is applied.
+
+    As it stands, the change of a name that is free: it is given to what was prepared.
 
     Every step is given the folder by its descriptor, since an operation may have more files than a
     process may have open.
@@ -116,16 +117,16 @@ class Staged:
         self.folder = -1
         self.retains = True
         self.notes: tuple[str, ...] = ()
-        self._held: Displaced | None = None
+        self._held: DisplacedFile | None = None
 
     def apply(self, parent: int) -> None:
-        """Let it take effect.
+        """Apply the change.
 
         Raises:
             StaleFileError: The target is in another state; it was left as it is.
             WriteFailedError: The system refused; nothing was changed.
         """
-        raise NotImplementedError
+        self._bring_in(parent)
 
     def take_back(self, parent: int) -> None:
         """Undo what `apply` did, where the old file is retained; it can be dropped then.
@@ -134,25 +135,28 @@ class Staged:
             StaleFileError: Somebody has changed it since; what they made of it is in place.
             WriteFailedError: The system refused.
         """
-        raise NotImplementedError
+        move_out(parent, self.name, self.temp, self.shown)
+        if not self._new_aside(parent):
+            give_back(parent, self.temp, self.name, self.shown)
+            raise moved(self.shown)
 
-    def settle(self, parent: int) -> Written:
-        """Give up what could be taken back; ``applied_not_durable`` where it could not be removed."""
+    def settle(self, parent: int) -> WriteResult:
+        """Remove the old file; ``applied_not_durable`` where it could not be removed."""
         outcome: Outcome = "applied"
         # Only the old file: what could not be put aside is somebody's, and stays.
         if self._old_aside(parent) and not discard(parent, self.temp):
             outcome = "applied_not_durable"
             self.notes += (_LEFT.format(self.temp),)
         held, self._held = self._held, None
-        return Written(outcome, held, self.notes)
+        return WriteResult(outcome, held, self.notes)
 
     def drop(self, parent: int) -> None:
-        """Remove what was prepared and has no effect, as far as it still is ours."""
+        """Remove what was prepared and is not applied, unless somebody else has changed it."""
         if self._new_aside(parent):
             discard(parent, self.temp)
 
     def close(self) -> None:
-        """Let go of the old file and the folder."""
+        """Close the old file and the folder."""
         if self.folder >= 0:
             os.close(self.folder)
             self.folder = -1
@@ -169,7 +173,7 @@ class Staged:
         return False
 
     def _bring_in(self, parent: int) -> None:
-        """Give what was prepared a name that must be free."""
+        """Rename what was prepared to the target's name, which must be free."""
         try:
             clean = rename_new(parent, self.temp, self.name)
         except OSError as error:
@@ -180,27 +184,27 @@ class Staged:
             self.notes += (f"it has a second name, {self.temp}, which can be removed",)
 
 
-class _OfOld(Staged):
-    """A change of a file that is there, and is looked at when it comes out.
+class _OfOld(StagedChange):
+    """A change of an existing file, whose state is checked once it has been moved out.
 
     Args:
         expected: The state that it must be in.
     """
 
-    def __init__(self, name: str, token: str, shown: str, expected: Expected) -> None:
+    def __init__(self, name: str, token: str, shown: str, expected: ExpectedState) -> None:
         super().__init__(name, token, shown)
         self._expected = expected
         self._aside: tuple[int, int] | None = None
         self._why_not: OSError | None = None
 
-    def settle(self, parent: int) -> Written:
+    def settle(self, parent: int) -> WriteResult:
         if self._aside is not None and self._held is None:
             with suppress(OSError):
-                self._held = Displaced(open_named(parent, self.temp), self._expected.content)
+                self._held = DisplacedFile(open_named(parent, self.temp), self._expected.content)
         return super().settle(parent)
 
     def is_aside(self, parent: int) -> None:
-        """Take what lies under the temporary name for the old file."""
+        """Note that the temporary name holds the old file."""
         self._aside = inode_of(parent, self.temp)
 
     def _old_aside(self, parent: int) -> bool:
@@ -213,7 +217,7 @@ class _OfOld(Staged):
         """
         self._why_not = None
         try:
-            old = Displaced(open_named(parent, name), self._expected.content)
+            old = DisplacedFile(open_named(parent, name), self._expected.content)
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ELOOP, errno.EINVAL):
                 self._why_not = error
@@ -238,25 +242,16 @@ class _OfOld(Staged):
         return moved(self.shown)
 
 
-class _Creation(Staged):
+class _Creation(StagedChange):
     """A file that is not there yet.
 
     Args:
         ours: The new text as we left it under the temporary name.
     """
 
-    def __init__(self, name: str, token: str, shown: str, ours: Pristine) -> None:
+    def __init__(self, name: str, token: str, shown: str, ours: PreparedFile) -> None:
         super().__init__(name, token, shown)
         self._ours = ours
-
-    def apply(self, parent: int) -> None:
-        self._bring_in(parent)
-
-    def take_back(self, parent: int) -> None:
-        move_out(parent, self.name, self.temp, self.shown)
-        if not self._new_aside(parent):
-            give_back(parent, self.temp, self.name, self.shown)
-            raise moved(self.shown)
 
     def _new_aside(self, parent: int) -> bool:
         return self._ours.still(parent, self.temp)
@@ -266,7 +261,7 @@ class _Replacement(_OfOld):
     """A file that is there and takes on a new text; arguments as for the others."""
 
     def __init__(
-        self, name: str, token: str, shown: str, expected: Expected, ours: Pristine
+        self, name: str, token: str, shown: str, expected: ExpectedState, ours: PreparedFile
     ) -> None:
         super().__init__(name, token, shown, expected)
         self._ours = ours
@@ -300,7 +295,7 @@ class _Replacement(_OfOld):
         self._newest_in_place(parent)
 
     def _newest_in_place(self, parent: int) -> None:
-        """Somebody saved once more, over our text or into it: that has to stay in place.
+        """Leave the newest text in place: somebody saved once more, over our text or into it.
 
         Raises:
             StaleFileError: Always.
@@ -354,7 +349,7 @@ class _Removal(_OfOld):
         self._aside = None
 
 
-class _OfLink(Staged):
+class _OfLink(StagedChange):
     """A change of a symbolic link; what it leads to is not looked at.
 
     Args:
@@ -371,15 +366,6 @@ class _OfLink(Staged):
 
 class _LinkCreation(_OfLink):
     """A symbolic link that is not there yet."""
-
-    def apply(self, parent: int) -> None:
-        self._bring_in(parent)
-
-    def take_back(self, parent: int) -> None:
-        move_out(parent, self.name, self.temp, self.shown)
-        if not self._new_aside(parent):
-            give_back(parent, self.temp, self.name, self.shown)
-            raise moved(self.shown)
 
     def _new_aside(self, parent: int) -> bool:
         return self._is_link(parent, self.temp)
@@ -416,7 +402,9 @@ class _LinkRemoval(_OfLink):
 # -- staging ----------------------------------------------------------------------------------
 
 
-def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown: str) -> Staged:
+def create(
+    parent: int, name: str, data: bytes, *, mode: int, token: str, shown: str
+) -> StagedChange:
     """Prepare a file that must not exist.
 
     Args:
@@ -435,8 +423,15 @@ def create(parent: int, name: str, data: bytes, *, mode: int, token: str, shown:
 
 
 def replace(
-    parent: int, name: str, data: bytes, *, mode: int, expected: Expected, token: str, shown: str
-) -> Staged:
+    parent: int,
+    name: str,
+    data: bytes,
+    *,
+    mode: int,
+    expected: ExpectedState,
+    token: str,
+    shown: str,
+) -> StagedChange:
     """Prepare a new content for a file that is in an expected state; arguments as for `create`.
 
     Owner, extended attributes and access lists are kept as far as the system lets us.
@@ -463,7 +458,9 @@ def replace(
     return staged
 
 
-def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str) -> Staged:
+def remove(
+    parent: int, name: str, *, expected: ExpectedState, token: str, shown: str
+) -> StagedChange:
     """Prepare the removal of a file that is in an expected state; arguments as for `create`.
 
     Raises:
@@ -474,7 +471,7 @@ def remove(parent: int, name: str, *, expected: Expected, token: str, shown: str
     return _Removal(name, token, shown, expected)
 
 
-def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str) -> Staged:
+def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str) -> StagedChange:
     """Prepare a symbolic link, which leads to a name that is not looked at, where nothing is.
 
     Arguments and errors as for `create`.
@@ -493,7 +490,9 @@ def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str
     return staged
 
 
-def remove_link(parent: int, name: str, *, expected: Expected, token: str, shown: str) -> Staged:
+def remove_link(
+    parent: int, name: str, *, expected: ExpectedState, token: str, shown: str
+) -> StagedChange:
     """Prepare the removal of a symbolic link; arguments and errors as for `remove`."""
     target = _target(parent, name)
     if target is None or content_id(target) != expected.content:
@@ -505,12 +504,12 @@ def resume(
     parent: int,
     name: str,
     *,
-    before: Expected | None,
-    after: Expected | None,
+    before: ExpectedState | None,
+    after: ExpectedState | None,
     token: str,
     shown: str,
-) -> Staged:
-    """A change that was applied by a process that is gone, to be taken back.
+) -> StagedChange:
+    """The change that a process that is gone has applied, to be taken back.
 
     Args:
         parent: Descriptor of its folder.
@@ -532,13 +531,13 @@ def resume(
         ours = os.stat(name if after is not None else temp, dir_fd=parent, follow_symlinks=False)
     except OSError:
         raise moved(shown) from None
-    found: Staged
+    found: StagedChange
     if before is None:
-        found = _Creation(name, token, shown, Pristine(ours, after.content if after else ""))
+        found = _Creation(name, token, shown, PreparedFile(ours, after.content if after else ""))
     elif after is None:
         found = _Removal(name, token, shown, before)
     else:
-        found = _Replacement(name, token, shown, before, Pristine(ours, after.content))
+        found = _Replacement(name, token, shown, before, PreparedFile(ours, after.content))
     if isinstance(found, _OfOld):
         found.is_aside(parent)
     return found

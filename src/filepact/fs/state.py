@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.errors import StateFailedError
-from filepact.fs.lock import FileLocks
+from filepact.fs.locks import FileLocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,16 +39,16 @@ class StateFolder:
 
     @property
     def database(self) -> str:
-        """Where the journal is."""
+        """The path of the journal."""
         return os.path.join(self.path, _JOURNAL)
 
     @property
     def known(self) -> str:
-        """Where it is kept what sessions know of files."""
+        """The path of the file that keeps what sessions know of files."""
         return os.path.join(self.path, "known.db")
 
     def keep_room(self) -> None:
-        """See that there is room for the end of an operation before it is begun.
+        """Make sure, before an operation begins, that there is room to record its end.
 
         A file holds it.  SQLite can be told to reserve room in a database, but not in the
         write-ahead log beside it, to which everything is written first.
@@ -76,7 +76,7 @@ class StateFolder:
             ) from None
 
     def give_room(self) -> None:
-        """Give up the room that was kept, so that the journal can have it."""
+        """Remove the file that keeps room, so that the journal can use the room."""
         with suppress(OSError):
             os.truncate(os.path.join(self.path, "room"), 0)
 

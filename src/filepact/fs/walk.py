@@ -1,4 +1,4 @@
-"""Everything below a folder, in path order, without following a link.
+"""Walks everything below a folder, in path order, without following a link.
 
 Each folder is opened relative to the descriptor of the folder it lies in, and each file can be
 opened the same way, so a name that is exchanged for a link during the walk leads nowhere.
@@ -9,21 +9,118 @@ from __future__ import annotations
 import os
 from functools import cache, partial
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
-from filepact.errors import FilepactError
-from filepact.fs.entry import Entry, Question, read_regular
-from filepact.text.ignore import IgnoreRules, IgnoreStack, is_build
+from filepact.errors import FilepactError, ReadFailedError, TooLargeError
+from filepact.fs.read import read_regular
+from filepact.text.gitignore import IgnoreRules, IgnoreStack, is_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
     from types import TracebackType
 
-    from filepact.fs.entry import Kind
     from filepact.fs.root import Root
-    from filepact.text.ignore import Layer, LeftOut, Sifted
+    from filepact.text.gitignore import Layer, LeftOut, Sifted
 
-__all__ = ["MAX_DEPTH", "MAX_ENTRIES", "Batch", "Walk", "walk"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_ENTRIES",
+    "Batch",
+    "Entry",
+    "Kind",
+    "VisibilityFilter",
+    "Walk",
+]
+
+Kind = Literal["file", "folder", "link", "other"]
+"""``link`` is any symbolic link, wherever it leads; ``other`` a device, pipe or socket."""
+
+
+class VisibilityFilter:
+    """Filters the entries of a walk by the guard's rules, before they are shown or entered.
+
+    Args:
+        allow: The question about one: a root-relative path, and whether it is a folder.
+
+    Attributes:
+        refused: How many names rules have refused so far.
+    """
+
+    refused = 0
+
+    def __init__(self, allow: Callable[[str, bool], bool]) -> None:
+        self._allow = allow
+
+    def __call__(self, path: str, is_dir: bool) -> bool:
+        return self._allow(path, is_dir)
+
+    def among(self, prefix: str, keys: list[str]) -> list[str]:
+        """Those of the names in one folder that may be seen.
+
+        Args:
+            prefix: The folder's path with a slash behind it; empty for the root.
+            keys: Names; those of folders with a slash behind them.
+        """
+        allow = self._allow
+        kept = [
+            key
+            for key in keys
+            if (allow(prefix + key[:-1], True) if key[-1] == "/" else allow(prefix + key, False))
+        ]
+        self.refused += len(keys) - len(kept)
+        return kept
+
+    def quietly(self, prefix: str, keys: list[str]) -> list[str]:
+        """As `among`, without counting: for names that would not be shown anyway."""
+        before = self.refused
+        try:
+            return self.among(prefix, keys)
+        finally:
+            self.refused = before
+
+
+class Entry(NamedTuple):
+    """One name that the walk found.
+
+    A named tuple, because a walk makes thousands and frozen dataclasses cost three times as much.
+
+    Attributes:
+        path: Relative to the root.
+        depth: 1 for what lies directly in the base.
+        folder: Descriptor of the folder it lies in, open until the walk is asked for the next.
+        root: Where the walk began.
+    """
+
+    path: str
+    name: str
+    kind: Kind
+    depth: int
+    folder: int
+    root: Root
+
+    def read(self, *, limit: int) -> bytes:
+        """The bytes of a file.
+
+        Args:
+            limit: Most bytes.
+
+        Raises:
+            TooLargeError: It is longer.
+            ReadFailedError: It is gone, no regular file any more, or the system refused.
+            PathBlockedError: It is another name of a secret.
+        """
+        try:
+            data = read_regular(
+                self.folder, self.name, limit, partial(self.root.check_file, self.path)
+            )
+        except OSError as error:
+            raise ReadFailedError(
+                f"{self.path}: cannot be read: {os.strerror(error.errno or 0)}", path=self.path
+            ) from None
+        if data is None:
+            raise TooLargeError(f"{self.path}: over {limit:,} bytes", path=self.path)
+        return data
+
 
 MAX_DEPTH: Final = 400
 """Deepest folder that is entered, counted from the base."""
@@ -66,9 +163,25 @@ class _Frame(NamedTuple):
 
 
 class Walk:
-    """One walk; iterate over it once.  A context manager, so that stopping early closes all.
+    """One walk through everything below a folder; iterate over it once.
 
     The order is that of the paths compared by code point, so a folder stands before its contents.
+    The base is always entered, even when rules above it ignore it; hidden files are included.  A
+    context manager, so that stopping early closes all descriptors.
+
+    Args:
+        root: Where the names begin.
+        base: A folder, as a canonical path relative to the root.
+        allow: The guard's question, asked with a root-relative path and "is it a folder" before
+            an entry is yielded or entered; a `VisibilityFilter` is asked for a whole folder at once.
+        ignore: Whether ignore files and the default names leave entries out.
+        max_depth: Deepest entries wanted; 1 is what lies directly in the base.
+        most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
+        cancelled: Asked before each folder; true ends the walk.
+        progress: Told at each folder how many entries were seen, and its path.
+
+    Raises:
+        NotFoundError: The base is not there (on the first entry).
 
     Attributes:
         unreadable: Folders and ignore files that could not be read, relative to the root.
@@ -83,14 +196,14 @@ class Walk:
     def __init__(
         self,
         root: Root,
-        base: str,
+        base: str = ".",
         *,
-        ignore: bool,
         allow: Callable[[str, bool], bool],
-        max_depth: int | None,
-        most: int | None,
-        cancelled: Callable[[], bool],
-        progress: Callable[[int, str], None],
+        ignore: bool = True,
+        max_depth: int | None = None,
+        most: int | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, str], None] = lambda _seen, _path: None,
     ) -> None:
         self.unreadable: list[str] = []
         self.too_deep = 0
@@ -103,7 +216,7 @@ class Walk:
         self._root = root
         self._base = base
         self._ignore = ignore
-        self._allow = allow if isinstance(allow, Question) else Question(allow)
+        self._allow = allow if isinstance(allow, VisibilityFilter) else VisibilityFilter(allow)
         self._max_depth = max_depth
         self._asked = cancelled
         self._tell = progress
@@ -179,7 +292,7 @@ class Walk:
     def _enter(
         self, above: int, name: str, path: str, stack: IgnoreStack | None, depth: int
     ) -> _Frame | None:
-        """Open and list a folder, unless a limit, the caller or the system says no."""
+        """Open and list a folder; None where a limit, the caller or the system forbids it."""
         if self._max_depth is not None and depth >= self._max_depth:
             return None
         if depth >= MAX_DEPTH:
@@ -197,7 +310,7 @@ class Walk:
         except OSError:
             self.unreadable.append(path)
             return None
-        if not self._root.border.encloses(descriptor, os.fstat(descriptor)):
+        if not self._root.boundary.encloses(descriptor, os.fstat(descriptor)):
             os.close(descriptor)
             self.beyond += 1
             return None
@@ -344,44 +457,3 @@ def _exclude_file(folder: int) -> str | None:
         return ""
     finally:
         os.close(descriptor)
-
-
-def walk(
-    root: Root,
-    base: str = ".",
-    *,
-    allow: Callable[[str, bool], bool],
-    ignore: bool = True,
-    max_depth: int | None = None,
-    most: int | None = None,
-    cancelled: Callable[[], bool] = lambda: False,
-    progress: Callable[[int, str], None] = lambda _seen, _path: None,
-) -> Walk:
-    """Go through everything below a folder.
-
-    The base is always entered, even when rules above it ignore it; hidden files are included.
-
-    Args:
-        root: Where the names begin.
-        base: A folder, as a canonical path relative to the root.
-        allow: The guard's question, asked with a root-relative path and "is it a folder" before
-            an entry is yielded or entered; a `Question` is asked for a whole folder at once.
-        ignore: Whether ignore files and the default names leave entries out.
-        max_depth: Deepest entries wanted; 1 is what lies directly in the base.
-        most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
-        cancelled: Asked before each folder; true ends the walk.
-        progress: Told at each folder how many entries were seen, and its path.
-
-    Raises:
-        NotFoundError: The base is not there (on the first entry).
-    """
-    return Walk(
-        root,
-        base,
-        ignore=ignore,
-        allow=allow,
-        max_depth=max_depth,
-        most=most,
-        cancelled=cancelled,
-        progress=progress,
-    )

@@ -1,4 +1,4 @@
-"""The servers that are known without any settings, as tables of the same form as people's own.
+"""Built-in servers: tables in the form that settings have.
 
 What each needs to see a change is measured where a test can start the server; the others follow
 what their documentation says.  Nothing is ever taken from the project's own folder: a program that
@@ -10,10 +10,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.servers import parse_servers
+from filepact.lsp.spec import parse_servers
 
 if TYPE_CHECKING:
-    from filepact.lsp.servers import Server
+    from filepact.lsp.spec import ServerSpec
 
 __all__ = ["TABLES", "builtin_servers"]
 
@@ -234,26 +234,28 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 60,
     },
     "filepact-csharp": {
-        "command": [
-            "filepact-python",
-            *("-P", "-m", "filepact.csharp", "--root", "{root}"),
-            *("--roslyn", "{filepact-roslyn}", "--dotnet", "{filepact-dotnet}"),
-        ],
+        "command": ["filepact-csharp", "serve", "--root", "{root}"],
         "files": _CSHARP,
-        "needs": ["filepact-roslyn", "filepact-dotnet"],
+        "needs": ["filepact-csharp doctor --json"],
         "install": "pip install filepact[csharp], then filepact setup csharp or a .NET SDK",
         "first": 30,
         "sync": {"unsaved_new": "change"},
         "announce": [{"method": "solution/open", "params": {"solution": "{opened_uri}"}}],
     },
     "csharp-syntax": {
-        "command": ["filepact-python", "-P", "-m", "filepact.csharp.syntax", "--root", "{root}"],
+        "command": ["filepact-csharp", "syntax", "--root", "{root}"],
         "files": _CSHARP,
-        "needs": ["filepact-tree-sitter"],
         "install": "pip install filepact[csharp]",
         "first": 5,
         "sync": _SINGLE,
         "only_new": True,
+    },
+    "csharp-projects": {
+        "command": ["filepact-csharp", "projects", "--root", "{root}"],
+        "files": {**_CSHARP, "*.{csproj,sln,slnx}": "xml"},
+        "role": "projects",
+        "install": "pip install filepact[csharp]",
+        "first": 5,
     },
     "rust-analyzer": {
         "command": ["rust-analyzer"],
@@ -277,10 +279,10 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "first": 60,
     },
 }
-"""By name; see `filepact.lsp.servers.Server` for what the fields mean."""
+"""By name; see `filepact.lsp.spec.ServerSpec` for what the fields mean."""
 
 
 @cache
-def builtin_servers() -> tuple[Server, ...]:
+def builtin_servers() -> tuple[ServerSpec, ...]:
     """The servers that are known without any settings."""
     return parse_servers(TABLES)

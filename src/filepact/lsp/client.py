@@ -1,32 +1,59 @@
-"""One conversation with one language server, from its start to its end."""
+"""The client's side of one conversation with a language server, and diagnostics with their proof.
+
+A list of diagnostics counts only if it is proven to be about the text that the server was last sent:
+it was pulled after that, names the text's version, or came before the answer to a request that the
+server answers only when it is done (the probe).  A server that offers none of these has to have been
+silent for a while after its last publication.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.answers import Answers
-from filepact.lsp.documents import SyncKind
-from filepact.lsp.failures import GoneError, ServerError
-from filepact.lsp.offer import initialize_params
+from filepact.lsp.capabilities import Capabilities, initialize_params
+from filepact.lsp.diagnostics import (
+    AffectedFile,
+    Confirmation,
+    Report,
+    Survey,
+    read_diagnostics,
+)
+from filepact.lsp.failures import (
+    RequestFailedError,
+    RequestTimeoutError,
+    ServerError,
+    ServerExitedError,
+)
+from filepact.lsp.peer import Peer
 from filepact.lsp.process import ServerProcess
-from filepact.lsp.rpc import Peer
+from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from filepact.lsp.documents import Notification
-    from filepact.lsp.launch import Launch
-    from filepact.text.position import Unit
+    from filepact.lsp.documents import Document, Notification
+    from filepact.lsp.process import Launch
+    from filepact.lsp.spec import ServerSpec
 
-__all__ = ["Client", "Publication"]
+__all__ = ["LanguageClient"]
 
 _STOP_SECONDS: Final = 2.0
+_MOST_PUBLISHED: Final = 5_000
+_RETRY_SECONDS: Final = 0.02
+_LONGEST_RETRY_SECONDS: Final = 0.5
+_NO_PULL_AFTER: Final = 5.0
+_QUIET_WITHOUT_PROBE: Final = 1.0
+_SURVEY_TOKEN: Final = "filepact-survey"  # noqa: S105 - of a partial result
+_MOST_SURVEYED: Final = 20_000
+
+_Items = tuple[Any, Confirmation]
 
 
-class Publication:
+class _Publication:
     """The last list of diagnostics that a server published about a file.
 
     Attributes:
@@ -45,75 +72,75 @@ class Publication:
         self.number = number
 
 
-class Client:
-    """A started server and what it has said so far.
+class LanguageClient:
+    """A running server, from its start to its end.
 
     Make one with `start`; every method belongs to the event loop that it was started in.
 
     Args:
+        spec: The server's policy.
         root: The folder that it serves, absolute.
-        settings: What it is answered when it asks for its configuration.
-        on_end: Called once with the reason when it ends without having been stopped.
+        on_end: Called once, with the reason, when it ends without having been stopped.
+
+    Attributes:
+        capabilities: What it can do.
+        version: Its version, as it says itself.
+        stamp: Rises with everything that is sent and may change what it finds.
     """
 
-    def __init__(
-        self, root: str, settings: Mapping[str, Any], on_end: Callable[[str], None]
-    ) -> None:
-        self._root = root
-        self._settings = settings
+    def __init__(self, spec: ServerSpec, root: str, on_end: Callable[[str], None]) -> None:
+        self._spec = spec
         self._on_end = on_end
         self._process: ServerProcess | None = None
+        self._peer = Peer(self._write, self._answer, self._take, self._broken)
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
         self._over = ""
-        self._begun = False
-        self._stirred = asyncio.Event()
-        self._published: dict[str, Publication] = {}
-        self.answers = Answers(root, settings)
-        self.peer = Peer(self._write, self._answer, self._take, self._broken)
-        self.capabilities: Mapping[str, Any] = {}
+        self._initialized = False
+        self._heard = asyncio.Event()
+        self._published: dict[str, _Publication] = {}
+        self._publications = 0
+        self._partial: dict[str, list[Any]] = {}
+        self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
+        self._settled: dict[str, tuple[int, int]] = {}
+        self._probing = bool(spec.probe)
+        self._sent_after = 0
+        self.capabilities = Capabilities(root, spec.settings)
         self.version = ""
-        self.unit: Unit = "utf-16"
-        self.publications = 0
-        self.partial: dict[str, list[Any]] = {}
-        """Parts of answers that come one by one, by the token that was sent along."""
+        self.stamp = 0
 
     @classmethod
     async def start(
-        cls,
-        launch: Launch,
-        settings: Mapping[str, Any],
-        options: Mapping[str, Any] | None,
-        on_end: Callable[[str], None],
-        seconds: float,
-        *,
-        pull: bool,
-    ) -> Client:
-        """Start a server and exchange the first messages with it.
+        cls, launch: Launch, spec: ServerSpec, on_end: Callable[[str], None], seconds: float
+    ) -> LanguageClient:
+        """Start a server and initialise it.
 
         Args:
-            launch: What to start; its folder is the root.
-            settings: What it is answered when it asks for its configuration.
-            options: Its initialisation options.
-            on_end: Called once with the reason when it ends without having been stopped.
+            launch: How; its folder is the root.
+            spec: The server.
+            on_end: Called once, with the reason, when it ends without having been stopped.
             seconds: How long it may take to answer for the first time.
-            pull: Whether to say that we ask for diagnostics.
 
         Raises:
             ServerError: It cannot be started, or does not answer as a language server.
         """
-        client = cls(launch.folder, settings, on_end)
-        client._process = await ServerProcess.start(launch, client.peer.feed, client._broken)
-        params = initialize_params(launch.folder, os.getpid(), options, pull=pull)
+        client = cls(spec, launch.folder, on_end)
+        client._process = await ServerProcess.start(launch, client._peer.feed, client._broken)
+        params = initialize_params(
+            launch.folder, os.getpid(), spec.options, pull=spec.asking == "pull"
+        )
         try:
-            result = await client.peer.request("initialize", params, seconds)
-            client._begin(result)
+            client._begin(await client._peer.request("initialize", params, seconds))
             client.send([("initialized", {})])
-            if settings:
-                client.send([("workspace/didChangeConfiguration", {"settings": settings})])
-            client._begun = True
+            if spec.settings:
+                client.send([("workspace/didChangeConfiguration", {"settings": spec.settings})])
+            client._began = client._loop.time()
+            client._initialized = True
         except BaseException as error:
             await client.kill()
-            if isinstance(error, GoneError) and client.complaints:
-                raise GoneError(f"{error}: {client.complaints.strip()[-300:]}") from error
+            stderr = client._process.stderr.strip()
+            if isinstance(error, ServerExitedError) and stderr:
+                raise ServerExitedError(f"{error}: {stderr[-300:]}") from error
             raise
         return client
 
@@ -128,78 +155,20 @@ class Client:
         return self._over
 
     @property
-    def complaints(self) -> str:
-        """The end of what the server wrote to its standard error."""
-        return "" if self._process is None else self._process.complaints
-
-    @property
-    def sync(self) -> SyncKind:
-        """What the server wants to be told about open documents."""
-        said = self.capabilities.get("textDocumentSync")
-        dynamic_save = self.answers.registered("textDocument/didSave")
-        with_text = any(one.options.get("includeText") for one in dynamic_save)
-        if isinstance(said, int) and not isinstance(said, bool):
-            return SyncKind(bool(said), said, bool(said), with_text)
-        if not isinstance(said, dict):
-            changes = self.answers.registered("textDocument/didChange")
-            kinds = [one.options.get("syncKind", 1) for one in changes]
-            return SyncKind(True, max(kinds, default=1), bool(dynamic_save), with_text)
-        save, change = said.get("save"), said.get("change", 0)
-        if isinstance(save, dict):
-            with_text = with_text or bool(save.get("includeText"))
-        return SyncKind(
-            bool(said.get("openClose", False)),
-            change if change in (0, 1, 2) else 1,
-            bool(save) or isinstance(save, dict) or bool(dynamic_save),
-            with_text,
-        )
-
-    @property
-    def pull_identifiers(self) -> tuple[str | None, ...]:
-        """The names under which diagnostics can be asked for; none if they cannot."""
-        found: dict[str | None, None] = {}
-        static = self.capabilities.get("diagnosticProvider")
-        if isinstance(static, dict):
-            found[static.get("identifier")] = None
-        for one in self.answers.registered("textDocument/diagnostic"):
-            found[one.options.get("identifier")] = None
-        return tuple(found)
-
-    @property
-    def surveys(self) -> bool:
-        """Whether it can be asked about the whole project."""
-        options = [self.capabilities.get("diagnosticProvider")]
-        options += [one.options for one in self.answers.registered("textDocument/diagnostic")]
-        return any(one.get("workspaceDiagnostics") for one in options if isinstance(one, dict))
-
-    @property
-    def file_operations(self) -> Mapping[str, Any]:
-        """What the server asked to be told of files made, removed and renamed."""
-        workspace = self.capabilities.get("workspace")
-        operations = workspace.get("fileOperations") if isinstance(workspace, dict) else None
-        return operations if isinstance(operations, dict) else {}
-
-    def published(self, path: str) -> Publication | None:
-        """The last that was published about a file."""
-        return self._published.get(path)
+    def heard(self) -> int:
+        """How many messages have come from the server."""
+        return self._peer.heard
 
     def send(self, notifications: Iterable[Notification]) -> None:
         """Send notifications, in order.
 
         Raises:
-            GoneError: The server is gone.
+            ServerExitedError: The server is gone.
         """
+        self.stamp += 1
+        self._sent_after = self._publications
         for method, params in notifications:
-            self.peer.notify(method, params)
-
-    async def stirring(self, seconds: float) -> bool:
-        """Wait until the server has said anything; False if it did not within the time."""
-        self._stirred.clear()
-        try:
-            await asyncio.wait_for(self._stirred.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
+            self._peer.notify(method, params)
 
     async def stop(self) -> None:
         """Ask the server to end, and end it."""
@@ -207,8 +176,8 @@ class Client:
             return
         try:
             if not self._over:
-                await self.peer.request("shutdown", None, _STOP_SECONDS)
-                self.peer.notify("exit", None)
+                await self._peer.request("shutdown", None, _STOP_SECONDS)
+                self._peer.notify("exit", None)
         except ServerError:
             pass  # it ends all the same
         self._close("the server was stopped")
@@ -220,13 +189,200 @@ class Client:
         if self._process is not None:
             await self._process.kill()
 
+    # -- diagnostics of a document --------------------------------------------------------
+
+    async def diagnostics(self, document: Document, deadline: float) -> Report:
+        """What the server finds in an open document; not fresh if it cannot be proven in time.
+
+        Args:
+            document: As the server was last sent it.
+            deadline: The loop's time until which to wait.
+        """
+        began, stamp, spec = self._loop.time(), self.stamp, self._spec
+        items: Any = None
+        confirmed_by: Confirmation = "none"
+        try:
+            items, confirmed_by = await self._items(document, deadline)
+            reason = "" if stamp == self.stamp else "the text changed while the server was asked"
+        except ServerError as error:
+            reason = str(error)
+        seconds = self._loop.time() - began
+        if reason:
+            return Report(spec.name, document.path, reason=reason, seconds=seconds)
+        found, whole = read_diagnostics(
+            document.path, document.text, items, self.capabilities.unit, spec.name, spec.endings
+        )
+        return Report(spec.name, document.path, found, confirmed_by, "", whole, seconds)
+
+    async def _items(self, document: Document, deadline: float) -> _Items:
+        if self._spec.asking == "pull":
+            while not self.capabilities.pull_identifiers and not self._over:
+                # Some servers register it only seconds after their start.
+                rest = min(deadline, self._began + _NO_PULL_AFTER) - self._loop.time()
+                if rest <= 0:
+                    break
+                await self._next_message(rest)
+            if self.capabilities.pull_identifiers:
+                return await self._pull(document, deadline)
+        if self._probing:
+            answer = await self._probe(document, deadline)
+            if answer is not None:
+                return answer
+        return await self._await_publication(document, deadline)
+
+    async def _pull(self, document: Document, deadline: float) -> _Items:
+        items: list[Any] = []
+        for identifier in self.capabilities.pull_identifiers:
+            found = await self._pull_one(document, identifier, deadline)
+            if not isinstance(found, list):
+                raise ServerError("the server's answer is no list of diagnostics")
+            items += found
+        return items, "pull"
+
+    async def _pull_one(self, document: Document, identifier: str | None, deadline: float) -> Any:
+        params: dict[str, Any] = {"textDocument": {"uri": document.uri}}
+        if identifier is not None:
+            params["identifier"] = identifier
+        key = (document.path, identifier)
+        pause = _RETRY_SECONDS
+        while True:
+            before = self._pulled.get(key)
+            if before is not None:
+                params["previousResultId"] = before[0]
+            try:
+                answer = await self._request("textDocument/diagnostic", params, deadline)
+            except RequestFailedError as error:
+                if not error.retry and error.code != CONTENT_MODIFIED:
+                    raise
+                if self._loop.time() + pause >= deadline:
+                    raise RequestTimeoutError("the server puts the question off") from error
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_RETRY_SECONDS)
+                continue
+            kind = answer.get("kind") if isinstance(answer, dict) else None
+            if kind == "unchanged" and before is not None:
+                return before[1]
+            if kind != "full":
+                raise ServerError("the server's answer about diagnostics is none")
+            number = answer.get("resultId")
+            self._pulled.pop(key, None)
+            params.pop("previousResultId", None)
+            if isinstance(number, str):
+                self._pulled[key] = (number, answer.get("items"))
+            return answer.get("items")
+
+    async def _probe(self, document: Document, deadline: float) -> _Items | None:
+        """Wait until the server has done everything; None if it does not know the request."""
+        try:
+            await self._request(self._spec.probe, None, deadline)
+        except RequestFailedError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            self._probing = False
+            return None
+        last = self._published.get(document.path)
+        if last is None:
+            raise ServerError("the server has published nothing about the file")
+        return last.items, "version" if last.version == document.version else "probe"
+
+    async def _await_publication(self, document: Document, deadline: float) -> _Items:
+        """Wait for a publication about this version, or for silence after one."""
+        quiet = self._spec.quiet or (_QUIET_WITHOUT_PROBE if self._spec.probe else 0.0)
+        heard_from = self._began
+        if quiet and self._settled.get(document.path) != (document.version, self.stamp):
+            heard_from = await self._round_trip(document, deadline)
+        while True:
+            if self._over:
+                raise ServerError(self._over)
+            last = self._published.get(document.path)
+            now = self._loop.time()
+            wait = deadline - now
+            if last is not None and last.version in (None, document.version):
+                proven = self._settled.get(document.path) == (document.version, self.stamp)
+                named = last.version is not None and not quiet and last.number > self._sent_after
+                rest = max(last.at, heard_from) + quiet - now
+                if proven or named or (quiet and rest <= 0):
+                    self._settled[document.path] = (document.version, self.stamp)
+                    return last.items, "quiet window" if quiet else "version"
+                if quiet:
+                    wait = min(wait, rest)
+            if now >= deadline:
+                raise RequestTimeoutError(
+                    "nothing that is surely about the present text was published"
+                )
+            await self._next_message(max(wait, 0.001))
+
+    async def _round_trip(self, document: Document, deadline: float) -> float:
+        """The time when the server has certainly read all that was sent."""
+        if self.capabilities.static.get("documentSymbolProvider"):
+            params = {"textDocument": {"uri": document.uri}}
+            with contextlib.suppress(RequestFailedError):  # a refusal is an answer all the same
+                await self._request("textDocument/documentSymbol", params, deadline)
+        return self._loop.time()
+
+    async def _request(self, method: str, params: Any, deadline: float) -> Any:
+        rest = deadline - self._loop.time()
+        if rest <= 0:
+            raise RequestTimeoutError(f"no time left for {method}")
+        return await self._peer.request(method, params, rest)
+
+    # -- commands -------------------------------------------------------------------------
+
+    async def execute(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
+        """The answer to one of the server's commands.
+
+        Args:
+            command: Its name.
+            arguments: Values that JSON knows.
+            deadline: The loop's time until which to wait.
+
+        Raises:
+            ServerError: There is no answer.
+        """
+        params = {"command": command, "arguments": list(arguments)}
+        return await self._request("workspace/executeCommand", params, deadline)
+
+    # -- diagnostics of the whole project -------------------------------------------------
+
+    async def survey(self, seconds: float) -> Survey:
+        """Which files of the whole project the server finds something wrong with.
+
+        Texts and so places are not known here: the files have to be asked about one by one.
+
+        Args:
+            seconds: How long to wait; a server that never ends its answer takes all of it.
+        """
+        began = self._loop.time()
+        if not self.capabilities.workspace_diagnostics:
+            reason = "the server does not look at whole projects"
+            return Survey(self._spec.name, (), False, 0.0, reason)
+        parts = self._partial.setdefault(_SURVEY_TOKEN, [])
+        params = {"previousResultIds": [], "partialResultToken": _SURVEY_TOKEN}
+        reason = ""
+        try:
+            parts.append(await self._peer.request("workspace/diagnostic", params, seconds))
+        except RequestTimeoutError:
+            reason = "the server goes on looking"
+        except ServerError as error:
+            reason = str(error)
+        finally:
+            del self._partial[_SURVEY_TOKEN]
+        # A later part replaces what an earlier one said of a file.
+        found = {one.path: one for part in parts for one in _affected(part)}
+        wrong = sorted(
+            (one for one in found.values() if one.errors or one.others), key=lambda one: one.path
+        )
+        whole = not reason and len(wrong) <= _MOST_SURVEYED
+        took = self._loop.time() - began
+        return Survey(self._spec.name, tuple(wrong[:_MOST_SURVEYED]), whole, took, reason)
+
+    # -- what the server says -------------------------------------------------------------
+
     def _begin(self, result: Any) -> None:
         capabilities = result.get("capabilities") if isinstance(result, dict) else None
         if not isinstance(capabilities, dict):
             raise ServerError("the server's first answer says nothing about what it can do")
-        self.capabilities = capabilities
-        if capabilities.get("positionEncoding") == "utf-8":
-            self.unit = "utf-8"
+        self.capabilities.static = capabilities
         about = result.get("serverInfo")
         if isinstance(about, dict):
             version = str(about.get("version", ""))
@@ -235,52 +391,66 @@ class Client:
 
     def _write(self, data: bytes) -> None:
         if self._process is None:
-            raise GoneError("the server is not started")
+            raise ServerExitedError("the server is not started")
         self._process.write(data)
 
     def _answer(self, method: str, params: Any) -> Any:
-        answer = self.answers.answer(method, params)
-        self._stirred.set()
+        answer = self.capabilities.answer(method, params)
+        self._heard.set()
         return answer
 
     def _take(self, method: str, params: Any) -> None:
         match method:
             case "textDocument/publishDiagnostics":
                 self._publish(params)
-            case "$/progress" if params["token"] in self.partial:
-                self.partial[params["token"]].append(params["value"])
-            case "$/progress":
-                self.answers.progress(params)
-            case "window/showMessage" | "window/logMessage":
-                self.answers.say(params)
+            case "$/progress" if params["token"] in self._partial:
+                self._partial[params["token"]].append(params["value"])
+            case "$/progress" | "window/showMessage" | "window/logMessage":
+                pass  # a sign of life all the same
             case _:
                 return
-        self._stirred.set()
+        self._heard.set()
 
     def _publish(self, params: Any) -> None:
         path, version = path_of(params["uri"]), params.get("version")
         if path is None:
             return
-        self.publications += 1
-        now = asyncio.get_running_loop().time()
+        self._publications += 1
         number = version if isinstance(version, int) else None
         # Removed first, so that the oldest stand in front when there are too many.
         self._published.pop(path, None)
-        self._published[path] = Publication(number, params["diagnostics"], now, self.publications)
+        self._published[path] = _Publication(
+            number, params["diagnostics"], self._loop.time(), self._publications
+        )
         if len(self._published) > _MOST_PUBLISHED:
             del self._published[next(iter(self._published))]
+
+    async def _next_message(self, seconds: float) -> None:
+        """Wait until the server says anything, at most so long."""
+        self._heard.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._heard.wait(), seconds)
 
     def _broken(self, reason: str) -> None:
         if self._over:
             return
         self._close(reason)
-        if self._begun:  # else whoever starts it learns of it there
+        if self._initialized:  # else `start` raises it
             self._on_end(reason)
 
     def _close(self, reason: str) -> None:
         self._over = self._over or reason
-        self.peer.close(reason)
-        self._stirred.set()
+        self._peer.close(reason)
+        self._heard.set()
 
 
-_MOST_PUBLISHED: Final = 5_000
+def _affected(part: Any) -> Iterator[AffectedFile]:
+    items = part.get("items") if isinstance(part, dict) else None
+    for item in items if isinstance(items, list) else ():
+        uri = item.get("uri") if isinstance(item, dict) else None
+        path = path_of(uri) if isinstance(uri, str) else None
+        found = item.get("items") if path is not None else None
+        if path is None or item.get("kind") != "full" or not isinstance(found, list):
+            continue
+        severities = [one.get("severity", 1) for one in found if isinstance(one, dict)]
+        yield AffectedFile(path, severities.count(1), len(severities) - severities.count(1))

@@ -1,4 +1,4 @@
-"""What servers find wrong with files, as values, and how sure it is that they mean this text."""
+"""Diagnostics, and what servers answer, as values; differences that survive lines that move."""
 
 from __future__ import annotations
 
@@ -8,34 +8,44 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import InvalidParamsError
-from filepact.text.position import LineIndex, Position, Unit
+from filepact.text.lines import LineIndex, Position, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
+    "AffectedFile",
     "Confirmation",
     "Delta",
     "Diagnostic",
     "Report",
+    "ServerAnswer",
+    "ServerState",
+    "ServerStatus",
     "Severity",
+    "Survey",
     "compare",
     "read_diagnostics",
+    "weakest",
 ]
 
 Severity = Literal["error", "warning", "information", "hint"]
 
 Confirmation = Literal["version", "pull", "probe", "quiet window", "none"]
-"""How it is known that an answer is about the present text.
+"""How it is proven that a list of diagnostics is about the present text.
 
-``version``: the server named the text's version.  ``pull``: it answered a question that was asked
-after it had the text.  ``probe``: it took the text up as a whole after having been told all, and
-answered another question behind it.  ``quiet window``: it published, and then nothing for the time
-that its policy names.  ``none``: it is not known.
+``version``: the server named the text's version.  ``pull``: it was asked for the list after it had
+the text.  ``probe``: it has answered a request that it answers only when everything before is done.
+``quiet window``: it published, and then nothing for the time that its policy names.  ``none``: it is
+not proven.
 """
 
+ServerState = Literal["stopped", "starting", "ready", "waiting", "broken"]
+"""``waiting``: it ended, and is started again after a pause.  ``broken``: it ended too often."""
+
+_STRENGTH: tuple[Confirmation, ...] = ("none", "quiet window", "probe", "version", "pull")
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
-_MOST = 5_000
+_MOST_ITEMS = 5_000
 _MESSAGE_LENGTH = 2_000
 _FAR = 2**31
 _ENDS = re.compile(r"\r\n|\r|\n")
@@ -43,7 +53,7 @@ _ENDS = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that a server finds wrong.
+    """One thing that a server finds wrong in a file.
 
     Attributes:
         path: The file, absolute.
@@ -66,8 +76,8 @@ class Diagnostic:
     line: str
 
     @property
-    def likeness(self) -> tuple[str, ...]:
-        """What stays the same of it when lines above it come and go."""
+    def identity(self) -> tuple[str, ...]:
+        """What two diagnostics have in common if only lines above them came or went."""
         return (self.path, self.source, self.severity, self.code, self.message, self.line)
 
 
@@ -78,9 +88,9 @@ class Report:
     Attributes:
         server: Its name.
         path: The file, absolute.
-        diagnostics: What it finds; empty where that is not known to be about the present text.
-        confirmed_by: How that is known.
-        reason: Why it is not known; else empty.
+        diagnostics: What it finds; empty if that is not proven to be about the present text.
+        confirmed_by: How that is proven.
+        reason: Why it is not; else empty.
         complete: False if the list was cut, or parts of it could not be read.
         seconds: From the question to the answer.
     """
@@ -114,10 +124,121 @@ class Delta:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """What one server answered about some files, as they are or as somebody proposes them.
+
+    Attributes:
+        server: Its name.
+        reports: One of each file; of a proposal, with the proposed texts.
+        state: ``answered``; ``pending``: not in time; ``stale``: the server is known not to see the
+            files as they are; ``failed``: it is not there.
+        message: Why it is not ``answered``; else empty.
+        seconds: From the question to the answer.
+        changes: Of how many changes of files it had been told.
+        event: What it was sent for these, in the protocol's words without the part before the
+            slash, such as ``didChange, didSave``; ``restart`` if it had to be started anew.
+        before: Of a proposal, what it finds without it.
+        withdrawn: Of a proposal, whether it is proven that the server has the present texts again;
+            if not, it was stopped.
+        complete: Of a proposal, whether all files saw the proposed texts.
+    """
+
+    server: str
+    reports: tuple[Report, ...]
+    state: Literal["answered", "pending", "stale", "failed"] = "answered"
+    message: str = ""
+    seconds: float = 0.0
+    changes: int = 0
+    event: str = ""
+    before: tuple[Report, ...] = ()
+    withdrawn: bool = True
+    complete: bool = True
+
+    @property
+    def confirmed_by(self) -> Confirmation:
+        """The confirmation that holds for all reports."""
+        return weakest(self.reports)
+
+    @property
+    def fresh(self) -> bool:
+        """Whether all reports are about the texts that were asked about."""
+        return self.confirmed_by != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedFile:
+    """A file that a server finds something wrong with.
+
+    Attributes:
+        path: Absolute.
+        errors: How many diagnostics are errors.
+        others: How many are not.
+    """
+
+    path: str
+    errors: int
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one server finds in a whole project.
+
+    Attributes:
+        server: Its name.
+        files: Those that something is wrong with, by path.
+        complete: Whether the server has said that this is all; some answer bit by bit and never
+            end, and then this is what came in time.
+        seconds: How long it took.
+        reason: Why it is not complete; else empty.
+    """
+
+    server: str
+    files: tuple[AffectedFile, ...]
+    complete: bool
+    seconds: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server on one root.
+
+    Attributes:
+        server: Its name.
+        root: The folder that it serves, absolute.
+        state: What it is doing.
+        pid: Its process; 0 when there is none.
+        version: As it says itself.
+        open_documents: How many documents it holds open.
+        starts: How often it was started.
+        started_in: Seconds of the last start.
+        first_report_in: Seconds from the last start to the first fresh report; None before.
+        message: Why it is not there, or why it last ended.
+    """
+
+    server: str
+    root: str
+    state: ServerState
+    pid: int
+    version: str
+    open_documents: int
+    starts: int
+    started_in: float
+    first_report_in: float | None
+    message: str
+
+
+def weakest(reports: Iterable[Report]) -> Confirmation:
+    """The confirmation that holds for all of them; ``none`` for no reports."""
+    return min((one.confirmed_by for one in reports), key=_STRENGTH.index, default="none")
+
+
 def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Delta:
     """The difference of two lists, by what diagnostics say and not by where they stand."""
     earlier, later = list(before), list(after)
-    was, now = [one.likeness for one in earlier], [one.likeness for one in later]
+    was, now = [one.identity for one in earlier], [one.identity for one in later]
     if was == now:
         return Delta((), (), len(later))
     return Delta(_only(later, now, was), _only(earlier, was, now), len(later))
@@ -125,12 +246,12 @@ def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Delta:
 
 def _only(
     wanted: Sequence[Diagnostic],
-    likeness: Sequence[tuple[str, ...]],
+    identity: Sequence[tuple[str, ...]],
     other: Sequence[tuple[str, ...]],
 ) -> tuple[Diagnostic, ...]:
     had = Counter(other)
     found = []
-    for one, like in zip(wanted, likeness, strict=True):
+    for one, like in zip(wanted, identity, strict=True):
         if had[like]:
             had[like] -= 1
         else:
@@ -153,13 +274,13 @@ def read_diagnostics(
     """
     if not isinstance(items, list):
         return (), False
-    places = _Places(text, unit)
+    positions = _Positions(text, unit)
     found: list[Diagnostic] = []
-    whole = len(items) <= _MOST
-    for item in items[:_MOST]:
+    whole = len(items) <= _MOST_ITEMS
+    for item in items[:_MOST_ITEMS]:
         try:
             span = item["range"]
-            start, end = places.read(span["start"]), places.read(span["end"])
+            start, end = positions.read(span["start"]), positions.read(span["end"])
             severity = item.get("severity")
             code = item.get("code")
             code = code.get("value", "") if isinstance(code, dict) else code
@@ -172,7 +293,7 @@ def read_diagnostics(
                     "" if code is None else str(code)[:100],
                     str(item.get("source") or server)[:100],
                     _message(item["message"], endings),
-                    places.stripped(start.line),
+                    positions.stripped(start.line),
                 )
             )
         except (AttributeError, KeyError, TypeError, ValueError, InvalidParamsError):
@@ -196,8 +317,8 @@ def _order(one: Diagnostic) -> tuple[Any, ...]:
     )
 
 
-class _Places:
-    """Places in one text, as a server counts; made for many on few lines."""
+class _Positions:
+    """Positions in one text, as a server counts; quick for many on few lines."""
 
     def __init__(self, text: str, unit: Unit) -> None:
         self._unit = unit
@@ -206,10 +327,10 @@ class _Places:
         self._stripped: dict[int, str] = {}
 
     def read(self, value: Any) -> Position:
-        """A place in characters; one behind the last line is the end of the text."""
+        """A position in characters; one behind the last line is the end of the text."""
         line, column = value["line"], value["character"]
         if not isinstance(line, int) or not isinstance(column, int):
-            raise TypeError("a place has two numbers")
+            raise TypeError("a position has two numbers")
         length = self._lengths.get(line)
         if length is None:
             if line < 0:

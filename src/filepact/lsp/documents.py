@@ -1,30 +1,55 @@
-"""The texts that one server holds open, and the notifications that bring it from one to the next.
+"""The documents that one server holds open, and the notifications that tell it of changes.
 
-No I/O happens here: whoever changes a text gets what has to be sent, in order.  Versions come from
-one counter for all documents of a server and only rise, also when a document is closed and opened
-again, so that an answer about an earlier text can never pass for one about this.
+Pure state, without I/O: whoever changes a text gets the notifications to be sent, in order.  Versions
+come from one counter for all documents of a server and only rise, also when a document is closed and
+opened again, so that an answer about an earlier text never passes for one about this.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import posixpath
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from filepact.text.ends import common_head, common_tail
-from filepact.text.position import LineIndex, Position, Unit
-from filepact.wire.uris import uri_of
+from filepact.errors import SearchFailedError
+from filepact.text.glob import Glob
+from filepact.text.lines import LineIndex, Position, Unit, common_head, common_tail
+from filepact.wire.uris import path_of, uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["Document", "Documents", "Notification", "SyncKind", "position_value"]
+    from filepact.lsp.spec import Notice, ServerSpec
+
+__all__ = [
+    "Change",
+    "DiskEvent",
+    "Document",
+    "Documents",
+    "EventKind",
+    "EventTranslator",
+    "Notification",
+    "SyncKind",
+    "Translation",
+    "Watchers",
+    "beneath",
+    "operation_notifications",
+    "position_value",
+]
 
 Notification = tuple[str, dict[str, Any]]
 """A method and its parameters."""
 
+EventKind = Literal["created", "changed", "deleted"]
+
+_NUMBER: dict[EventKind, int] = {"created": 1, "changed": 2, "deleted": 3}
+_BIT: dict[EventKind, int] = {"created": 1, "changed": 2, "deleted": 4}
+_EVERY_KIND = 7
+_MOST_WATCHERS = 10_000
+
 _INCREMENTAL_FROM = 4_096
-"""Below this many characters the whole text is as quick, and leaves nothing to be understood."""
+"""Below this many characters the whole text is as quick, and cannot be misunderstood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +217,309 @@ def _place(text: str, offset: int, unit: Unit) -> Position:
 def position_value(position: Position) -> dict[str, int]:
     """A position as the protocol writes it."""
     return {"line": position.line, "character": position.column}
+
+
+# -- changes on the disk -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that happened to a file on the disk.
+
+    Attributes:
+        path: Absolute; of a renamed file its new name.
+        kind: What happened.
+        text: What it holds now; None for a deleted file, and where it is not text.
+        old_path: Where a renamed file was.
+        same_date: Whether its date may be that of another text that it held before.
+    """
+
+    path: str
+    kind: Literal["created", "changed", "deleted", "renamed"]
+    text: str | None = None
+    old_path: str = ""
+    same_date: bool = False
+
+
+@dataclass(slots=True)
+class Translation:
+    """What one server has to be sent for some changes, and what has to follow.
+
+    Attributes:
+        notifications: To be sent, in order.
+        repeat: Whether open documents have to be sent again before they are asked about.
+        announce: Whether the server's announcements have to be sent again.
+        restart: Whether the server has to be started anew to see what happened.
+    """
+
+    notifications: list[Notification] = field(default_factory=list)
+    repeat: bool = False
+    announce: bool = False
+    restart: bool = False
+
+
+class EventTranslator:
+    """Turns changes on the disk into what one server has to be sent.
+
+    Args:
+        spec: The server, whose policy counts.
+        root: The folder that it serves, absolute.
+        documents: What it holds open.
+    """
+
+    def __init__(self, spec: ServerSpec, root: str, documents: Documents) -> None:
+        self._spec = spec
+        self._root = root
+        self._documents = documents
+        self._folders: set[str] = set()  # those that the server was told of
+
+    def reset(self) -> None:
+        """The server starts anew, and reads the disk as it is."""
+        self._folders.clear()
+
+    def translate(
+        self, changes: Sequence[Change], watchers: Watchers, operations: Mapping[str, Any]
+    ) -> Translation:
+        """What has to be sent; open documents first, so that events find the new texts there.
+
+        Args:
+            changes: What happened, in order.
+            watchers: The events that the server wants to hear of.
+            operations: Its ``workspace.fileOperations``.
+        """
+        found = _Collected()
+        for change in changes:
+            if change.kind in ("deleted", "renamed"):
+                self._leave(change.old_path or change.path, found)
+            if change.kind != "deleted":
+                self._arrive(change, found)
+        if found.save and not found.saves:
+            for path in self._documents.paths[-1:]:
+                found.saves += self._documents.saved(path)
+        if self._spec.sync.coarse:
+            # It dates all open texts anew when one was saved, and then cannot tell them apart.
+            found.saves.clear()
+        found.result.notifications = [
+            *found.texts,
+            *operation_notifications(operations, self._root, changes),
+            *watchers.notification(found.events, unasked=not watchers.count),
+            *found.saves,
+        ]
+        return found.result
+
+    def _leave(self, path: str, found: _Collected) -> None:
+        """A file is no longer there."""
+        found.texts += self._documents.close(path)
+        found.events.append(DiskEvent(path, "deleted"))
+        # Its folders may have gone with it, and are new when they come again.
+        self._folders = {one for one in self._folders if not path.startswith(one + "/")}
+        found.follow(self._spec.sync.deleted)
+
+    def _arrive(self, change: Change, found: _Collected) -> None:
+        """A file is there, new or changed."""
+        path, sync = change.path, self._spec.sync
+        if change.kind == "changed":
+            notice = sync.written
+            found.events.append(DiskEvent(path, "changed"))
+        else:
+            notice = sync.created
+            doubtful = change.same_date or self._documents.was_shown(path)
+            new = self._folders_of(path, doubtful=doubtful)
+            found.events += [DiskEvent(one, "created") for one in new if one not in found.folders]
+            found.folders.update(new)
+            if sync.lazy:
+                found.events.append(DiskEvent(path, "changed"))
+            found.events.append(DiskEvent(path, "created"))
+        found.follow(notice)
+        name = beneath(self._root, path)
+        known = name is not None and self._spec.language(name) is not None
+        hidden = known and change.same_date and sync.by_date
+        if change.text is None:
+            found.texts += self._documents.close(path)
+            found.result.restart |= hidden
+        elif path in self._documents or (notice == "open" and known):
+            found.texts += self._documents.hold(path, change.text)
+            found.saves += self._documents.saved(path)
+        elif hidden:
+            # The server could not tell the new text from the old one by the file's date, but it
+            # takes the text of an open document, and reads the disk when that is closed.
+            found.texts += self._documents.hold(path, change.text)
+            found.texts += self._documents.close(path)
+
+    def _folders_of(self, path: str, *, doubtful: bool) -> list[str]:
+        """The folders above a file that may be as new as the file, outermost first.
+
+        Args:
+            path: The file.
+            doubtful: Whether the server may take the file for one that it knows, and would keep a
+                list of its folder that was made while the file was not there.
+        """
+        if not self._spec.sync.folders:
+            return []
+        above = posixpath.dirname(path)
+        found = [above] if doubtful else []
+        while above not in self._folders and above.startswith(self._root + "/"):
+            self._folders.add(above)
+            found.append(above)
+            above = posixpath.dirname(above)
+        return list(dict.fromkeys(found[::-1]))
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What `EventTranslator.translate` has collected so far."""
+
+    texts: list[Notification] = field(default_factory=list)
+    saves: list[Notification] = field(default_factory=list)
+    events: list[DiskEvent] = field(default_factory=list)
+    folders: set[str] = field(default_factory=set)
+    save: bool = False
+    result: Translation = field(default_factory=Translation)
+
+    def follow(self, notice: Notice) -> None:
+        """Note what a policy asks for besides events."""
+        self.save |= notice == "save"
+        self.result.repeat |= notice in ("open", "repeat")
+        self.result.announce |= notice == "announce"
+        self.result.restart |= notice == "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskEvent:
+    """Something that happened to a file.
+
+    Attributes:
+        path: Absolute.
+        kind: What happened.
+    """
+
+    path: str
+    kind: EventKind
+
+
+@dataclass(frozen=True, slots=True)
+class _Watcher:
+    """One pattern beneath one folder; no pattern stands for everything there."""
+
+    folder: str
+    glob: Glob | None
+    kinds: int
+
+    def wants(self, event: DiskEvent) -> bool:
+        if not self.kinds & _BIT[event.kind]:
+            return False
+        name = "" if event.path == self.folder else beneath(self.folder, event.path)
+        return name is not None and (self.glob is None or self.glob.matches(name))
+
+
+class Watchers:
+    """The patterns of the files that one server wants to hear of.
+
+    Args:
+        root: The folder that patterns count from, absolute.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._by_id: dict[str, tuple[_Watcher, ...]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many patterns there are."""
+        return sum(len(watchers) for watchers in self._by_id.values())
+
+    def register(self, number: str, options: Any) -> None:
+        """Add the patterns of one registration; one that cannot be read stands for everything."""
+        wanted = options.get("watchers", []) if isinstance(options, dict) else []
+        self._by_id[number] = tuple(
+            self._watcher(one) for one in wanted[:_MOST_WATCHERS] if isinstance(one, dict)
+        )
+
+    def unregister(self, number: str) -> None:
+        """Forget the patterns of one registration."""
+        self._by_id.pop(number, None)
+
+    def notification(
+        self, events: Iterable[DiskEvent], *, unasked: bool = False
+    ) -> list[Notification]:
+        """The events that the server wants, or all of them, as one notification."""
+        changes = [
+            {"uri": uri_of(event.path), "type": _NUMBER[event.kind]}
+            for event in events
+            if unasked or self.wants(event)
+        ]
+        return [("workspace/didChangeWatchedFiles", {"changes": changes})] if changes else []
+
+    def wants(self, event: DiskEvent) -> bool:
+        """Whether one of the patterns fits."""
+        return any(one.wants(event) for several in self._by_id.values() for one in several)
+
+    def _watcher(self, one: Mapping[str, Any]) -> _Watcher:
+        kinds = one.get("kind")
+        kinds = kinds if isinstance(kinds, int) and kinds else _EVERY_KIND
+        pattern, folder = one.get("globPattern"), self._root
+        if isinstance(pattern, dict):
+            place = pattern.get("baseUri")
+            place = place.get("uri") if isinstance(place, dict) else place
+            folder = (path_of(place) if isinstance(place, str) else None) or self._root
+            pattern = pattern.get("pattern")
+        if not isinstance(pattern, str):
+            return _Watcher(folder, None, kinds)
+        if pattern.startswith("/"):
+            within = beneath(folder, pattern)
+            if within is None:
+                folder, within = "/", pattern.removeprefix("/")
+            pattern = within
+        try:
+            return _Watcher(folder, Glob.parse(pattern, braces=True), kinds)
+        except SearchFailedError:
+            return _Watcher(folder, None, kinds)
+
+
+def operation_notifications(
+    operations: Mapping[str, Any], root: str, changes: Iterable[Change]
+) -> list[Notification]:
+    """What a server asked to be told of files created, deleted and renamed.
+
+    Args:
+        operations: Its ``workspace.fileOperations``.
+        root: The folder that patterns count from.
+        changes: What happened.
+    """
+    found: list[Notification] = []
+    for key, kind in (("didCreate", "created"), ("didDelete", "deleted"), ("didRename", "renamed")):
+        files = []
+        for one in changes:
+            if one.kind == kind and _wanted(operations.get(key), root, one.old_path or one.path):
+                new = uri_of(one.path)
+                renamed = kind == "renamed"
+                files.append(
+                    {"oldUri": uri_of(one.old_path), "newUri": new} if renamed else {"uri": new}
+                )
+        if files:
+            found.append((f"workspace/{key}Files", {"files": files}))
+    return found
+
+
+def _wanted(options: Any, root: str, path: str) -> bool:
+    filters = options.get("filters") if isinstance(options, dict) else None
+    for one in filters if isinstance(filters, list) else ():
+        pattern = one.get("pattern") if isinstance(one, dict) else None
+        if not isinstance(pattern, dict) or pattern.get("matches") == "folder":
+            continue
+        glob = pattern.get("glob")
+        if not isinstance(glob, str):
+            continue
+        try:
+            name = beneath(root, path)
+            if name and Glob.parse(glob, braces=True).matches(name):
+                return True
+        except SearchFailedError:
+            return True
+    return False
+
+
+def beneath(folder: str, path: str) -> str | None:
+    """The part of a path beneath a folder; None when it lies elsewhere."""
+    start = folder.rstrip("/") + "/"
+    return path.removeprefix(start) if path.startswith(start) and path != start else None

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CANCELLED",
-    "CONTENT_MODIFIED",
-    "INTERNAL_ERROR",
-    "METHOD_NOT_FOUND",
-    "SERVER_CANCELLED",
-    "AnswerError",
-    "GoneError",
-    "LateError",
-    "ServerError",
-]
-
-METHOD_NOT_FOUND = -32601
-INTERNAL_ERROR = -32603
-CANCELLED = -32800
-CONTENT_MODIFIED = -32801
-SERVER_CANCELLED = -32802
+__all__ = ["RequestFailedError", "RequestTimeoutError", "ServerError", "ServerExitedError"]
 
 
 class ServerError(Exception):
     """A language server cannot do what was asked of it; the text says why."""
 
 
-class GoneError(ServerError):
+class ServerExitedError(ServerError):
     """The server could not be started, has ended, or was stopped."""
 
 
-class LateError(ServerError):
+class RequestTimeoutError(ServerError):
     """No answer came in time."""
 
 
-class AnswerError(ServerError):
+class RequestFailedError(ServerError):
     """One side answers a request with an error.
 
     Args:

@@ -7,33 +7,30 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from filepact.lsp.launch import GIBIBYTE, Launch
-from filepact.lsp.running import PAUSES
-from filepact.lsp.service import Service
-from filepact.lsp.watched import beneath
+from filepact.lsp.documents import beneath
+from filepact.lsp.process import GIBIBYTE, Launch
+from filepact.lsp.session import PAUSES, ServerSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from filepact.lsp.changes import Change
-    from filepact.lsp.diagnostics import Report
-    from filepact.lsp.nursery import Nursery
-    from filepact.lsp.outcome import Preview, Status, Update
-    from filepact.lsp.servers import Server
-    from filepact.lsp.survey import Survey
+    from filepact.lsp.diagnostics import ServerAnswer, ServerStatus, Survey
+    from filepact.lsp.documents import Change
+    from filepact.lsp.forkserver import ForkServer
+    from filepact.lsp.spec import ServerSpec
 
-__all__ = ["Pool"]
+__all__ = ["ServerPool"]
 
 _T = TypeVar("_T")
 
 _REAP_SECONDS: Final = 15.0
 _STOP_SECONDS: Final = 15.0
 _SLACK_SECONDS: Final = 5.0
-_CHOSEN_AT_MOST: Final = 5_000
+_MOST_CHOSEN: Final = 5_000
 
 
-class Pool:
+class ServerPool:
     """One server for each pair of server and root, started when it is first needed.
 
     Every method may be called from any thread but the pool's own, and none raises because of a
@@ -43,54 +40,54 @@ class Pool:
         servers: Those that may be used, in order of preference.
         environment: All variables that servers see.
         locate: The absolute path of a program by its name, or None where there is none; it looks
-            nowhere in a root.  It also knows the names that begin with `filepact-`.
+            nowhere in a root.
         idle: Seconds without use after which a server is stopped.
         pauses: Seconds before a server that has ended is started again, by how often it has.
         memory: Bytes that a server may use with all that it starts, where the system tells; it is
             started again then.  0 for any number.
-        nursery: Starts the servers, for a process that cannot any more.  They are all looked for
-            now, since it starts no others.
+        fork_server: Starts the servers, for a process that cannot any more.  They are all looked
+            for now, since it starts no others.
         roots: The folders that it may start them in, and in those beneath.
     """
 
     def __init__(
         self,
-        servers: Iterable[Server],
+        servers: Iterable[ServerSpec],
         environment: Mapping[str, str],
         locate: Callable[[str], str | None],
         *,
         idle: float = 600.0,
         pauses: Sequence[float] = PAUSES,
         memory: int = 2 * GIBIBYTE,
-        nursery: Nursery | None = None,
+        fork_server: ForkServer | None = None,
         roots: Iterable[str] = (),
     ) -> None:
-        self._servers = tuple(one.placed(locate) for one in servers)
+        self._servers = {one.name: one.placed(locate) for one in servers}
         self._environment = dict(environment)
         self._locate = locate
         self._idle = idle
         self._pauses = tuple(pauses)
         self._memory = memory
-        self._starter = None if nursery is None else nursery.start_warden
-        self._found: dict[str, str | None] = {}
-        self._chosen: dict[tuple[str, str], tuple[Server, ...]] = {}
-        self._services: dict[tuple[str, str], Service] = {}
+        self._starter = None if fork_server is None else fork_server.start_supervisor
+        self._programs: dict[str, str | None] = {}
+        self._chosen: dict[tuple[str, str], tuple[ServerSpec, ...]] = {}
+        self._sessions: dict[tuple[str, str], ServerSession] = {}
         self._facts: dict[str, dict[str, str]] = {}
         self._guard = threading.Lock()
         self._work: set[Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        if nursery is not None:
-            launches = [self._launch(one, "/") for one in self._servers if self.program(one)]
-            nursery.agree(launches, roots, self._environment)
+        if fork_server is not None:
+            launches = [self._launch(one, "/") for one in self.servers if self.program(one)]
+            fork_server.agree(launches, roots, self._environment)
 
     @property
-    def servers(self) -> tuple[Server, ...]:
+    def servers(self) -> tuple[ServerSpec, ...]:
         """All that may be used, installed or not."""
-        return self._servers
+        return tuple(self._servers.values())
 
-    def servers_for(self, root: str, path: str) -> tuple[Server, ...]:
+    def servers_for(self, root: str, path: str) -> tuple[ServerSpec, ...]:
         """The servers for a file: of each role the first that knows it and is installed.
 
         Args:
@@ -100,102 +97,100 @@ class Pool:
         found = self._chosen.get((root, path))
         if found is None:
             name = beneath(root, path)
-            chosen: dict[str, Server] = {}
-            for server in self._servers:
-                if name is None or server.role in chosen or server.language(name) is None:
+            chosen: dict[str, ServerSpec] = {}
+            for server in self.servers:
+                if name is None or server.role in (*chosen, "projects"):
+                    continue
+                if server.language(name) is None:
                     continue
                 if self.program(server) is not None:
                     chosen[server.role] = server
-            if len(self._chosen) >= _CHOSEN_AT_MOST:
+            if len(self._chosen) >= _MOST_CHOSEN:
                 self._chosen.clear()
             found = self._chosen[root, path] = tuple(chosen.values())
         return found
 
-    def program(self, server: Server) -> str | None:
+    def program(self, server: ServerSpec) -> str | None:
         """Where a server's program is; None if it, or another that it needs, is not installed."""
         for name in (server.command[0], *server.needs):
-            if name not in self._found:
-                self._found[name] = self._locate(name)
-        if any(self._found[name] is None for name in server.needs):
+            if name not in self._programs:
+                self._programs[name] = self._locate(name)
+        if any(self._programs[name] is None for name in server.needs):
             return None
-        return self._found[server.command[0]]
+        return self._programs[server.command[0]]
 
     def know(self, root: str, **facts: str) -> None:
-        """Keep what servers of a root are told after their start, such as ``solution_uri``."""
+        """Keep facts about a root for the announcements of its servers, such as ``solution_uri``."""
         self._facts.setdefault(root, {}).update(facts)
+
+    # -- work -----------------------------------------------------------------------------
 
     def tell(self, root: str, changes: Sequence[Change]) -> None:
         """Pass on what happened on the disk, to the servers that run; waits for nothing."""
 
         async def pass_on() -> None:
-            for service in self._of(root):
-                service.tell(changes)
+            for session in self._of(root):
+                session.tell(changes)
 
-        if self._services:
+        # Not only where there are sessions: one may be about to be made by a question on its way.
+        if self._loop is not None:
             self._run(pass_on())
 
-    def report(
-        self, root: str, files: Mapping[str, str], seconds: float = 2.0
-    ) -> tuple[Report, ...]:
-        """What all servers find in files; servers that do not run are started.
+    def ask(
+        self,
+        root: str,
+        files: Mapping[str, str],
+        also: Mapping[str, str],
+        seconds: float,
+        *,
+        patient: bool,
+    ) -> Future[tuple[ServerAnswer, ...]]:
+        """What all servers find in files, by server.
+
+        Each is asked about the files that it knows, and about dependents only if it looks from one
+        file at another.
 
         Args:
             root: Absolute.
             files: Their texts as they are on the disk, by absolute path.
-            seconds: How long to wait in all.
+            also: The same of dependents, which did not change themselves.
+            seconds: How long the servers have.
+            patient: Whether servers that are starting are waited for; if not, they are started
+                all the same.
         """
-        work = [
-            (lambda one=service, some=some: one.report(some, seconds))
-            for service, some in self.shares(root, files)
-        ]
-        return tuple(one for several in self._all(work, seconds) for one in several)
+        shares = self._shares(root, files, also)
+        return self._ask_each(
+            root, shares, lambda one, some: one.ask(some, seconds, patient=patient)
+        )
 
-    def update(
-        self,
-        root: str,
-        changes: Sequence[Change],
-        files: Mapping[str, str],
-        seconds: float = 2.0,
-    ) -> tuple[Update, ...]:
-        """Pass on what happened on the disk, and what each server makes of it.
-
-        Args:
-            root: Absolute.
-            changes: What happened.
-            files: What to ask about, with their texts as they are now, by absolute path.
-            seconds: How long to wait in all.
-        """
-        shares = dict(self.shares(root, files))
-        for service in self._of(root):
-            shares.setdefault(service, {})
-        work = [
-            (lambda one=service, some=some: one.update(changes, some, seconds))
-            for service, some in shares.items()
-        ]
-        return tuple(self._all(work, seconds))
-
-    def preview(
+    def propose(
         self,
         root: str,
         proposed: Mapping[str, str],
         files: Mapping[str, str],
-        seconds: float = 2.0,
-    ) -> tuple[Preview, ...]:
-        """What each server would find if some files held other texts; nothing of it stays.
+        seconds: float,
+        *,
+        patient: bool,
+    ) -> Future[tuple[ServerAnswer, ...]]:
+        """What all servers would find if some files held other texts; nothing of it stays.
 
         Args:
             root: Absolute.
             proposed: The other texts, by absolute path.
             files: Texts as they are on the disk, of the proposed files that exist and of others
                 to ask about.
-            seconds: How long to wait in all.
+            seconds: How long the servers have.
+            patient: As for `ask`.
         """
-        known = dict(self.shares(root, files))
-        work = [
-            (lambda one=service, some=some: one.preview(some, known.get(one, {}), seconds))
-            for service, some in self.shares(root, proposed)
-        ]
-        return tuple(self._all(work, seconds))
+        present = {path: text for path, text in files.items() if path in proposed}
+        others = {path: text for path, text in files.items() if path not in proposed}
+        known = self._shares(root, present, others)
+
+        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerAnswer]:
+            there = known.get(one.spec.name, {})
+            return one.propose(some, there, seconds, patient=patient)
+
+        return self._ask_each(root, self._shares(root, proposed, {}), ask)
 
     def survey(self, root: str, seconds: float = 10.0) -> tuple[Survey, ...]:
         """Which files of a whole project its running servers find something wrong with.
@@ -204,25 +199,64 @@ class Pool:
             root: Absolute.
             seconds: How long to wait in all.
         """
-        work = [(lambda one=service: one.survey(seconds)) for service in self._of(root)]
-        return tuple(self._all(work, seconds))
 
-    def status(self) -> tuple[Status, ...]:
+        async def every() -> tuple[Survey, ...]:
+            return tuple(await asyncio.gather(*(one.survey(seconds) for one in self._of(root))))
+
+        return () if self._loop is None else self._run(every(), seconds)
+
+    def projects_server(self, root: str, path: str) -> ServerSpec | None:
+        """The installed server that knows the projects of a file, which need not exist.
+
+        Args:
+            root: Absolute.
+            path: Absolute, beneath it.
+        """
+        name = beneath(root, path)
+        for server in self.servers:
+            if server.role == "projects" and name and server.language(name) is not None:
+                return server if self.program(server) is not None else None
+        return None
+
+    def projects(self, root: str, path: str, asked: Mapping[str, Any], seconds: float) -> Any:
+        """What that server answers to the command `filepact.projects`; it is started if need be.
+
+        Args:
+            root: Absolute.
+            path: Absolute, beneath it.
+            asked: The command's argument.
+            seconds: How long to wait in all.
+
+        Returns:
+            None where there is no such server, or it does not answer.
+        """
+        server = self.projects_server(root, path)
+        if server is None:
+            return None
+
+        async def execute() -> Any:
+            session = self._session(server.name, root)
+            return await session.execute("filepact.projects", [asked], seconds)
+
+        return self._run(execute(), seconds)
+
+    def status(self) -> tuple[ServerStatus, ...]:
         """All servers that were started, and what they are doing."""
 
-        async def look() -> tuple[Status, ...]:
-            return tuple(service.status for service in self._services.values())
+        async def look() -> tuple[ServerStatus, ...]:
+            return tuple(session.status for session in self._sessions.values())
 
-        return self._run(look()) if self._services else ()
+        return () if self._loop is None else self._run(look())
 
     def restart(self, root: str) -> None:
         """End all servers of a root; each is started again when it is next needed."""
 
         async def end() -> None:
-            for key in [key for key in self._services if key[1] == root]:
-                await self._services.pop(key).stop()
+            keys = [key for key in self._sessions if key[1] == root]
+            ending = [self._sessions.pop(key) for key in keys]
+            await asyncio.gather(*(one.stop() for one in ending))
 
-        if self._services:
+        if self._loop is not None:
             self._run(end())
 
     def close(self) -> None:
@@ -236,9 +270,9 @@ class Pool:
             future.cancel()
 
         async def end() -> None:
-            services = list(self._services.values())
-            self._services.clear()
-            await asyncio.gather(*(one.stop() for one in services), return_exceptions=True)
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+            await asyncio.gather(*(one.stop() for one in sessions), return_exceptions=True)
 
         with contextlib.suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(end(), loop).result(_STOP_SECONDS)
@@ -246,55 +280,58 @@ class Pool:
         thread.join(_STOP_SECONDS)
         self._loop = self._thread = None
 
-    def shares(self, root: str, files: Mapping[str, str]) -> list[tuple[Service, dict[str, str]]]:
-        """The files of each server, for work that is then submitted.
+    # -- sessions -------------------------------------------------------------------------
 
-        Args:
-            root: Absolute.
-            files: Their texts by absolute path.
-        """
+    def _shares(
+        self, root: str, files: Mapping[str, str], also: Mapping[str, str]
+    ) -> dict[str, dict[str, str]]:
+        """The files of each server, by its name; dependents come behind the files themselves."""
         shares: dict[str, dict[str, str]] = {}
-        by_name = {server.name: server for server in self._servers}
         for path, text in files.items():
             for server in self.servers_for(root, path):
                 shares.setdefault(server.name, {})[path] = text
-        return [(self._service(by_name[name], root), some) for name, some in shares.items()]
+        for path, text in also.items():
+            for server in self.servers_for(root, path):
+                if server.sync.unsaved != "alone":
+                    shares.setdefault(server.name, {}).setdefault(path, text)
+        return shares
 
-    def _of(self, root: str) -> list[Service]:
-        return [service for (_, place), service in list(self._services.items()) if place == root]
+    def _of(self, root: str) -> list[ServerSession]:
+        return [session for (_, place), session in self._sessions.items() if place == root]
 
-    def _service(self, server: Server, root: str) -> Service:
-        key = (server.name, root)
-        there = self._services.get(key)
-        if there is not None:
-            return there
+    def _session(self, name: str, root: str) -> ServerSession:
+        """The session of a server on a root, made on the pool's loop."""
+        found = self._sessions.get((name, root))
+        if found is None:
+            server = self._servers[name]
+            launch, facts = self._launch(server, root), self._facts.get(root, {})
+            found = self._sessions[name, root] = ServerSession(server, launch, facts, self._pauses)
+        return found
 
-        async def make() -> Service:
-            if key not in self._services:
-                launch, facts = self._launch(server, root), self._facts.get(root, {})
-                self._services[key] = Service(server, launch, facts, self._pauses)
-            return self._services[key]
-
-        return self._run(make())
-
-    def _launch(self, server: Server, root: str) -> Launch:
+    def _launch(self, server: ServerSpec, root: str) -> Launch:
         program = self.program(server) or server.command[0]
-        found = {name: place for name in server.needs if (place := self._found.get(name))}
+        found = {name: place for name in server.needs if (place := self._programs.get(name))}
         command = (program, *server.filled(found)[1:])
         return Launch(command, root, self._environment, self._memory, self._starter)
 
-    def _all(
-        self, work: Sequence[Callable[[], Coroutine[Any, Any, _T]]], seconds: float
-    ) -> list[_T]:
-        async def together() -> list[_T]:
+    def _ask_each(
+        self,
+        root: str,
+        shares: Mapping[str, dict[str, str]],
+        ask: Callable[[ServerSession, dict[str, str]], Coroutine[Any, Any, ServerAnswer]],
+    ) -> Future[tuple[ServerAnswer, ...]]:
+        async def every() -> tuple[ServerAnswer, ...]:
+            work = [ask(self._session(name, root), some) for name, some in shares.items()]
             if len(work) == 1:  # without a task of its own
-                return [await work[0]()]
-            return list(await asyncio.gather(*(one() for one in work)))
+                return (await work[0],)
+            return tuple(await asyncio.gather(*work))
 
-        return self._run(together(), seconds) if work else []
+        return self._submit(every())
 
-    def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
-        """Do something on the pool's loop; it ends early when its future is cancelled.
+    # -- the loop -------------------------------------------------------------------------
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Run something on the pool's loop; it ends early when its future is cancelled.
 
         Raises:
             RuntimeError: The pool is closed.
@@ -310,8 +347,8 @@ class Pool:
         return future
 
     def _run(self, work: Coroutine[Any, Any, _T], seconds: float = 0.0) -> _T:
-        """Do something on the pool's loop and wait for it."""
-        future = self.submit(work)
+        """Run something on the pool's loop and wait for it."""
+        future = self._submit(work)
         try:
             # A server's own limits count; this one is for mistakes of ours.
             return future.result(seconds + _SLACK_SECONDS + _STOP_SECONDS)
@@ -345,7 +382,7 @@ class Pool:
         while True:
             await asyncio.sleep(min(_REAP_SECONDS, max(self._idle / 2, 0.05)))
             now = asyncio.get_running_loop().time()
-            for key, service in list(self._services.items()):
-                if now - service.used > self._idle and not service.busy:
-                    del self._services[key]
-                    await service.stop()
+            for key, session in list(self._sessions.items()):
+                if now - session.used > self._idle and not session.busy:
+                    del self._sessions[key]
+                    await session.stop()

@@ -1,4 +1,4 @@
-"""One language server as a process: started behind a warden, drained, and never left behind."""
+"""A language server as a process: how it is started, its pipes, its supervisor, its end."""
 
 from __future__ import annotations
 
@@ -7,25 +7,99 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
+import sys
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
 
-from filepact.lsp.failures import GoneError
-from filepact.lsp.launch import GIBIBYTE, start_warden
+from filepact.lsp.failures import ServerExitedError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = [
+    "GIBIBYTE",
+    "SUPERVISOR",
+    "Descriptors",
+    "Launch",
+    "ServerProcess",
+    "Starter",
+    "supervisor_command",
+]
 
-    from filepact.lsp.launch import Launch
-
-__all__ = ["ServerProcess"]
+GIBIBYTE: Final = 1024**3
+SUPERVISOR: Final = os.path.join(os.path.dirname(__file__), "supervisor.py")  # noqa: PTH118, PTH120 - names only
 
 _CHUNK: Final = 256 * 1024
 _UNREAD_LIMIT: Final = 64 * 1024 * 1024
-_COMPLAINTS: Final = 16 * 1024
+_STDERR_KEPT: Final = 16 * 1024
 _START_SECONDS: Final = 20.0
 _KILL_SECONDS: Final = 5.0
 _REST_SECONDS: Final = 1.0
+
+Descriptors = tuple[int, int, int, int]
+"""A server's standard input, output and error, and its supervisor's end of the line to us."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a server is started.
+
+    Attributes:
+        command: The program, absolute or found on the environment's path, and its arguments;
+            `{root}` in these stands for the folder.
+        folder: The working folder, absolute.
+        environment: All variables that it sees.
+        memory: Bytes that it may use with all that it starts; 0 for any number.
+        starter: Starts its supervisor; None for this process itself.
+    """
+
+    command: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str]
+    memory: int = 0
+    starter: Starter | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line for this folder."""
+        program, *others = self.command
+        return (program, *(word.replace("{root}", self.folder) for word in others))
+
+
+Starter = Callable[[Launch, Descriptors], Callable[[], object]]
+"""Starts a supervisor with its descriptors, which stay the caller's to close.
+
+Returns a function to be called once it has ended; raises `ServerExitedError` if it cannot be started.
+"""
+
+
+def supervisor_command(line: int | str, memory: int) -> list[str]:
+    """The command line of a supervisor, to be followed by the server's.
+
+    Args:
+        line: The descriptor of its end of the line to us, or what stands for that.
+        memory: Bytes that the server may use; 0 for any number.
+    """
+    return [sys.executable, "-I", "-S", SUPERVISOR, "run", str(line), str(memory)]
+
+
+def _start_supervisor(launch: Launch, descriptors: Descriptors) -> Callable[[], object]:
+    """Start a supervisor as a child of this process."""
+    stdin, stdout, stderr, line = descriptors
+    try:
+        child = subprocess.Popen(  # noqa: S603 - programs that people have installed or named
+            [*supervisor_command(line, launch.memory), *launch.words],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=launch.folder,
+            env=dict(launch.environment),
+            pass_fds=(line,),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ServerExitedError(f"cannot start: {os.strerror(error.errno or 0)}") from error
+    return child.wait
 
 
 class ServerProcess:
@@ -34,7 +108,7 @@ class ServerProcess:
     Make one with `start`; every method belongs to the event loop that it was started in.
 
     Args:
-        line: Our end of the line to its warden.
+        line: Our end of the line to its supervisor.
         stdin: Our end of its standard input.
     """
 
@@ -44,9 +118,9 @@ class ServerProcess:
         self._stdin = stdin
         self._unsent = bytearray()
         self._reading: dict[int, asyncio.Event] = {}
-        self._complaints: deque[bytes] = deque()
-        self._complained = 0
-        self._said: dict[str, int] = {}
+        self._stderr: deque[bytes] = deque()
+        self._stderr_size = 0
+        self._reported: dict[str, int] = {}
         self._ended = asyncio.Event()
         self._gone = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -66,7 +140,7 @@ class ServerProcess:
             on_end: Called once, with the reason, when it has ended by itself or was stopped.
 
         Raises:
-            GoneError: It cannot be started.
+            ServerExitedError: It cannot be started.
         """
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -77,7 +151,7 @@ class ServerProcess:
             os.set_blocking(number, False)
         running = cls(ours, to_stdin)
         try:
-            starter = launch.starter or start_warden
+            starter = launch.starter or _start_supervisor
             reap = starter(launch, (stdin, stdout, stderr, theirs.fileno()))
         except BaseException:
             ours.close()
@@ -88,8 +162,8 @@ class ServerProcess:
             theirs.close()
             for number in (stdin, stdout, stderr):
                 os.close(number)
-        running._listen(from_stdout, on_output)
-        running._listen(from_stderr, running._complain)
+        running._add_pipe(from_stdout, on_output)
+        running._add_pipe(from_stderr, running._keep_stderr)
         begun = asyncio.Event()
         running._watching = asyncio.create_task(running._watch(begun, on_end, reap))
         try:
@@ -97,21 +171,23 @@ class ServerProcess:
         except (TimeoutError, asyncio.CancelledError):
             await running.kill()
             raise
-        if "started" not in running._said:
+        if "started" not in running._reported:
             await running.kill()
-            number = running._said.get("failed", 0)
-            raise GoneError(f"cannot start: {os.strerror(number) if number else 'no answer'}")
+            number = running._reported.get("failed", 0)
+            raise ServerExitedError(
+                f"cannot start: {os.strerror(number) if number else 'no answer'}"
+            )
         return running
 
     @property
     def pid(self) -> int:
-        """The server's own process, below the warden's."""
-        return self._said.get("started", 0)
+        """The server's own process, a child of the supervisor's."""
+        return self._reported.get("started", 0)
 
     @property
-    def complaints(self) -> str:
+    def stderr(self) -> str:
         """The end of what it wrote to its standard error."""
-        return b"".join(self._complaints).decode("utf-8", "replace")[-_COMPLAINTS:]
+        return b"".join(self._stderr).decode("utf-8", "replace")[-_STDERR_KEPT:]
 
     @property
     def ended(self) -> bool:
@@ -122,12 +198,12 @@ class ServerProcess:
         """Send bytes to its standard input; they wait in memory while it does not read.
 
         Raises:
-            GoneError: It is gone, or has left too much unread.
+            ServerExitedError: It is gone, or has left too much unread.
         """
         if self.ended or self._stdin < 0:
-            raise GoneError("the server has ended")
+            raise ServerExitedError("the server has ended")
         if len(self._unsent) > _UNREAD_LIMIT:
-            raise GoneError(f"the server has left {_UNREAD_LIMIT:,} bytes unread")
+            raise ServerExitedError(f"the server has left {_UNREAD_LIMIT:,} bytes unread")
         sent = 0 if self._unsent else self._push(data)
         if sent < len(data):
             if not self._unsent:
@@ -155,14 +231,14 @@ class ServerProcess:
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError):
-            self._line.shutdown(socket.SHUT_WR)  # the warden's sign
+            self._line.shutdown(socket.SHUT_WR)  # the supervisor reads an end of file
         try:
             await asyncio.wait_for(self._gone.wait(), _KILL_SECONDS)
         except TimeoutError:
-            warden = self._said.get("warden", 0)
-            if warden:
+            supervisor = self._reported.get("supervisor", 0)
+            if supervisor:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(warden, signal.SIGKILL)
+                    os.killpg(supervisor, signal.SIGKILL)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._gone.wait(), _KILL_SECONDS)
         self._ended.set()
@@ -173,7 +249,7 @@ class ServerProcess:
         self._close_stdin()
         # A stray process may still hold the other end of a pipe.
         for number in list(self._reading):
-            self._unlisten(number)
+            self._drop_pipe(number)
 
     def _push(self, data: bytes | bytearray) -> int:
         """Send as much as the pipe takes now."""
@@ -182,12 +258,12 @@ class ServerProcess:
         except BlockingIOError:
             return 0
         except OSError as error:
-            raise GoneError("the server has ended") from error
+            raise ServerExitedError("the server has ended") from error
 
     def _flush(self) -> None:
         try:
             del self._unsent[: self._push(self._unsent[:_CHUNK])]
-        except GoneError:
+        except ServerExitedError:
             self._unsent.clear()
         if not self._unsent:
             self._loop.remove_writer(self._stdin)
@@ -198,7 +274,7 @@ class ServerProcess:
             self._loop.remove_writer(number)
             os.close(number)
 
-    def _listen(self, number: int, take: Callable[[bytes], None]) -> None:
+    def _add_pipe(self, number: int, take: Callable[[bytes], None]) -> None:
         """Pass on all that comes through a pipe."""
         self._reading[number] = asyncio.Event()
 
@@ -212,41 +288,41 @@ class ServerProcess:
             if data:
                 take(data)
             else:
-                self._unlisten(number)
+                self._drop_pipe(number)
 
         self._loop.add_reader(number, read)
 
-    def _unlisten(self, number: int) -> None:
+    def _drop_pipe(self, number: int) -> None:
         self._loop.remove_reader(number)
         self._reading.pop(number).set()
         os.close(number)
 
-    def _complain(self, data: bytes) -> None:
-        """Keep the end of its standard error, which has to be read or it would stand still."""
-        self._complaints.append(data[-_COMPLAINTS:])
-        self._complained += len(self._complaints[-1])
-        while self._complained - len(self._complaints[0]) >= _COMPLAINTS:
-            self._complained -= len(self._complaints.popleft())
+    def _keep_stderr(self, data: bytes) -> None:
+        """Keep the end of its standard error; unread, the pipe would fill and block the server."""
+        self._stderr.append(data[-_STDERR_KEPT:])
+        self._stderr_size += len(self._stderr[-1])
+        while self._stderr_size - len(self._stderr[0]) >= _STDERR_KEPT:
+            self._stderr_size -= len(self._stderr.popleft())
 
-    async def _hear(self) -> bool:
-        """Take down what the warden says next; False when it is gone."""
+    async def _read_line(self) -> bool:
+        """Read what the supervisor reports next; False when it is gone."""
         try:
             data = await self._loop.sock_recv(self._line, 256)
         except OSError:
             return False
         for said in data.decode("ascii", "replace").splitlines():
             word, _, number = said.partition(" ")
-            self._said[word] = int(number) if number.lstrip("-").isdigit() else 0
+            self._reported[word] = int(number) if number.lstrip("-").isdigit() else 0
         return bool(data)
 
     async def _watch(
         self, begun: asyncio.Event, on_end: Callable[[str], None], reap: Callable[[], object]
     ) -> None:
-        """Follow the warden until it is gone."""
-        while not self._said.keys() & {"started", "failed"} and await self._hear():
+        """Follow the supervisor until it is gone."""
+        while not self._reported.keys() & {"started", "failed"} and await self._read_line():
             pass
         begun.set()
-        while not self._said.keys() & {"ended", "failed"} and await self._hear():
+        while not self._reported.keys() & {"ended", "failed"} and await self._read_line():
             pass
         # What it wrote before it ended is read first; a stray writer cannot keep us.
         with contextlib.suppress(TimeoutError):
@@ -254,20 +330,20 @@ class ServerProcess:
                 for event in list(self._reading.values()):
                     await event.wait()
         self._ended.set()
-        if "started" in self._said:
+        if "started" in self._reported:
             on_end(self._reason())
-        while await self._hear():
+        while await self._read_line():
             pass
         reap()
         self._gone.set()
 
     def _reason(self) -> str:
-        status, heavy = self._said.get("ended"), self._said.get("heavy")
+        status, heavy = self._reported.get("ended"), self._reported.get("heavy")
         if heavy is not None:
             used = f"{heavy / GIBIBYTE:.1f} GiB"
             return f"the server was ended because it used {used} of memory, more than it may"
         if status is None:
-            return "the server was killed with its warden"
+            return "the server was killed with its supervisor"
         if status < 0:
             return f"the server was ended by {signal.Signals(-status).name}"
         return f"the server ended with status {status}"

@@ -1,8 +1,7 @@
-"""Files that mention others by name, and so may be found fault with when those change.
+"""Dependents: files that mention another by name, in which a change of that one may cause errors.
 
-That a file mentions another's name as a word is cheap to know and true of nearly every import, in
-any language.  Only hashes of words are kept: they may name a file too many, which is then asked
-about for nothing.
+Nearly every import, in any language, has the other file's name as a word.  An index keeps hashes of
+the words of each file; a collision only has one file too many asked about.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from filepact.domain.document import RootId
-    from filepact.workspace.surroundings import Stamp, Surroundings
+    from filepact.workspace.observe import RawFiles, Stamp
 
 __all__ = ["Dependents"]
 
@@ -36,19 +35,17 @@ _INDEX_NAMES: Final = frozenset({"__init__", "__main__", "index", "main", "mod",
 
 
 class Dependents:
-    """The words of a root's files, kept by the files' stamps; for all threads.
+    """An index of the words of a root's files, by the files' stamps; for all threads.
 
     Args:
         root: The root.
-        surroundings: Reads files.
+        files: Reads files.
         claimed: Whether a server knows a file, by its absolute path.
     """
 
-    def __init__(
-        self, root: RootId, surroundings: Surroundings, claimed: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, root: RootId, files: RawFiles, claimed: Callable[[str], bool]) -> None:
         self._root = root
-        self._surroundings = surroundings
+        self._raw = files
         self._claimed = claimed
         self._words: dict[str, tuple[Stamp, array[int]]] = {}
         self._endings: dict[str, bool] = {}
@@ -57,9 +54,9 @@ class Dependents:
         self._over = threading.Event()
 
     def learn(self, files: Iterable[tuple[str, Stamp]], seconds: float) -> bool:
-        """Read the words of files that are new or have changed.
+        """Index files that are new or have changed.
 
-        What does not fit into the time is read aside, for later questions.
+        What does not fit into the time is indexed in the background, for later questions.
 
         Args:
             files: All files beneath the root, with stamps.
@@ -82,7 +79,7 @@ class Dependents:
         return whole
 
     def close(self) -> None:
-        """Read nothing more aside."""
+        """Stop indexing in the background."""
         self._over.set()
 
     def _go_on(self, wanted: dict[str, Stamp]) -> None:
@@ -103,11 +100,11 @@ class Dependents:
             if len(self._words) >= _MOST_FILES or (read > _ALWAYS and time.monotonic() > end):
                 return False
             read += 1
-            taken = self._surroundings.take(WorkspacePath(self._root, name))
-            if taken is not None:
-                # By the stamp that was asked for: if another is true by now, it will be asked for.
+            sample = self._raw.take(WorkspacePath(self._root, name))
+            if sample is not None:
+                # Under the stamp that was asked for: if the file has another by now, that is asked for next.
                 with self._lock:
-                    self._words[name] = (stamp, _hashes(taken.text or ""))
+                    self._words[name] = (stamp, _hashes(sample.text or ""))
         return True
 
     def of(self, paths: Iterable[str]) -> list[str]:
@@ -129,7 +126,7 @@ class Dependents:
         return sorted(found, key=lambda name: (dirname(name) not in folders, name))
 
     def fits(self, path: WorkspacePath) -> bool:
-        """Whether a server knows files with such an ending."""
+        """Whether a server knows files with the ending of this one."""
         ending = basename(path.path).rpartition(".")[2]
         if ending not in self._endings:
             self._endings[ending] = self._claimed(path.absolute)
@@ -143,7 +140,7 @@ class Dependents:
 
 
 def _parts(path: str) -> list[str]:
-    """The words that whoever means a file has to say."""
+    """The words by which another file mentions this one."""
     stem = basename(path).partition(".")[0]
     if stem in _INDEX_NAMES and dirname(path):
         stem = basename(dirname(path))

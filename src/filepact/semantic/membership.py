@@ -1,4 +1,4 @@
-"""Which files a project includes: a file on the disk that none includes is not in the workspace."""
+"""Project membership: a file on the disk that no project includes is not in the workspace."""
 
 from __future__ import annotations
 
@@ -7,71 +7,80 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.document import WorkspacePath
-from filepact.errors import BinaryFileError, FilepactError, TooLargeError
+from filepact.errors import FilepactError
 from filepact.semantic.tsconfig import read_commented, read_project_files
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.csharp.projects import Solution
     from filepact.domain.document import RootId
-    from filepact.semantic.ground import Ground
+    from filepact.lsp.pool import ServerPool
+    from filepact.semantic.root_servers import RootServers
     from filepact.semantic.tsconfig import ProjectFiles
-    from filepact.workspace.surroundings import Stamp, Surroundings
+    from filepact.workspace.observe import RawFiles, Stamp
 
-__all__ = ["Members"]
+__all__ = ["ProjectMembership"]
 
 _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _UNITS: Final = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm", ".cu")
 _SETTINGS: Final = ("tsconfig.json", "jsconfig.json")
-_NET: Final = (".sln", ".slnx", ".csproj")
 _COMMANDS: Final = ("compile_commands.json", "build/compile_commands.json")
 _MOST_PROJECTS: Final = 100
 _MOST_IGNORED: Final = 1_000
 
 
-class Members:
+class ProjectMembership:
     """The projects of one root, read again when a file that says what they are has changed.
 
     For all threads.
 
     Args:
-        ground: The root and its servers.
-        surroundings: Reads files.
+        servers: The root's servers.
+        files: Reads files.
+        pool: The servers, of which one may know projects.
+        seconds: How long that one may take.
     """
 
-    def __init__(self, ground: Ground, surroundings: Surroundings) -> None:
-        self._ground = ground
-        self._root: RootId = ground.root
-        self._surroundings = surroundings
+    def __init__(
+        self, servers: RootServers, files: RawFiles, pool: ServerPool, seconds: float
+    ) -> None:
+        self._servers = servers
+        self._pool = pool
+        self._seconds = seconds
+        self._root: RootId = servers.root
+        self._files = files
         self._lock = threading.RLock()
         self._kept: dict[tuple[str, str], tuple[dict[str, Stamp | None], Any]] = {}
         self._ignored: dict[WorkspacePath, bool] = {}
-        self._projects: tuple[int, frozenset[str]] = (-1, frozenset())
         self.opened = ""
         """The solution or project that was named, absolute; empty for the whole root."""
 
     def include(self, path: WorkspacePath) -> bool:
         """Whether a server knows a file and a project includes it; it need not be there."""
-        if not self._ground.claimed(path.absolute):
+        if not self._servers.claimed(path.absolute):
             return False
         try:
+            told = self._told(path.absolute, {"uri": uri_of(path.absolute)})
+            if told is not None:
+                return bool(told.get("projects"))
             with self._lock:
                 return self._decide(path)
         except FilepactError:
             return False
 
-    def solution(self) -> Solution | None:
-        """The C# projects; None where nothing is in C#."""
-        self._ground.disk.begin()
-        sources = any(name.endswith((".cs", ".csproj")) for name, _ in self._ground.disk.files)
-        with self._lock:
-            return self._solution() if sources else None
+    def solution(self) -> Mapping[str, Any] | None:
+        """All projects, as a server tells them (`filepact.projects`); None where there is none."""
+        self._servers.disk.begin()
+        start = self._root.rstrip("/")
+        for name, _ in self._servers.disk.files:
+            path = f"{start}/{name}"
+            if self._pool.projects_server(self._root, path) is not None:
+                return self._told(path, {})
+        return None
 
     def _decide(self, path: WorkspacePath) -> bool:
         absolute = path.absolute
-        if absolute.endswith(".cs"):
-            return bool(self._solution().including(absolute))
         if absolute.endswith(_SCRIPTS):
             project = self._project(absolute)
             if project is not None:
@@ -84,10 +93,10 @@ class Members:
 
     def _is_ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file; of one that is gone, whether they did."""
-        if self._ground.disk.listed(path):
+        if self._servers.disk.listed(path):
             return False
-        ignored = self._surroundings.ignored(path)
-        if self._surroundings.stamp(path) is None:
+        ignored = self._files.ignored(path)
+        if self._files.stamp(path) is None:
             return self._ignored.get(path, ignored)
         self._ignored.pop(path, None)
         if ignored:
@@ -96,24 +105,21 @@ class Members:
                 del self._ignored[next(iter(self._ignored))]
         return ignored
 
-    # -- C# -------------------------------------------------------------------------------
+    # -- what a server knows --------------------------------------------------------------
 
-    def _solution(self) -> Solution:
-        def read() -> tuple[Solution, Iterable[str]]:
-            from filepact.csharp.reading import read_solution  # noqa: PLC0415 - only C# needs it
+    def _told(self, path: str, asked: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The answer of a server that knows projects; None if there is none.
 
-            found = read_solution(
-                self.opened or self._root, self._root, _Files(self._ground, self._text)
-            )
-            return found, found.inputs
-
-        turn, named = self._ground.disk.turn, self._projects[1]
-        if turn != self._projects[0]:
-            names = (name for name, _ in self._ground.disk.files)
-            self._projects = turn, frozenset(one for one in names if one.lower().endswith(_NET))
-        if self._projects[1] != named:
-            self._kept = {key: one for key, one in self._kept.items() if key[0] != "solution"}
-        return self._keep("solution", self.opened, read)  # type: ignore[no-any-return]  # as it was read
+        Args:
+            path: A file of the kind that it knows, absolute.
+            asked: The command's argument.
+        """
+        if self._pool.projects_server(self._root, path) is None:
+            return None
+        self._servers.disk.begin()  # from here on the server is told what happens
+        asked = {"opened": uri_of(self.opened or self._root), **asked}
+        told = self._pool.projects(self._root, path, asked, self._seconds)
+        return told if isinstance(told, dict) else None
 
     # -- TypeScript and JavaScript --------------------------------------------------------
 
@@ -131,7 +137,7 @@ class Members:
 
     def _project_at(self, path: str) -> ProjectFiles | None:
         def read() -> tuple[ProjectFiles | None, Iterable[str]]:
-            found = read_project_files(path, lambda name: self._text(name, None))
+            found = read_project_files(path, self._text)
             return found, (path,) if found is None else found.inputs
 
         return self._keep("project", path, read)  # type: ignore[no-any-return]  # as it was read
@@ -152,7 +158,7 @@ class Members:
 
     def _is_imported(self, project: ProjectFiles, path: WorkspacePath) -> bool:
         """Whether a file of the project mentions a file, which belongs to it then."""
-        found, _whole = self._ground.depending([path.path], _MOST_PROJECTS)
+        found, _whole = self._servers.depending([path.path], _MOST_PROJECTS)
         return any(self._takes(project, one.absolute) for one in found)
 
     # -- C and C++ ------------------------------------------------------------------------
@@ -171,7 +177,7 @@ class Members:
 
     def _units_at(self, path: str) -> frozenset[str] | None:
         def read() -> tuple[frozenset[str] | None, Iterable[str]]:
-            text = self._text(path, None)
+            text = self._text(path)
             try:
                 entries = None if text is None else read_commented(text)
             except ValueError:
@@ -200,18 +206,12 @@ class Members:
 
     def _stamp(self, path: str) -> Stamp | None:
         place = self._beneath(path)
-        return None if place is None else self._surroundings.stamp(place)
+        return None if place is None else self._files.stamp(place)
 
-    def _text(self, path: str, most: int | None) -> str | None:
+    def _text(self, path: str) -> str | None:
         place = self._beneath(path)
-        taken = None if place is None else self._surroundings.take(place)
-        if taken is None:
-            return None
-        if most is not None and taken.stamp.size > most:
-            raise TooLargeError(f"{posixpath.basename(path)}: over {most:,} bytes", path=path)
-        if taken.text is None and most is not None:
-            raise BinaryFileError(f"{posixpath.basename(path)}: holds no text", path=path)
-        return taken.text
+        sample = None if place is None else self._files.take(place)
+        return None if sample is None else sample.text
 
     def _beneath(self, path: str) -> WorkspacePath | None:
         start = f"{self._root.rstrip('/')}/"
@@ -219,34 +219,3 @@ class Members:
         if not clean.startswith(start) or clean == start:
             return None
         return WorkspacePath(self._root, clean[len(start) :])
-
-
-class _Files:
-    """The root's files, as the reader of C# projects wants them.
-
-    Args:
-        ground: Knows which there are.
-        text: Reads one.
-    """
-
-    def __init__(self, ground: Ground, text: Callable[[str, int | None], str | None]) -> None:
-        self._ground = ground
-        self._text = text
-        ground.disk.begin()
-        start = ground.root.rstrip("/")
-        self._names = dict.fromkeys(f"{start}/{name}" for name, _ in ground.disk.files)
-
-    def text(self, path: str, most: int) -> str | None:
-        """The text of a file; see `filepact.csharp.projects.Files`."""
-        return self._text(path, most)
-
-    def below(self, folder: str, ending: str) -> Iterable[str]:
-        """The files beneath a folder."""
-        start = f"{folder.rstrip('/')}/"
-        return [
-            one for one in self._names if one.startswith(start) and one.lower().endswith(ending)
-        ]
-
-    def has(self, path: str) -> bool:
-        """Whether there is such a file."""
-        return path in self._names

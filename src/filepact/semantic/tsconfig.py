@@ -1,6 +1,6 @@
-"""Which files a ``tsconfig.json`` takes into its project: files, include, exclude, and what it extends.
+"""Reads a ``tsconfig.json``: which files it takes into its project, by files, include, exclude and extends.
 
-What such files import belongs to the project as well; that is not known here.
+What these files import belongs to the project as well, and is not known here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.text.wildcard import WildcardError, translate
+from filepact.text.glob import WildcardError, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

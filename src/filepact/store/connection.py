@@ -1,7 +1,8 @@
-"""One SQLite file shared by threads and processes: transactions, waiting, and errors told."""
+"""One SQLite file that threads and processes share: transactions, waiting, and errors."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from filepact.store.schema import MIGRATIONS, check, migrate
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["IN_USE", "Database", "View", "open_to_read", "unfit"]
+__all__ = ["IN_USE", "Database", "Transaction", "open_to_read", "unfit"]
 
 _PATIENCE = 10.0
 _LONGEST_NAP = 0.02
@@ -32,18 +33,18 @@ IN_USE = (0x4000_0002, 510)
 _WRITE = (120, 1)
 
 
-class View:
-    """Queries inside a transaction."""
+class Transaction:
+    """What can be asked and done inside a transaction."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
     def run(self, query: str, values: Sequence[Any] = ()) -> None:
-        """Do something that answers nothing."""
+        """Run a statement that answers nothing."""
         self._connection.execute(query, values).fetchall()
 
     def many(self, query: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Do the same once for each row of values."""
+        """Run it once for each row of values."""
         self._connection.executemany(query, rows)
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -54,6 +55,17 @@ class View:
         """The first row of the answer, if any."""
         rows = self.all(query, values)
         return rows[0] if rows else None
+
+    def among(self, query: str, wanted: Iterable[int | str], *values: Any) -> list[tuple[Any, ...]]:
+        """Every row of the answer to a query about any number of values.
+
+        Args:
+            query: Names them as ``{wanted}``, where it could name a table of one column.
+            wanted: The values.
+            values: What ``?2`` and those after it stand for.
+        """
+        rows = query.replace("{wanted}", "(SELECT value FROM json_each(?1))")
+        return self.all(rows, (json.dumps(list(wanted)), *values))
 
     def value(self, query: str, values: Sequence[Any] = ()) -> Any:
         """The first column of the first row; for queries that always answer."""
@@ -105,7 +117,7 @@ class Database:
                     self._open_to_read()
                 else:
                     self._prepare()
-                self._view = View(self._connection)
+                self._tx = Transaction(self._connection)
                 self._files = self._identities()
                 self._check_opened(before)
                 if self._files[1] is not None:
@@ -185,13 +197,13 @@ class Database:
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[View]:
+    def reading(self) -> Iterator[Transaction]:
         """One unchanging view of the journal for several queries."""
         with self._lock, self._told(), self._transaction("BEGIN"):
-            yield self._view
+            yield self._tx
 
     @contextmanager
-    def writing(self, *, durable: bool) -> Iterator[View]:
+    def writing(self, *, durable: bool) -> Iterator[Transaction]:
         """A transaction that is committed at the end, or rolled back by any exception.
 
         Args:
@@ -210,10 +222,10 @@ class Database:
                 self._synchronous = wanted
             with self._transaction("BEGIN IMMEDIATE"):
                 self._check_place()
-                yield self._view
+                yield self._tx
 
     def _check_place(self) -> None:
-        """Refuse to write into files that nobody will find again.
+        """Refuse to write where the journal's files were removed, replaced or overwritten.
 
         SQLite keeps its files open and goes on in them after they were removed or replaced.
 
@@ -231,7 +243,7 @@ class Database:
             )
 
     def _log_is_overwritten(self) -> bool:
-        """Whether the log does not begin as one.
+        """Whether the log no longer begins as a write-ahead log does.
 
         SQLite looks at this only when it opens the log, and would then forget all in it.
         """
@@ -296,7 +308,7 @@ class Database:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """Errors of SQLite and of the system as ours, without host paths."""
+        """Turn errors of SQLite and of the system into ours, without host paths."""
         try:
             yield
         except (apsw.BusyError, apsw.LockedError) as error:
@@ -349,17 +361,24 @@ def open_to_read(path: Path, *, shared: bool = True) -> apsw.Connection:
         shared: Whether it can be written here, by other processes too.
 
     Raises:
-        StateFailedError: It is another program's, or of a newer filepact.
+        StateFailedError: It is another program's, or of a newer filepact; or its log cannot be
+            read, because its index cannot be written here.
     """
     log = path.with_name(f"{path.name}-wal")
     # Without a log there is nothing to be shared, and nobody who could write.
     still = "" if shared or (log.exists() and log.stat().st_size) else "&immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"{path.absolute().as_uri()}?mode=ro{still}", flags=flags)
-    connection.set_busy_timeout(int(_PATIENCE * 1_000))
-    _protect(connection)
     try:
+        connection.set_busy_timeout(int(_PATIENCE * 1_000))
+        _protect(connection)
         check(connection)
+    except apsw.CantOpenError as error:
+        connection.close()
+        raise StateFailedError(
+            "the journal's write-ahead log cannot be read in a folder that cannot be written",
+            hint="Make the state folder writable, or name a copy of it with --state.",
+        ) from error
     except BaseException:
         connection.close()
         raise

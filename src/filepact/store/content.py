@@ -1,26 +1,40 @@
 """Contents of files by their id: small ones in rows, large ones in files beside the journal.
 
-Each is kept whole or as a delta against another that is kept.  Files are named by content id and
-written only inside a writing transaction, so two processes never write one at the same time.
+Each is kept whole, or as a delta against another that is kept.  A delta names how much the two
+share at their beginnings and ends; what stands between is compressed with the neighbourhood of the
+same place in the base as dictionary.  Trimming first keeps one changed line in ten megabytes at
+some dozens of bytes, where a dictionary alone reaches only a part of so large a text.
+
+Files are named by content id and written only inside a writing transaction, so two processes never
+write one at the same time.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import struct
 from typing import TYPE_CHECKING
+
+import zstandard
 
 from filepact.domain.document import content_id
 from filepact.errors import NotFoundError, StateFailedError
-from filepact.store.delta import pack, pack_against, unpack, unpack_against
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from filepact.store.connection import View
+    from filepact.store.connection import Transaction
 
-__all__ = ["LONGEST_CHAIN", "ROW_LIMIT", "Contents"]
+__all__ = [
+    "LONGEST_CHAIN",
+    "ROW_LIMIT",
+    "ContentStore",
+    "pack",
+    "pack_against",
+    "unpack",
+    "unpack_against",
+]
 
 ROW_LIMIT = 65_536
 """Most compressed bytes that are kept in a row."""
@@ -34,7 +48,7 @@ _LINK = (
 )
 
 
-class Contents:
+class ContentStore:
     """The tables ``content`` and ``image`` and the folder of large contents.
 
     All methods but `remove_strays` belong into a transaction of the caller.
@@ -50,7 +64,7 @@ class Contents:
 
     def put(
         self,
-        view: View,
+        tx: Transaction,
         name: str,
         contents: Mapping[str, bytes],
         *,
@@ -59,7 +73,7 @@ class Contents:
         """Keep a content unless it is kept already.
 
         Args:
-            view: In a writing transaction.
+            tx: In a writing transaction.
             name: The content id.
             contents: Its bytes by id; others may serve as bases.
             base: The number of a content that is probably much alike.
@@ -71,15 +85,15 @@ class Contents:
             ValueError: The bytes are missing or are not those of the id.
         """
         key = bytes.fromhex(name)
-        row = view.one("SELECT number, kept FROM content WHERE id = ?", (key,))
+        row = tx.one("SELECT number, kept FROM content WHERE id = ?", (key,))
         if row is not None and row[1] != "gone":
             return int(row[0])
         data = contents.get(name)
         if data is None or content_id(data) != name:
             raise ValueError(f"the bytes of content {name} were not given")
-        packed, used, depth = self._pack(view, data, base, contents)
+        packed, used, depth = self._pack(tx, data, base, contents)
         if row is None:
-            number = view.value(
+            number = tx.value(
                 "INSERT INTO content (id, size, kept, base, depth, stored)"
                 " VALUES (?, ?, 'gone', NULL, 0, 0) RETURNING number",
                 (key, len(data)),
@@ -87,58 +101,58 @@ class Contents:
         else:
             number = row[0]
             # A content that was known by its id only had no size.
-            view.run("UPDATE content SET size = ? WHERE number = ?", (len(data), number))
-        self._keep(view, int(number), name, packed, base=used, depth=depth)
+            tx.run("UPDATE content SET size = ? WHERE number = ?", (len(data), number))
+        self._keep(tx, int(number), name, packed, base=used, depth=depth)
         return int(number)
 
     def put_if_given(
         self,
-        view: View,
+        tx: Transaction,
         name: str,
         contents: Mapping[str, bytes],
         *,
         base: int | None = None,
     ) -> int:
-        """As `put`, but when the bytes are missing only the id is kept."""
+        """As `put`; where the bytes are missing, only the id is kept."""
         if name in contents:
-            return self.put(view, name, contents, base=base)
+            return self.put(tx, name, contents, base=base)
         key = bytes.fromhex(name)
-        view.run(
+        tx.run(
             "INSERT OR IGNORE INTO content (id, size, kept, base, depth, stored)"
             " VALUES (?, 0, 'gone', NULL, 0, 0)",
             (key,),
         )
-        return int(view.value("SELECT number FROM content WHERE id = ?", (key,)))
+        return int(tx.value("SELECT number FROM content WHERE id = ?", (key,)))
 
-    def make_whole(self, view: View, number: int) -> int:
+    def make_whole(self, tx: Transaction, number: int) -> int:
         """Keep a content without a base from now on.
 
         Returns:
             How many bytes more it takes than before; may be negative.
         """
         query = "SELECT lower(hex(id)), stored FROM content WHERE number = ?"
-        [(name, stored)] = view.all(query, (number,))
-        packed = pack(self.load(view, number))
-        self._keep(view, number, name, packed, base=None, depth=0)
+        [(name, stored)] = tx.all(query, (number,))
+        packed = pack(self.load(tx, number))
+        self._keep(tx, number, name, packed, base=None, depth=0)
         return len(packed) - int(stored)
 
-    def drop(self, view: View, number: int) -> int:
+    def drop(self, tx: Transaction, number: int) -> int:
         """Give up a content that is nobody's base; its file stays until `remove_strays`.
 
         Returns:
             How many bytes it took.
         """
-        stored = view.value("SELECT stored FROM content WHERE number = ?", (number,))
-        view.run(
+        stored = tx.value("SELECT stored FROM content WHERE number = ?", (number,))
+        tx.run(
             "UPDATE content SET kept = 'gone', base = NULL, depth = 0, stored = 0 WHERE number = ?",
             (number,),
         )
-        view.run("DELETE FROM image WHERE number = ?", (number,))
+        tx.run("DELETE FROM image WHERE number = ?", (number,))
         return int(stored)
 
     def _pack(
         self,
-        view: View,
+        tx: Transaction,
         data: bytes,
         base: int | None,
         contents: Mapping[str, bytes],
@@ -146,7 +160,7 @@ class Contents:
         """Packed bytes, the number of the base that they need, and the depth."""
         row = None
         if base is not None:
-            row = view.one(
+            row = tx.one(
                 "SELECT lower(hex(id)), depth FROM content WHERE number = ? AND kept <> 'gone'",
                 (base,),
             )
@@ -154,7 +168,7 @@ class Contents:
             return pack(data), None, 0
         name, depth = row
         known = contents.get(name)
-        delta = pack_against(data, self.load(view, base) if known is None else known)
+        delta = pack_against(data, self.load(tx, base) if known is None else known)
         if len(delta) * 4 > len(data):
             # A delta that saves little is not worth being read through another content.
             whole = pack(data)
@@ -164,7 +178,7 @@ class Contents:
 
     def _keep(
         self,
-        view: View,
+        tx: Transaction,
         number: int,
         name: str,
         packed: bytes,
@@ -174,18 +188,18 @@ class Contents:
     ) -> None:
         inside = len(packed) <= ROW_LIMIT
         if inside:
-            view.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
+            tx.run("INSERT OR REPLACE INTO image VALUES (?, ?)", (number, packed))
         else:
-            view.run("DELETE FROM image WHERE number = ?", (number,))
+            tx.run("DELETE FROM image WHERE number = ?", (number,))
             self._write(self._place(name, base), packed)
-        view.run(
+        tx.run(
             "UPDATE content SET kept = ?, base = ?, depth = ?, stored = ? WHERE number = ?",
             ("row" if inside else "file", base, depth, len(packed), number),
         )
 
     # -- reading ------------------------------------------------------------------------------
 
-    def find(self, view: View, name: str) -> bytes:
+    def find(self, tx: Transaction, name: str) -> bytes:
         """Stored bytes by content id, verified.
 
         Raises:
@@ -196,7 +210,7 @@ class Contents:
             key = bytes.fromhex(name)
         except ValueError:
             key = b""
-        row = view.one("SELECT number, kept FROM content WHERE id = ?", (key,))
+        row = tx.one("SELECT number, kept FROM content WHERE id = ?", (key,))
         if row is None:
             raise NotFoundError(f"no content {name[:12]} is in the journal")
         if row[1] == "gone":
@@ -204,21 +218,23 @@ class Contents:
                 f"content {name[:12]} was given up to make room",
                 hint="Operations this old can be looked at but not be taken back.",
             )
-        return self.load(view, int(row[0]))
+        return self.load(tx, int(row[0]))
 
-    def load(self, view: View, number: int, loaded: Mapping[int, bytes] | None = None) -> bytes:
+    def load(
+        self, tx: Transaction, number: int, loaded: Mapping[int, bytes] | None = None
+    ) -> bytes:
         """Stored bytes by number, verified; as `find`.
 
         Args:
-            view: In a transaction.
+            tx: In a transaction.
             number: The content.
-            loaded: Contents by number that were verified already and may serve as bases.
+            loaded: ContentStore by number that were verified already and may serve as bases.
         """
         links: list[tuple[bytes, int, str]] = []
         data: bytes | None = None
         at: int | None = number
         while at is not None and data is None:
-            row = view.one(_LINK, (at,))
+            row = tx.one(_LINK, (at,))
             if row is None:
                 raise _damaged(links[0][2] if links else str(number))
             name, size, base, kept, packed = row
@@ -255,7 +271,7 @@ class Contents:
             raise _damaged(name) from error
 
     def _write(self, place: Path, packed: bytes) -> None:
-        """Put a file on the disk, name and all, before a row may tell of it."""
+        """Write a file durably, with its folder entry, before a row names it."""
         for folder in (self._folder, place.parent):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700)
@@ -270,30 +286,29 @@ class Contents:
         fresh.replace(place)
         _sync(place.parent)
 
-    def files(self, view: View, numbers: Sequence[int]) -> list[Path]:
+    def files(self, tx: Transaction, numbers: Sequence[int]) -> list[Path]:
         """The files in which contents are kept, of those that have one."""
-        rows = view.all(
-            "SELECT lower(hex(id)), base FROM content"
-            " WHERE kept = 'file' AND number IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(numbers)),),
+        rows = tx.among(
+            "SELECT lower(hex(id)), base FROM content WHERE kept = 'file' AND number IN {wanted}",
+            numbers,
         )
         return [self._place(name, base) for name, base in rows]
 
-    def remove_strays(self, view: View, among: Iterable[Path] | None = None) -> None:
-        """Remove files that no row tells of: of contents given up, or from a crash.
+    def remove_strays(self, tx: Transaction, among: Iterable[Path] | None = None) -> None:
+        """Remove files that no row names: of contents given up, or from a crash.
 
         Args:
-            view: In a writing transaction that did nothing else, so that nobody writes
+            tx: In a writing transaction that did nothing else, so that nobody writes
                 files meanwhile and what the rows tell is already on the disk.
             among: Only these; None for all that there are.
         """
-        for file in self.strays(view, among):
+        for file in self.strays(tx, among):
             file.unlink(missing_ok=True)
 
-    def strays(self, view: View, among: Iterable[Path] | None = None) -> list[Path]:
-        """The files that no row tells of, of some or of all."""
+    def strays(self, tx: Transaction, among: Iterable[Path] | None = None) -> list[Path]:
+        """The files that no row names, among some or all."""
         files = self._folder.glob("??/*") if among is None else among
-        rows = view.all("SELECT lower(hex(id)), base FROM content WHERE kept = 'file'")
+        rows = tx.all("SELECT lower(hex(id)), base FROM content WHERE kept = 'file'")
         wanted = {self._place(name, base) for name, base in rows}
         return [file for file in files if file not in wanted]
 
@@ -311,3 +326,122 @@ def _damaged(name: str) -> StateFailedError:
         f"content {name[:12]} is damaged in the journal",
         hint="Nothing was changed. What needs it cannot be taken back.",
     )
+
+
+_LEVEL = 3
+_HEADER = struct.Struct("<QQ")
+_NEIGHBOURHOOD = 65_536
+_LONGEST_DICTIONARY = 8_388_608
+_STEP = 65_536
+
+
+def pack(data: bytes) -> bytes:
+    """Compressed bytes that need nothing else to be read."""
+    return zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+
+
+def unpack(packed: bytes, size: int) -> bytes:
+    """The bytes that `pack` was given.
+
+    Args:
+        packed: What `pack` returned.
+        size: How many bytes it must come to.
+
+    Raises:
+        ValueError: It is not what `pack` returned.
+    """
+    return _decompress(zstandard.ZstdDecompressor(), packed, size)
+
+
+def pack_against(data: bytes, base: bytes) -> bytes:
+    """Compressed bytes that need ``base`` to be read."""
+    start = _shared(data, base)
+    end = _shared_end(data, base, min(len(data), len(base)) - start)
+    middle = data[start : len(data) - end]
+    header = _HEADER.pack(start, end)
+    if not middle:
+        return header
+    near = _near(base, start, end)
+    if near is None:
+        return header + pack(middle)
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        _LEVEL,
+        source_size=len(middle),
+        dict_size=len(near.as_bytes()),
+        # The window has to reach back over the text into the dictionary.
+        window_log=max(10, (len(middle) + len(near.as_bytes())).bit_length()),
+    )
+    compressor = zstandard.ZstdCompressor(compression_params=parameters, dict_data=near)
+    return header + compressor.compress(middle)
+
+
+def unpack_against(packed: bytes, base: bytes, size: int) -> bytes:
+    """The bytes that `pack_against` was given.
+
+    Args:
+        packed: What `pack_against` returned.
+        base: The same bytes that it was given.
+        size: How many bytes it must come to.
+
+    Raises:
+        ValueError: It is not what `pack_against` returned for this base.
+    """
+    if len(packed) < _HEADER.size:
+        raise ValueError("a delta without its header")
+    start, end = _HEADER.unpack_from(packed)
+    length = size - start - end
+    if length < 0 or start + end > len(base):
+        raise ValueError("a delta of another base")
+    middle = b""
+    if length:
+        near = _near(base, start, end)
+        decompressor = zstandard.ZstdDecompressor(dict_data=near, max_window_size=1 << 27)
+        middle = _decompress(decompressor, packed[_HEADER.size :], length)
+    return base[:start] + middle + base[len(base) - end :]
+
+
+def _decompress(decompressor: zstandard.ZstdDecompressor, packed: bytes, size: int) -> bytes:
+    try:
+        # Without a limit, a damaged frame may ask for any amount of memory.
+        if zstandard.frame_content_size(packed) != size:
+            raise ValueError("compressed bytes of another length")
+        return decompressor.decompress(packed, max_output_size=size)
+    except zstandard.ZstdError as error:
+        raise ValueError("damaged compressed bytes") from error
+
+
+def _near(base: bytes, start: int, end: int) -> zstandard.ZstdCompressionDict | None:
+    """The base around the place that changed; None when too little is there to help."""
+    first = max(0, start - _NEIGHBOURHOOD)
+    last = min(len(base), len(base) - end + _NEIGHBOURHOOD, first + _LONGEST_DICTIONARY)
+    near = base[first:last]
+    if len(near) < 8:
+        return None
+    return zstandard.ZstdCompressionDict(near, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+
+
+def _shared(one: bytes, two: bytes) -> int:
+    """How many bytes two texts share at their beginnings."""
+    limit = min(len(one), len(two))
+    at = 0
+    step = _STEP
+    while at < limit and step:
+        if one[at : at + step] == two[at : at + step]:
+            at = min(at + step, limit)
+        else:
+            step //= 2
+    return at
+
+
+def _shared_end(one: bytes, two: bytes, limit: int) -> int:
+    """How many bytes, at most ``limit``, two texts share at their ends."""
+    at = 0
+    step = _STEP
+    while at < limit and step:
+        width = min(step, limit - at)
+        left = one[len(one) - at - width : len(one) - at]
+        if left == two[len(two) - at - width : len(two) - at]:
+            at += width
+        else:
+            step = width // 2
+    return at

@@ -1,30 +1,43 @@
-"""Proposals, operations and their parts as rows, and rows as values."""
+"""Rows of the journal as values and values as rows: proposals, operations, agents' questions.
+
+Rows are found by what people type: the beginning of an id, a file or a folder.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
+from filepact.domain.permission_log import Named, Question
+from filepact.errors import InvalidParamsError, NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from filepact.store.connection import View
+    from filepact.domain.operation import ProposalState
+    from filepact.store.connection import Transaction
 
 __all__ = [
+    "KEPT",
     "OF_SESSION",
+    "by_id",
+    "finished",
     "from_text",
+    "in_state",
     "insert_changes",
     "insert_directories",
     "insert_operation",
     "insert_proposal",
+    "insert_question",
+    "missing",
     "of_session",
+    "only",
     "root_number",
     "select_operations",
     "select_proposals",
+    "select_questions",
     "session_number",
     "to_path",
     "to_session",
@@ -51,11 +64,11 @@ _CHANGES = (
     "SELECT c.owner, r.path, c.path, lower(hex(b.id)), c.before_mode, lower(hex(a.id)),"
     " c.after_mode FROM {owner}_change c JOIN root r ON r.number = c.root"
     " LEFT JOIN content b ON b.number = c.before LEFT JOIN content a ON a.number = c.after"
-    " WHERE c.owner IN (SELECT value FROM json_each(?)) ORDER BY c.owner, c.position"
+    " WHERE c.owner IN {wanted} ORDER BY c.owner, c.position"
 )
 _DIRECTORIES = (
     "SELECT d.owner, r.path, d.path FROM operation_directory d JOIN root r ON r.number = d.root"
-    " WHERE d.owner IN (SELECT value FROM json_each(?)) ORDER BY d.owner, d.position"
+    " WHERE d.owner IN {wanted} ORDER BY d.owner, d.position"
 )
 
 
@@ -87,44 +100,44 @@ OF_SESSION: Final = (
 
 
 def of_session(session: Session) -> list[str | bytes]:
-    """The values of that condition."""
+    """The values of the condition `OF_SESSION`."""
     return [to_text(session.id), to_text(session.conversation or ""), to_text(session.actor.name)]
 
 
 # -- writing ----------------------------------------------------------------------------------
 
 
-def root_number(view: View, root: RootId) -> int:
+def root_number(tx: Transaction, root: RootId) -> int:
     """The number of a root; it is given one when it has none."""
     key = (to_path(root),)
-    row = view.one("SELECT number FROM root WHERE path = ?", key)
+    row = tx.one("SELECT number FROM root WHERE path = ?", key)
     if row is None:
-        return int(view.value("INSERT INTO root (path) VALUES (?) RETURNING number", key))
+        return int(tx.value("INSERT INTO root (path) VALUES (?) RETURNING number", key))
     return int(row[0])
 
 
-def session_number(view: View, session: Session) -> int:
+def session_number(tx: Transaction, session: Session) -> int:
     """The number of a session; it is given one when it has none, and its conversation is noted."""
-    number = _session_number(view, session)
+    number = _session_number(tx, session)
     if session.conversation:
-        view.run(
+        tx.run(
             "INSERT OR IGNORE INTO conversation VALUES (?, ?)",
             (number, to_text(session.conversation)),
         )
     return number
 
 
-def _session_number(view: View, session: Session) -> int:
+def _session_number(tx: Transaction, session: Session) -> int:
     actor = session.actor
     key = (to_text(session.id), actor.kind, to_text(actor.name), to_text(actor.version))
-    row = view.one(
+    row = tx.one(
         "SELECT number FROM session WHERE (id, actor_kind, actor_name, actor_version)"
         " = (?, ?, ?, ?)",
         key,
     )
     if row is None:
         return int(
-            view.value(
+            tx.value(
                 "INSERT INTO session (id, actor_kind, actor_name, actor_version)"
                 " VALUES (?, ?, ?, ?) RETURNING number",
                 key,
@@ -133,16 +146,16 @@ def _session_number(view: View, session: Session) -> int:
     return int(row[0])
 
 
-def insert_proposal(view: View, proposal: Proposal) -> int:
+def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
     """Insert a proposal without its changes; its number."""
     return int(
-        view.value(
+        tx.value(
             "INSERT INTO proposal (id, kind, session, tool, summary, created, target, state,"
             " rule, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
             (
                 proposal.id,
                 proposal.kind,
-                session_number(view, proposal.session),
+                session_number(tx, proposal.session),
                 to_text(proposal.tool),
                 to_text(proposal.summary),
                 proposal.created,
@@ -155,10 +168,10 @@ def insert_proposal(view: View, proposal: Proposal) -> int:
     )
 
 
-def insert_operation(view: View, operation: Operation) -> int:
+def insert_operation(tx: Transaction, operation: Operation) -> int:
     """Insert an operation as intended, without its changes; its place in the journal."""
     return int(
-        view.value(
+        tx.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
             " state, approved_by, note, added, removed)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?)"
@@ -166,7 +179,7 @@ def insert_operation(view: View, operation: Operation) -> int:
             (
                 operation.id,
                 operation.kind,
-                session_number(view, operation.session),
+                session_number(tx, operation.session),
                 to_text(operation.tool),
                 to_text(operation.summary),
                 operation.created,
@@ -180,16 +193,16 @@ def insert_operation(view: View, operation: Operation) -> int:
 
 
 def insert_changes(
-    view: View, owner: Owner, number: int, changes: ChangeSet, sides: Sequence[Sides]
+    tx: Transaction, owner: Owner, number: int, changes: ChangeSet, sides: Sequence[Sides]
 ) -> None:
     """Insert the changes of a proposal or an operation, with the contents of each."""
-    view.many(
+    tx.many(
         "INSERT INTO {owner}_change VALUES (?, ?, ?, ?, ?, ?, ?, ?)".replace("{owner}", owner),
         [
             (
                 number,
                 position,
-                root_number(view, change.path.root),
+                root_number(tx, change.path.root),
                 to_path(change.path.path),
                 before,
                 change.before.mode if change.before else None,
@@ -203,12 +216,14 @@ def insert_changes(
     )
 
 
-def insert_directories(view: View, seq: int, directories: Iterable[tuple[RootId, str]]) -> None:
+def insert_directories(
+    tx: Transaction, seq: int, directories: Iterable[tuple[RootId, str]]
+) -> None:
     """Insert the folders that were made for an operation."""
-    view.many(
+    tx.many(
         "INSERT INTO operation_directory VALUES (?, ?, ?, ?)",
         [
-            (seq, position, root_number(view, root), to_path(path))
+            (seq, position, root_number(tx, root), to_path(path))
             for position, (root, path) in enumerate(directories)
         ],
     )
@@ -217,13 +232,15 @@ def insert_directories(view: View, seq: int, directories: Iterable[tuple[RootId,
 # -- reading ----------------------------------------------------------------------------------
 
 
-def select_operations(view: View, tail: str, values: Sequence[Any] = ()) -> tuple[Operation, ...]:
+def select_operations(
+    tx: Transaction, tail: str, values: Sequence[Any] = ()
+) -> tuple[Operation, ...]:
     """Operations by the end of a query over the table ``o``."""
-    rows = view.all(_OPERATIONS + tail, values)
+    rows = tx.all(_OPERATIONS + tail, values)
     numbers = [row[0] for row in rows]
-    changes = _changes(view, "operation", numbers)
+    changes = _changes(tx, "operation", numbers)
     directories: dict[int, list[tuple[RootId, str]]] = {}
-    for owner, root, path in view.all(_DIRECTORIES, (json.dumps(numbers),)):
+    for owner, root, path in tx.among(_DIRECTORIES, numbers):
         directories.setdefault(owner, []).append((RootId(from_text(root)), from_text(path)))
     return tuple(
         Operation(
@@ -247,10 +264,12 @@ def select_operations(view: View, tail: str, values: Sequence[Any] = ()) -> tupl
     )
 
 
-def select_proposals(view: View, tail: str, values: Sequence[Any] = ()) -> tuple[Proposal, ...]:
+def select_proposals(
+    tx: Transaction, tail: str, values: Sequence[Any] = ()
+) -> tuple[Proposal, ...]:
     """Proposals by the end of a query over the table ``p``."""
-    rows = view.all(_PROPOSALS + tail, values)
-    changes = _changes(view, "proposal", [row[0] for row in rows])
+    rows = tx.all(_PROPOSALS + tail, values)
+    changes = _changes(tx, "proposal", [row[0] for row in rows])
     return tuple(
         Proposal(
             id=row[1],
@@ -276,12 +295,10 @@ def to_session(row: Sequence[Any]) -> Session:
     return Session(from_text(row[0]), Actor(row[1], from_text(row[2]), from_text(row[3])))
 
 
-def _changes(view: View, owner: Owner, numbers: list[int]) -> dict[int, ChangeSet]:
+def _changes(tx: Transaction, owner: Owner, numbers: list[int]) -> dict[int, ChangeSet]:
     found: dict[int, list[FileChange]] = {number: [] for number in numbers}
     query = _CHANGES.replace("{owner}", owner)
-    for number, root, path, before, before_mode, after, after_mode in view.all(
-        query, (json.dumps(numbers),)
-    ):
+    for number, root, path, before, before_mode, after, after_mode in tx.among(query, numbers):
         found[number].append(
             FileChange(
                 WorkspacePath(RootId(from_text(root)), from_text(path)),
@@ -290,3 +307,195 @@ def _changes(view: View, owner: Owner, numbers: list[int]) -> dict[int, ChangeSe
             )
         )
     return {number: ChangeSet(tuple(changes)) for number, changes in found.items()}
+
+
+KEPT: Final = 10_000
+"""The newest so many are kept."""
+
+_QUESTIONS: Final = (
+    "SELECT q.number, q.asked, s.id, s.actor_kind, s.actor_name, s.actor_version, r.path, q.title,"
+    " q.action, q.verdict, q.decided_by, q.how, q.more"
+    " FROM question q JOIN session s ON s.number = q.session JOIN root r ON r.number = q.root"
+    " WHERE (?1 IS NULL OR r.path = ?1) AND (?2 IS NULL OR s.id = ?2)"
+    " AND (q.verdict = 'allowed' AND q.how = 'read') = ?3"
+    " ORDER BY q.number DESC LIMIT ?4"
+)
+_FILES: Final = (
+    "SELECT owner, path, added, removed FROM question_file"
+    " WHERE owner IN {wanted} ORDER BY owner, position"
+)
+
+
+def insert_question(tx: Transaction, question: Question, *, kept: int = KEPT) -> None:
+    """Insert a question, and delete all but the newest ``kept``."""
+    number = tx.value(
+        "INSERT INTO question (asked, session, root, title, action, verdict, decided_by, how, more)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+        (
+            question.when,
+            session_number(tx, question.session),
+            root_number(tx, question.root),
+            to_text(question.title),
+            question.action,
+            question.verdict,
+            to_text(question.by),
+            to_text(question.how),
+            question.more,
+        ),
+    )
+    tx.many(
+        "INSERT INTO question_file VALUES (?, ?, ?, ?, ?)",
+        [
+            (number, position, to_path(file.path), file.added, file.removed)
+            for position, file in enumerate(question.files)
+        ],
+    )
+    # Only the oldest are ever given up, so that the numbers of the others have no holes.
+    tx.run("DELETE FROM question WHERE number <= ?", (number - kept,))
+
+
+def select_questions(
+    tx: Transaction, root: RootId | None, session: str | None, limit: int, *, reads: bool
+) -> tuple[Question, ...]:
+    """The newest questions first; a negative limit is none."""
+    rows = tx.all(
+        _QUESTIONS,
+        (
+            None if root is None else to_path(root),
+            None if session is None else to_text(session),
+            reads,
+            limit,
+        ),
+    )
+    files: dict[int, list[Named]] = {}
+    for owner, path, *lines in tx.among(_FILES, [row[0] for row in rows]):
+        files.setdefault(owner, []).append(Named(from_text(path), *lines))
+    return tuple(_question(row, tuple(files.get(row[0], ()))) for row in rows)
+
+
+def _question(row: tuple[Any, ...], files: tuple[Named, ...]) -> Question:
+    return Question(
+        when=row[1],
+        session=to_session(row[2:6]),
+        root=RootId(from_text(row[6])),
+        title=from_text(row[7]),
+        action=row[8],
+        files=files,
+        verdict=row[9],
+        by=from_text(row[10]),
+        how=from_text(row[11]),
+        more=row[12],
+    )
+
+
+_NAMED_AT_MOST = 5
+_LEAST = 4  # characters of an id that stand for it
+
+_ANY = "SELECT 1 FROM operation_change c WHERE "
+_ALL = "WHERE o.state <> 'intended' AND "
+# The limit stands inside, so that an index read from its end gives the newest at once.
+_AMONG = (
+    "WHERE o.seq IN (SELECT DISTINCT c.owner FROM operation_change c"
+    " CROSS JOIN operation t ON t.seq = c.owner WHERE t.state <> 'intended' AND "
+)
+
+_Change = TypeVar("_Change", Operation, Proposal)
+
+
+def finished(
+    tx: Transaction,
+    root: RootId | None,
+    path: str | None,
+    session: Session | None,
+    after_seq: int,
+    before_seq: int | None,
+    limit: int,
+    newest_first: bool,
+) -> tuple[str, list[Any]]:
+    """The end of a query for finished operations; the arguments as in the journal's protocol."""
+    order = "DESC" if newest_first else "ASC"
+    conditions, values = _touched(tx, root, path)
+    among = bool(conditions)
+    column = "c.owner" if among else "o.seq"
+    if session is not None:
+        conditions.append(OF_SESSION.replace("{owner}", "t" if among else "o"))
+        values += of_session(session)
+    conditions.append(f"{column} > ?")
+    values.append(after_seq)
+    if before_seq is not None:
+        conditions.append(f"{column} < ?")
+        values.append(before_seq)
+    tail = " AND ".join(conditions) + f" ORDER BY {column} {order} LIMIT ?"
+    values.append(limit)
+    return (f"{_AMONG}{tail}) ORDER BY o.seq {order}" if among else _ALL + tail), values
+
+
+def _touched(tx: Transaction, root: RootId | None, path: str | None) -> tuple[list[str], list[Any]]:
+    """Conditions on changes ``c`` with their values; none when all of them are meant."""
+    conditions: list[str] = []
+    values: list[Any] = []
+    if root is not None:
+        conditions.append("c.root = (SELECT number FROM root WHERE path = ?)")
+        values.append(to_path(root))
+    if path not in (None, "", "."):
+        stored = to_path(str(path).rstrip("/"))
+        # "0" is the character after "/", so the range holds all that begins with "path/".
+        below = [stored + b"/", stored + b"0"]
+        inside = " AND ".join([*conditions, "c.path > ? AND c.path < ?"])
+        if tx.one(_ANY + inside + " LIMIT 1", [*values, *below]) is None:
+            # A file: this alone lets its own index be used.
+            conditions.append("c.path = ?")
+            values.append(stored)
+        else:
+            conditions.append("(c.path = ? OR (c.path > ? AND c.path < ?))")
+            values += [stored, *below]
+    return conditions, values
+
+
+def in_state(state: ProposalState) -> tuple[str, list[Any]]:
+    """The beginning of a condition on proposals ``p``; two states have columns of their own."""
+    kept = "rejected" if state in ("superseded", "expired") else state
+    condition = (
+        f"WHERE p.state = ? AND p.superseded_by IS {'NOT ' * (state == 'superseded')}NULL"
+        f" AND p.expired = {int(state == 'expired')} "
+    )
+    return condition, [kept]
+
+
+def by_id(table: str, change_id: str) -> tuple[str, list[Any]]:
+    """The end of a query for one id, or for all ids that begin so, few of them."""
+    stored = to_text(change_id)
+    tail = f"WHERE {table}.id >= ?1 AND {table}.id < ?1 || char(1114111) ORDER BY {table}.id"
+    return f"{tail} LIMIT {_NAMED_AT_MOST + 1}", [stored]
+
+
+def only(found: tuple[_Change, ...], change_id: str, what: str) -> _Change:
+    """The one of exactly this id, else the only one whose id begins so.
+
+    Raises:
+        NotFoundError: There is none.
+        InvalidParamsError: There are several, or too little of the id was given.
+    """
+    if not change_id or not found:
+        raise missing(change_id, what)
+    if len(found) > 1 and found[0].id != change_id:
+        names = ", ".join(one.id for one in found[:_NAMED_AT_MOST])
+        more = " and others" if len(found) > _NAMED_AT_MOST else ""
+        raise InvalidParamsError(
+            f"several begin with {change_id!r}: {names}{more}",
+            hint="Give more of the id.",
+        )
+    if found[0].id != change_id and len(change_id) < _LEAST:
+        # All ids begin alike, so less of one would mean whatever happens to be there alone.
+        raise InvalidParamsError(
+            f"{change_id!r} is too little of the id of {what} {found[0].id}",
+            hint=f"Give at least {_LEAST} characters of it.",
+        )
+    return found[0]
+
+
+def missing(change_id: str, what: str) -> NotFoundError:
+    return NotFoundError(
+        f"there is no {what} {change_id!r}",
+        hint="`filepact log` shows operations, `filepact status` what waits.",
+    )

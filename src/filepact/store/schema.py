@@ -1,4 +1,4 @@
-"""The journal's tables, by numbered steps, and what may be opened as a journal at all.
+"""The journal's tables, made by numbered migrations, and the check that a file is a journal.
 
 The file says whose it is (``application_id``) and which step it has reached (``user_version``).
 Released steps are never edited; a change of the tables is a new step at the end.

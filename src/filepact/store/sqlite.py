@@ -13,31 +13,25 @@ from filepact.domain.operation import Checkpoint
 from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import upkeep
 from filepact.store.connection import Database
-from filepact.store.content import Contents
-from filepact.store.integrity import unusable
-from filepact.store.lookup import by_id, finished, in_state, missing, only
-from filepact.store.proposals import (
-    check_room,
-    check_waits,
-    commit_proposal,
-    expire,
-    has_expired,
-    reject,
-    release,
-    reopen,
-)
-from filepact.store.questions import insert_question, select_questions
+from filepact.store.content import ContentStore
 from filepact.store.rows import (
     OF_SESSION,
+    by_id,
+    finished,
     from_text,
+    in_state,
     insert_changes,
     insert_directories,
     insert_operation,
     insert_proposal,
+    insert_question,
+    missing,
     of_session,
+    only,
     root_number,
     select_operations,
     select_proposals,
+    select_questions,
     to_path,
     to_text,
 )
@@ -45,9 +39,7 @@ from filepact.store.rows import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet, FileChange
-    from filepact.domain.figures import Pruned, Statistics
     from filepact.domain.operation import (
         Approval,
         ChangeId,
@@ -56,9 +48,12 @@ if TYPE_CHECKING:
         OperationState,
         Proposal,
         ProposalState,
+        Pruned,
         Session,
+        Statistics,
     )
-    from filepact.store.connection import View
+    from filepact.domain.permission_log import Question
+    from filepact.store.connection import Transaction
     from filepact.store.rows import Sides
 
 __all__ = ["SqliteStore"]
@@ -89,32 +84,34 @@ class SqliteStore:
         locked_by: Callable[[str, int, int], str] = lambda _path, _first, _count: "",
     ) -> None:
         self._database = Database(path, locked_by=locked_by)
-        self._contents = Contents(Path(path).parent / "contents")
+        self._contents = ContentStore(Path(path).parent / "contents")
 
     def close(self) -> None:
         self._database.close()
 
     def content(self, content_id: str) -> bytes:
         try:
-            with self._database.reading() as view:
-                return self._contents.find(view, content_id)
+            with self._database.reading() as tx:
+                return self._contents.find(tx, content_id)
         except StateFailedError:
             # The view may tell of a file that another process has just pruned; look again.
             try:
-                with self._database.reading() as view:
-                    return self._contents.find(view, content_id)
+                with self._database.reading() as tx:
+                    return self._contents.find(tx, content_id)
             except StateFailedError as error:
                 raise self._unusable(content_id, error) from error
 
     def _unusable(self, content_id: str, error: StateFailedError) -> StateFailedError:
-        """What a content that cannot be read was for, as far as that can be read."""
+        """The error for a damaged content, with the operations that need it."""
+        from filepact.store.integrity import unusable  # noqa: PLC0415 - rarely needed
+
         needs: list[str] = []
-        with suppress(StateFailedError), self._database.reading() as view:
-            for (number,) in view.all(
+        with suppress(StateFailedError), self._database.reading() as tx:
+            for (number,) in tx.all(
                 "SELECT number FROM content WHERE hex(id) = ?", (content_id.upper(),)
             ):
                 needs = [
-                    f"{one.id} ({one.summary}) in {one.path}" for one in unusable(view, [number])
+                    f"{one.id} ({one.summary}) in {one.path}" for one in unusable(tx, [number])
                 ]
         if not needs:
             return error
@@ -136,31 +133,31 @@ class SqliteStore:
         supersedes: Sequence[ChangeId] = (),
         limits: Limits | None = None,
     ) -> None:
-        with self._database.writing(durable=True) as view:
+        with self._database.writing(durable=True) as tx:
             for earlier in supersedes:
-                check_waits(view, earlier)
-            taken = view.one(
+                upkeep.check_waits(tx, earlier)
+            taken = tx.one(
                 "SELECT 1 FROM proposal WHERE id = ?1 UNION ALL"
                 " SELECT 1 FROM operation WHERE id = ?1",
                 (proposal.id,),
             )
             if taken is not None:
                 raise InvalidParamsError(f"the id {proposal.id} is taken")
-            view.many(
+            tx.many(
                 "UPDATE proposal SET state = 'rejected', superseded_by = ? WHERE id = ?",
                 [(proposal.id, earlier) for earlier in supersedes],
             )
             if limits is not None:
-                check_room(view, proposal, contents, limits)
-            sides = self._sides(view, proposal.changes, contents)
-            number = insert_proposal(view, proposal)
-            insert_changes(view, "proposal", number, proposal.changes, sides)
-            files = release(view, self._contents, supersedes)
+                upkeep.check_room(tx, proposal, contents, limits)
+            sides = self._sides(tx, proposal.changes, contents)
+            number = insert_proposal(tx, proposal)
+            insert_changes(tx, "proposal", number, proposal.changes, sides)
+            files = upkeep.release(tx, self._contents, supersedes)
         self._remove(files)
 
     def proposal(self, change_id: str) -> Proposal:
-        with self._database.reading() as view:
-            found = select_proposals(view, *by_id("p", change_id))
+        with self._database.reading() as tx:
+            found = select_proposals(tx, *by_id("p", change_id))
         return only(found, change_id, "proposal")
 
     def proposals(
@@ -181,15 +178,15 @@ class SqliteStore:
                 " WHERE c.owner = p.number AND r.path = ?) "
             )
             values.append(to_path(root))
-        with self._database.reading() as view:
+        with self._database.reading() as tx:
             if limit is None:
-                return select_proposals(view, tail + "ORDER BY p.number", values)
+                return select_proposals(tx, tail + "ORDER BY p.number", values)
             tail += "ORDER BY p.number DESC LIMIT ?"
-            return select_proposals(view, tail, [*values, limit])[::-1]
+            return select_proposals(tx, tail, [*values, limit])[::-1]
 
     def sessions(self, session: Session) -> frozenset[str]:
-        with self._database.reading() as view:
-            rows = view.all(
+        with self._database.reading() as tx:
+            rows = tx.all(
                 "SELECT s.id FROM conversation c JOIN session s ON s.number = c.session"
                 " WHERE c.name = ? AND s.actor_name = ?",
                 of_session(session)[1:],
@@ -197,43 +194,43 @@ class SqliteStore:
         return frozenset(from_text(row[0]) for row in rows) | {session.id}
 
     def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
-        with self._database.writing(durable=True) as view:
+        with self._database.writing(durable=True) as tx:
             for one in change_ids:
-                check_waits(view, one)
-            reject(view, change_ids, approval)
-            files = release(view, self._contents, change_ids)
+                upkeep.check_waits(tx, one)
+            upkeep.reject(tx, change_ids, approval)
+            files = upkeep.release(tx, self._contents, change_ids)
         self._remove(files)
         upkeep.shrink(self._database)
 
     def expire(self, before: float) -> None:
-        with self._database.reading() as view:
-            if not has_expired(view, before):
+        with self._database.reading() as tx:
+            if not upkeep.has_expired(tx, before):
                 return
-        with self._database.writing(durable=True) as view:
-            files = release(view, self._contents, expire(view, before))
+        with self._database.writing(durable=True) as tx:
+            files = upkeep.release(tx, self._contents, upkeep.expire(tx, before))
         self._remove(files)
         upkeep.shrink(self._database)
 
     def _remove(self, files: list[Path]) -> None:
-        """Remove files of contents that were given up, now that this is on the disk."""
+        """Remove files of contents that were given up, once the rows that did so are durable."""
         if files:
-            with self._database.writing(durable=True) as view:
-                self._contents.remove_strays(view, files)
+            with self._database.writing(durable=True) as tx:
+                self._contents.remove_strays(tx, files)
 
     # -- operations ---------------------------------------------------------------------------
 
     def begin(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
-        with self._database.writing(durable=True) as view:
-            commit_proposal(view, operation)
-            seq = _insert(view, operation, self._sides(view, operation.changes, contents))
+        with self._database.writing(durable=True) as tx:
+            upkeep.commit_proposal(tx, operation)
+            seq = _insert(tx, operation, self._sides(tx, operation.changes, contents))
         return replace(operation, seq=seq, state="intended")
 
     def adopt(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
-        with self._database.writing(durable=True) as view:
-            commit_proposal(view, operation)
-            sides = self._sides(view, operation.changes, contents, all_kept=False)
-            seq = _insert(view, operation, sides)
-            view.run("UPDATE operation SET state = 'applied' WHERE seq = ?", (seq,))
+        with self._database.writing(durable=True) as tx:
+            upkeep.commit_proposal(tx, operation)
+            sides = self._sides(tx, operation.changes, contents, all_kept=False)
+            seq = _insert(tx, operation, sides)
+            tx.run("UPDATE operation SET state = 'applied' WHERE seq = ?", (seq,))
         return replace(operation, seq=seq, state="applied")
 
     def finish(
@@ -244,36 +241,36 @@ class SqliteStore:
         note: str = "",
         changes: ChangeSet | None = None,
     ) -> None:
-        with self._database.writing(durable=False) as view:
-            row = view.one(
+        with self._database.writing(durable=False) as tx:
+            row = tx.one(
                 "SELECT seq, state, kind, target FROM operation WHERE id = ?",
                 (to_text(change_id),),
             )
             if row is None:
                 raise missing(change_id, "operation")
             seq, earlier, kind, target = row
-            view.run(
+            tx.run(
                 "UPDATE operation SET state = ?, note = ? WHERE seq = ?",
                 (state, to_text(note), seq),
             )
             if state == "rolled_back" and earlier == "intended":
-                reopen(view, change_id)
+                upkeep.reopen(tx, change_id)
             if changes is not None:
-                sides = self._sides(view, changes, {})
-                view.run("UPDATE operation SET added = NULL, removed = NULL WHERE seq = ?", (seq,))
-                view.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
-                insert_changes(view, "operation", seq, changes, sides)
+                sides = self._sides(tx, changes, {})
+                tx.run("UPDATE operation SET added = NULL, removed = NULL WHERE seq = ?", (seq,))
+                tx.run("DELETE FROM operation_change WHERE owner = ?", (seq,))
+                insert_changes(tx, "operation", seq, changes, sides)
             if state == "applied" and earlier != "applied":
                 # Only once: a later note must not take back what was redone meanwhile.
-                _mark(view, change_id, kind, target)
+                _mark(tx, change_id, kind, target)
 
     def unfinished(self) -> tuple[Operation, ...]:
-        with self._database.reading() as view:
-            return select_operations(view, "WHERE o.state = 'intended' ORDER BY o.seq")
+        with self._database.reading() as tx:
+            return select_operations(tx, "WHERE o.state = 'intended' ORDER BY o.seq")
 
     def operation(self, change_id: str) -> Operation:
-        with self._database.reading() as view:
-            found = select_operations(view, *by_id("o", change_id))
+        with self._database.reading() as tx:
+            found = select_operations(tx, *by_id("o", change_id))
         return only(found, change_id, "operation")
 
     def operations(
@@ -288,19 +285,19 @@ class SqliteStore:
         newest_first: bool = True,
     ) -> tuple[Operation, ...]:
         most = -1 if limit is None else limit
-        with self._database.reading() as view:
+        with self._database.reading() as tx:
             tail, values = finished(
-                view, root, path, session, after_seq, before_seq, most, newest_first
+                tx, root, path, session, after_seq, before_seq, most, newest_first
             )
-            return select_operations(view, tail, values)
+            return select_operations(tx, tail, values)
 
     def last_seq(self) -> int:
-        with self._database.reading() as view:
-            return int(view.value("SELECT coalesce(max(seq), 0) FROM operation"))
+        with self._database.reading() as tx:
+            return int(tx.value("SELECT coalesce(max(seq), 0) FROM operation"))
 
     def _sides(
         self,
-        view: View,
+        tx: Transaction,
         changes: ChangeSet,
         contents: Mapping[str, bytes],
         *,
@@ -308,20 +305,20 @@ class SqliteStore:
     ) -> list[Sides]:
         """Keep both contents of each change, each against what the file held before."""
         put = self._contents.put if all_kept else self._contents.put_if_given
-        return [_store(view, change, contents, put) for change in changes.changes]
+        return [_store(tx, change, contents, put) for change in changes.changes]
 
     # -- checkpoints --------------------------------------------------------------------------
 
     def add_checkpoint(self, checkpoint: Checkpoint) -> None:
-        with self._database.writing(durable=True) as view:
-            key = (root_number(view, checkpoint.root), to_text(checkpoint.name))
-            taken = view.one("SELECT 1 FROM checkpoint WHERE root = ? AND name = ?", key)
+        with self._database.writing(durable=True) as tx:
+            key = (root_number(tx, checkpoint.root), to_text(checkpoint.name))
+            taken = tx.one("SELECT 1 FROM checkpoint WHERE root = ? AND name = ?", key)
             if taken is not None:
                 raise InvalidParamsError(
                     f"there is a checkpoint {checkpoint.name!r} already",
                     hint="Choose another name.",
                 )
-            view.run(
+            tx.run(
                 "INSERT INTO checkpoint VALUES (?, ?, ?, ?)",
                 (*key, checkpoint.seq, checkpoint.created),
             )
@@ -338,8 +335,8 @@ class SqliteStore:
         )
 
     def checkpoints(self, root: RootId) -> tuple[Checkpoint, ...]:
-        with self._database.reading() as view:
-            rows = view.all(
+        with self._database.reading() as tx:
+            rows = tx.all(
                 "SELECT c.name, c.seq, c.created FROM checkpoint c JOIN root r"
                 " ON r.number = c.root WHERE r.path = ? ORDER BY c.seq, c.created, c.name",
                 (to_path(root),),
@@ -349,8 +346,8 @@ class SqliteStore:
     # -- questions and reports ----------------------------------------------------------------
 
     def note(self, question: Question) -> None:
-        with self._database.writing(durable=False) as view:
-            insert_question(view, question)
+        with self._database.writing(durable=False) as tx:
+            insert_question(tx, question)
 
     def questions(
         self,
@@ -360,15 +357,15 @@ class SqliteStore:
         limit: int | None = 50,
         reads: bool = False,
     ) -> tuple[Question, ...]:
-        with self._database.reading() as view:
+        with self._database.reading() as tx:
             most = -1 if limit is None else limit
-            return select_questions(view, root, session, most, reads=reads)
+            return select_questions(tx, root, session, most, reads=reads)
 
     # -- upkeep -------------------------------------------------------------------------------
 
     def roots(self) -> tuple[RootId, ...]:
-        with self._database.reading() as view:
-            found = view.all("SELECT path FROM root ORDER BY number")
+        with self._database.reading() as tx:
+            found = tx.all("SELECT path FROM root ORDER BY number")
         return tuple(RootId(os.fsdecode(path)) for (path,) in found)
 
     def statistics(self) -> Statistics:
@@ -381,45 +378,45 @@ class SqliteStore:
 
 
 def _store(
-    view: View, change: FileChange, contents: Mapping[str, bytes], put: Callable[..., int]
+    tx: Transaction, change: FileChange, contents: Mapping[str, bytes], put: Callable[..., int]
 ) -> Sides:
     before = after = None
     if change.before is not None:
-        last = _last_content(view, change)
-        before = put(view, change.before.content, contents, base=last)
+        last = _last_content(tx, change)
+        before = put(tx, change.before.content, contents, base=last)
     if change.after is not None:
-        after = put(view, change.after.content, contents, base=before)
+        after = put(tx, change.after.content, contents, base=before)
     return before, after
 
 
-def _insert(view: View, operation: Operation, sides: list[Sides]) -> int:
+def _insert(tx: Transaction, operation: Operation, sides: list[Sides]) -> int:
     """Insert an operation as intended, with all that belongs to it; its place."""
-    seq = insert_operation(view, operation)
-    insert_changes(view, "operation", seq, operation.changes, sides)
-    insert_directories(view, seq, operation.directories)
-    view.many(
+    seq = insert_operation(tx, operation)
+    insert_changes(tx, "operation", seq, operation.changes, sides)
+    insert_directories(tx, seq, operation.directories)
+    tx.many(
         "UPDATE content SET last_seq = ? WHERE number = ? AND kept <> 'gone'",
         [(seq, number) for pair in sides for number in pair if number is not None],
     )
     return seq
 
 
-def _mark(view: View, change_id: str, kind: str, target: str | bytes) -> None:
-    """Note on what an undo or a redo names that it is taken back, or in force again."""
+def _mark(tx: Transaction, change_id: str, kind: str, target: str | bytes) -> None:
+    """Mark the operation that an undo or a redo names as taken back, or in force again."""
     if kind not in ("undo", "redo"):
         return
     if kind == "redo":
-        view.run(
+        tx.run(
             "UPDATE operation SET undone_by = NULL WHERE undone_by = ?1"
             " AND id = (SELECT target FROM operation WHERE id = ?1)",
             (target,),
         )
-    view.run("UPDATE operation SET undone_by = ? WHERE id = ?", (change_id, target))
+    tx.run("UPDATE operation SET undone_by = ? WHERE id = ?", (change_id, target))
 
 
-def _last_content(view: View, change: FileChange) -> int | None:
-    """What the journal knew last of a file: much like what somebody made of it since."""
-    row = view.one(
+def _last_content(tx: Transaction, change: FileChange) -> int | None:
+    """The number of a file's newest content in the journal: a good base for its next one."""
+    row = tx.one(
         "SELECT coalesce(c.after, c.before) FROM operation_change c JOIN root r"
         " ON r.number = c.root WHERE r.path = ? AND c.path = ? ORDER BY c.owner DESC LIMIT 1",
         (to_path(change.path.root), to_path(change.path.path)),

@@ -1,18 +1,187 @@
-"""How large the journal is, and making it smaller without losing what may still be needed."""
+"""Upkeep of the journal: how proposals end and what they leave behind, and what is given up for room."""
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
-from filepact.domain.figures import Pruned, Statistics
+from filepact.domain.operation import Pruned, Statistics
+from filepact.errors import NoChangeError, PendingFullError, UserDeniedError
+from filepact.store.rows import from_text, missing, root_number, select_proposals, to_text
 
 if TYPE_CHECKING:
-    from filepact.store.connection import Database, View
-    from filepact.store.content import Contents
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["give_up", "prune", "shrink", "statistics"]
+    from filepact.domain.operation import Approval, Limits, Operation, Proposal
+    from filepact.store.connection import Database, Transaction
+    from filepact.store.content import ContentStore
+
+__all__ = [
+    "check_room",
+    "check_waits",
+    "commit_proposal",
+    "expire",
+    "give_up",
+    "has_expired",
+    "prune",
+    "reject",
+    "release",
+    "reopen",
+    "shrink",
+    "statistics",
+]
+
+_MEGABYTE = 1_000_000
+
+# What proposals that wait give files to hold, in roots by number; what only moves is not counted.
+_WAITS = """
+SELECT count(DISTINCT p.number), coalesce(sum(a.size), 0)
+FROM proposal p JOIN proposal_change c ON c.owner = p.number
+LEFT JOIN content a ON a.number = c.after AND NOT EXISTS
+    (SELECT 1 FROM proposal_change b WHERE b.owner = c.owner AND b.before = c.after)
+WHERE p.state = 'proposed' AND c.root IN {wanted}
+"""
+
+# Contents that some settled proposals name, no operation (which would have a place), and no
+# proposal that waits.
+_THEIRS_ALONE = """
+WITH named AS (
+    SELECT p.state, c.before AS number FROM proposal p JOIN proposal_change c ON c.owner = p.number
+    WHERE p.state = 'proposed' OR p.id IN {wanted}
+    UNION ALL
+    SELECT p.state, c.after FROM proposal p JOIN proposal_change c ON c.owner = p.number
+    WHERE p.state = 'proposed' OR p.id IN {wanted}
+)
+SELECT number FROM content WHERE kept <> 'gone' AND last_seq = 0
+AND number IN (SELECT number FROM named WHERE state <> 'proposed')
+AND number NOT IN (SELECT number FROM named WHERE state = 'proposed' AND number IS NOT NULL)
+"""
+
+
+# -- proposals --------------------------------------------------------------------------------
+
+
+def check_waits(tx: Transaction, change_id: str) -> None:
+    """Refuse a proposal that does not wait any more, as `Proposal.check_waits`.
+
+    Raises:
+        NotFoundError: There is none of this id.
+    """
+    found = select_proposals(tx, "WHERE p.id = ?", (to_text(change_id),))
+    if not found:
+        raise missing(change_id, "proposal")
+    found[0].check_waits()
+
+
+def commit_proposal(tx: Transaction, operation: Operation) -> None:
+    """Mark the proposal of an operation as committed, or refuse to do it twice.
+
+    This is the last door: whatever a caller forgets, what is begun in the name of a proposal is
+    what that proposal holds.  An attempt of which nothing is on the disk makes way for the next.
+
+    Raises:
+        ValueError: The operation is another change than was proposed.
+    """
+    found = select_proposals(tx, "WHERE p.id = ?", (to_text(operation.id),))
+    begun = tx.one("SELECT seq, state FROM operation WHERE id = ?", (operation.id,))
+    waits = bool(found) and found[0].state == "proposed"
+    if begun is not None and not (waits and begun[1] == "rolled_back"):
+        raise NoChangeError(
+            f"{operation.id} was already committed",
+            hint="`filepact log` shows what was done.",
+        )
+    if not found:
+        return
+    if found[0].state == "rejected":
+        why = f": {found[0].reason}" if found[0].reason else ""
+        raise UserDeniedError(
+            f"{operation.id} was rejected by {found[0].decided_by}{why}",
+            hint="Propose something else.",
+        )
+    found[0].check_waits()
+    if found[0].changes.exact != operation.changes.exact:
+        raise ValueError(f"{operation.id} was proposed as another change")
+    if begun is not None:
+        tx.run("DELETE FROM operation_directory WHERE owner = ?", (begun[0],))
+        tx.run("DELETE FROM operation_change WHERE owner = ?", (begun[0],))
+        tx.run("DELETE FROM operation WHERE seq = ?", (begun[0],))
+    tx.run(
+        "UPDATE proposal SET state = 'committed', decided_by = ? WHERE id = ?",
+        (to_text(operation.approved_by), operation.id),
+    )
+
+
+def reopen(tx: Transaction, change_id: str) -> None:
+    """Let a proposal wait again: its operation was rolled back."""
+    tx.run(
+        "UPDATE proposal SET state = 'proposed', decided_by = '' WHERE id = ? AND state = 'committed'",
+        (to_text(change_id),),
+    )
+
+
+def reject(tx: Transaction, change_ids: Sequence[str], approval: Approval) -> None:
+    """Record that a person rejected proposals; all of them wait."""
+    who, why = to_text(str(approval.actor)), to_text(approval.reason)
+    tx.many(
+        "UPDATE proposal SET state = 'rejected', decided_by = ?, reason = ? WHERE id = ?",
+        [(who, why, one) for one in change_ids],
+    )
+
+
+def has_expired(tx: Transaction, before: float) -> bool:
+    """Whether something waits that was proposed before a time."""
+    old = "SELECT 1 FROM proposal WHERE state = 'proposed' AND created < ? LIMIT 1"
+    return tx.one(old, (before,)) is not None
+
+
+def expire(tx: Transaction, before: float) -> list[str]:
+    """Settle what was proposed before a time and waits still; the ids."""
+    old = tx.all("SELECT id FROM proposal WHERE state = 'proposed' AND created < ?", (before,))
+    tx.many("UPDATE proposal SET state = 'rejected', expired = 1 WHERE id = ?", old)
+    return [from_text(one) for (one,) in old]
+
+
+def check_room(
+    tx: Transaction, proposal: Proposal, contents: Mapping[str, bytes], limits: Limits
+) -> None:
+    """Refuse a proposal for which there is no room beside those that wait.
+
+    Raises:
+        PendingFullError: There are too many in its roots, or they are too large.
+    """
+    roots = sorted({root_number(tx, path.root) for path in proposal.changes.paths})
+    count, size = tx.among(_WAITS, roots)[0]
+    changes = proposal.changes.changes
+    known = {one.before.content for one in changes if one.before is not None}
+    fresh = {one.after.content for one in changes if one.after is not None} - known
+    more = sum(len(contents[one]) for one in fresh if one in contents)
+    if count < limits.count and size + more <= limits.megabytes * _MEGABYTE:
+        return
+    raise PendingFullError(
+        f"no room for another proposal: {count:,} wait already, with {size / _MEGABYTE:,.1f} MB,"
+        f" and this one has {more / _MEGABYTE:,.1f} MB (at most {limits.count:,} and"
+        f" {limits.megabytes:,} MB may wait)",
+        hint="Nothing was stored. A person has to decide about those that wait, or those be taken"
+        " back.",
+        pending=count,
+        bytes=size,
+    )
+
+
+def release(tx: Transaction, contents: ContentStore, change_ids: Sequence[str]) -> list[Path]:
+    """Give up contents that only these settled proposals needed.
+
+    Returns:
+        The files that held some of it, to be removed once this is on the disk.
+    """
+    if not change_ids:
+        return []
+    free = [one for (one,) in tx.among(_THEIRS_ALONE, change_ids)]
+    files = contents.files(tx, free)
+    give_up(tx, contents, free)
+    return files
+
 
 _BATCH = 2_048
 _PAGES = 2_000
@@ -27,31 +196,34 @@ WHERE p.state = 'proposed' AND c.after IS NOT NULL
 """
 
 
+# -- room -------------------------------------------------------------------------------------
+
+
 def statistics(database: Database) -> Statistics:
     """Figures of the whole journal."""
-    with database.reading() as view:
-        operations = view.value("SELECT count(*) FROM operation")
-        proposals = view.value("SELECT count(*) FROM proposal WHERE state = 'proposed'")
-        contents = view.value("SELECT count(*) FROM content WHERE kept <> 'gone'")
-        beside = view.value("SELECT coalesce(sum(stored), 0) FROM content WHERE kept = 'file'")
-        oldest = _oldest(view)
+    with database.reading() as tx:
+        operations = tx.value("SELECT count(*) FROM operation")
+        proposals = tx.value("SELECT count(*) FROM proposal WHERE state = 'proposed'")
+        contents = tx.value("SELECT count(*) FROM content WHERE kept <> 'gone'")
+        beside = tx.value("SELECT coalesce(sum(stored), 0) FROM content WHERE kept = 'file'")
+        oldest = _oldest(tx)
     return Statistics(operations, proposals, contents, database.size() + beside, oldest)
 
 
 def prune(
-    database: Database, contents: Contents, *, keep_bytes: int, keep_seconds: float
+    database: Database, contents: ContentStore, *, keep_bytes: int, keep_seconds: float
 ) -> Pruned:
     """Give up contents, oldest last use first, until the rest takes ``keep_bytes`` or less.
 
     Many short transactions, so that other processes go on between them.
     """
     horizon = time.time() - keep_seconds
-    with database.reading() as view:
-        before = total = int(view.value("SELECT coalesce(sum(stored), 0) FROM content"))
-        barrier = _barrier(view, horizon)
+    with database.reading() as tx:
+        before = total = int(tx.value("SELECT coalesce(sum(stored), 0) FROM content"))
+        barrier = _barrier(tx, horizon)
         candidates = [
             number
-            for (number,) in view.all(
+            for (number,) in tx.all(
                 "SELECT number FROM content WHERE kept <> 'gone' AND last_seq < ?"
                 " ORDER BY last_seq, number",
                 (barrier,),
@@ -60,30 +232,30 @@ def prune(
     dropped = at = 0
     least = 1
     while total > keep_bytes and at < len(candidates):
-        with database.writing(durable=True) as view:
+        with database.writing(durable=True) as tx:
             chosen, seen = _choose(
-                _droppable(view, candidates[at : at + _BATCH], barrier),
+                _droppable(tx, candidates[at : at + _BATCH], barrier),
                 total - keep_bytes,
                 least,
             )
-            total += give_up(view, contents, chosen)
+            total += give_up(tx, contents, chosen)
         dropped += len(chosen)
         at += seen
         # What needed them is whole now and takes some of the room again; with ever larger steps
         # that is made up for in few transactions.
         least = min(2 * least, _BATCH)
     # In a transaction of its own: the rows that told of these files are gone from the disk now.
-    with database.writing(durable=True) as view:
-        contents.remove_strays(view)
+    with database.writing(durable=True) as tx:
+        contents.remove_strays(tx)
     shrink(database)
-    with database.reading() as view:
-        return Pruned(dropped, before - total, total, _oldest(view))
+    with database.reading() as tx:
+        return Pruned(dropped, before - total, total, _oldest(tx))
 
 
-def _barrier(view: View, horizon: float) -> int:
+def _barrier(tx: Transaction, horizon: float) -> int:
     """The place of the first operation whose contents must stay, else the next free place."""
     return int(
-        view.value(
+        tx.value(
             "SELECT coalesce(min(seq), (SELECT coalesce(max(seq), 0) + 1 FROM operation))"
             " FROM operation WHERE state = 'intended' OR created >= ?",
             (horizon,),
@@ -91,14 +263,15 @@ def _barrier(view: View, horizon: float) -> int:
     )
 
 
-def _droppable(view: View, numbers: list[int], barrier: int) -> list[tuple[int, int | None]]:
+def _droppable(tx: Transaction, numbers: list[int], barrier: int) -> list[tuple[int, int | None]]:
     """The contents with their stored bytes, or None for one that must stay."""
-    proposed = {number for (number,) in view.all(_PROPOSED)}
+    proposed = {number for (number,) in tx.all(_PROPOSED)}
     stored = dict(
-        view.all(
-            "SELECT number, stored FROM content WHERE kept <> 'gone' AND last_seq < ?"
-            " AND number IN (SELECT value FROM json_each(?))",
-            (barrier, json.dumps(numbers)),
+        tx.among(
+            "SELECT number, stored FROM content WHERE kept <> 'gone' AND last_seq < ?2"
+            " AND number IN {wanted}",
+            numbers,
+            barrier,
         )
     )
     return [(n, None if n in proposed else stored.get(n)) for n in numbers]
@@ -116,24 +289,22 @@ def _choose(batch: list[tuple[int, int | None]], excess: int, least: int) -> tup
     return chosen, len(batch)
 
 
-def give_up(view: View, contents: Contents, numbers: list[int]) -> int:
+def give_up(tx: Transaction, contents: ContentStore, numbers: list[int]) -> int:
     """Drop contents; by how many bytes the stored contents have grown, so mostly negative."""
     growth = 0
     # What is kept must not need what goes.
-    for (number,) in view.all(
-        "SELECT number FROM content WHERE base IN (SELECT value FROM json_each(?1))"
-        " AND number NOT IN (SELECT value FROM json_each(?1))",
-        (json.dumps(numbers),),
+    for (number,) in tx.among(
+        "SELECT number FROM content WHERE base IN {wanted} AND number NOT IN {wanted}", numbers
     ):
-        growth += contents.make_whole(view, number)
+        growth += contents.make_whole(tx, number)
     for number in numbers:
-        growth -= contents.drop(view, number)
+        growth -= contents.drop(tx, number)
     return growth
 
 
-def _oldest(view: View) -> float | None:
+def _oldest(tx: Transaction) -> float | None:
     """When the first operation was begun after the last one that lost a content."""
-    row = view.one(
+    row = tx.one(
         "SELECT created FROM operation WHERE seq >"
         " (SELECT coalesce(max(last_seq), 0) FROM content WHERE kept = 'gone')"
         " ORDER BY seq LIMIT 1"
@@ -145,8 +316,8 @@ def shrink(database: Database) -> None:
     """Give free pages back to the disk."""
     before, free = -1, 0
     while free != before:
-        with database.writing(durable=False) as view:
-            before = view.value("PRAGMA freelist_count")
-            view.run(f"PRAGMA incremental_vacuum({_PAGES})")
-            free = view.value("PRAGMA freelist_count")
+        with database.writing(durable=False) as tx:
+            before = tx.value("PRAGMA freelist_count")
+            tx.run(f"PRAGMA incremental_vacuum({_PAGES})")
+            free = tx.value("PRAGMA freelist_count")
     database.shorten_log()

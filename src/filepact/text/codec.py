@@ -1,6 +1,6 @@
-"""Bytes to text and back, losing nothing.
+"""Bytes of files as text and back, losing nothing.
 
-What a file is, is told by :mod:`~filepact.text.evidence`.  What cannot be told for sure is either
+:mod:`~filepact.text.detect_encoding` tells what a file is.  What cannot be told for sure is either
 carried as it is or refused.  A file in an unknown 8-bit encoding is shown as Latin-1, so that each
 byte is one character and survives; only ASCII can be put into it.
 """
@@ -8,20 +8,29 @@ byte is one character and survives; only ASCII can be put into it.
 from __future__ import annotations
 
 import codecs
+import unicodedata
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from filepact.errors import BinaryFileError, EncodingUnsafeError
-from filepact.text.charsets import STATEFUL, UNIT, is_stable
-from filepact.text.declared import declared
+from filepact.text.detect_encoding import (
+    STATEFUL,
+    UNIT,
+    UTF_8,
+    Encoding,
+    Given,
+    declared,
+    is_stable,
+    recognise,
+)
 from filepact.text.edit import Edit, EditList
-from filepact.text.evidence import UTF_8, Encoding, Given, recognise
-from filepact.text.splice import FirmLineError, splice
-from filepact.text.unwritable import mistaken, refuse, settle
+from filepact.text.lines import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from filepact.text.detect_encoding import Origin
 
 __all__ = [
     "Encoding",
@@ -115,7 +124,7 @@ def encode(text: str, encoding: Encoding, *, name: str = "") -> bytes:
     """
     if not encoding.known and not text.isascii():
         at = next(i for i, char in enumerate(text) if char > "\x7f")
-        refuse(text, at, encoding, name)
+        _refuse(text, at, encoding, name)
     return encoding.bom + _to_bytes(text, encoding, name)
 
 
@@ -139,16 +148,16 @@ def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
     data = encode(text.removeprefix("\ufeff") if encoding.bom else text, encoding, name=name)
     back = _first_changed(text, encoding)
     if back is not None:
-        refuse(text, back, encoding, name)
+        _refuse(text, back, encoding, name)
     if encoding.name != "utf-8" and not encoding.bom:
         found = recognise(data, complete=True, name=name, given=given)
         if found is not None and found[0] != text:
-            raise mistaken(encoding, name, "Write it in UTF-8, or add a few words.")
+            raise _mistaken(encoding, name, "Write it in UTF-8, or add a few words.")
     return data
 
 
 def _encoding_of_new(text: str, name: str, given: Given | None) -> Encoding:
-    """What a text that is written for the first time is to be in."""
+    """The encoding of a text that is written for the first time."""
     if given is not None:
         codec = given.codec.removesuffix("-sig")
         codec = {"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(codec, codec)
@@ -187,15 +196,15 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
     for start, removed, put in _replacements(source.text, edits):
         bad = _first_unwritable(removed, put, encoding)
         if bad is not None:
-            refuse(text, start + bad, encoding, name)
+            _refuse(text, start + bad, encoding, name)
     if encoding.rival and not is_stable(encoding.rival):
         _check_borders(source, edits, name)
     if is_stable(encoding.name):
         data = encoding.bom + _to_bytes(text, encoding, name)
     else:
         try:
-            data = splice(source.text, source.data, edits, encoding.name)
-        except FirmLineError as error:
+            data = _splice(source.text, source.data, edits, encoding.name)
+        except _FirmLineError as error:
             raise EncodingUnsafeError(
                 f"{name or 'the file'}: line {error.line} holds bytes that {encoding.label} has "
                 "more than one form for, and they would not come out as they are",
@@ -204,7 +213,7 @@ def rewrite(source: SourceText, edits: EditList, *, name: str = "") -> bytes:
                 line=error.line,
             ) from None
     if not _reads_back(source, data, text):
-        raise mistaken(
+        raise _mistaken(
             encoding,
             name,
             "Put a byte-order mark before its text (U+FEFF), or convert the file to UTF-8 first."
@@ -231,7 +240,7 @@ def rewrite_whole(source: SourceText, text: str, *, name: str = "") -> bytes:
 
 
 def _check_escapes(encoding: Encoding, text: str, name: str) -> None:
-    """Refuse to write what escapes make of bytes: any ASCII may stand for any letters there."""
+    """Refuse to write encodings with escape sequences: any ASCII may be part of letters there."""
     if encoding.name in STATEFUL and not (text.isascii() and "\x1b" not in text):
         raise EncodingUnsafeError(
             f"{name or 'the file'}: is in {encoding.traced}, where escapes make letters of ASCII; "
@@ -254,11 +263,11 @@ def _check_borders(source: SourceText, edits: EditList, name: str) -> None:
         except UnicodeError:
             torn = True
         if torn:
-            raise mistaken(source.encoding, name, settle(source.encoding))
+            raise _mistaken(source.encoding, name, _settle(source.encoding))
 
 
 def _encoding_after(source: SourceText, text: str) -> Encoding:
-    """What the file is to be in after an edit: the same, unless it is free to change.
+    """The file's encoding after an edit: the same, unless nothing but ASCII was in it.
 
     ASCII alone is the same bytes in all encodings that extend it, so a file of nothing else may
     get its encoding with its first character beyond.
@@ -276,7 +285,7 @@ def _encoding_after(source: SourceText, text: str) -> Encoding:
 
 
 def _reads_back(source: SourceText, data: bytes, text: str) -> bool:
-    """Whether the bytes after an edit would be known for the text that they stand for."""
+    """Whether the bytes after an edit would be detected and decoded as the text that was meant."""
     encoding = source.encoding
     if encoding.bom or not encoding.known or not data:
         return True
@@ -295,7 +304,7 @@ def _to_bytes(text: str, encoding: Encoding, name: str) -> bytes:
     try:
         return text.encode(encoding.name, "surrogatepass" if encoding.name in UNIT else "strict")
     except UnicodeEncodeError as error:
-        refuse(text, error.start, encoding, name)
+        _refuse(text, error.start, encoding, name)
 
 
 def _without_mark(edits: EditList) -> EditList:
@@ -337,3 +346,222 @@ def _first_changed(put: str, encoding: Encoding) -> int | None:
     if put.encode(codec).decode(codec) == put:
         return None
     return next((i for i, c in enumerate(put) if c.encode(codec).decode(codec) != c), 0)
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+
+_SAY_SO = (
+    "say in which encoding the file is: in the settings ([encodings]), in .editorconfig (charset), "
+    "or in a line of the file itself that its kind has for this."
+)
+
+
+def _mistaken(encoding: Encoding, name: str, hint: str) -> EncodingUnsafeError:
+    """An error about a file that would be read in another encoding than it is written in.
+
+    Args:
+        encoding: What it is written in.
+        name: The file.
+        hint: What to do.
+    """
+    return EncodingUnsafeError(
+        f"{name or 'the file'}: is in {encoding.label}, and with this text it would be taken for "
+        "something else"
+        + ("" if encoding.bom or encoding.name not in UNIT else "; it has no byte-order mark"),
+        hint=hint,
+        path=name,
+    )
+
+
+def _refuse(text: str, at: int, encoding: Encoding, name: str) -> NoReturn:
+    """Refuse one character of a text.
+
+    Args:
+        text: What was to be written.
+        at: The character's place in it.
+        encoding: What it was to be written in.
+        name: The file; empty for a mere text.
+
+    Raises:
+        EncodingUnsafeError: Always, with the character, its place and the ways out.
+    """
+    char = text[at]
+    line = line_of(text, at)
+    column = at - text.rfind("\n" if "\n" in text else "\r", 0, at)
+    lone = "\ud800" <= char <= "\udfff"
+    title = "LONE SURROGATE" if lone else unicodedata.name(char, "UNNAMED CHARACTER")
+    if lone:
+        hint = "Send the character whole; half of a surrogate pair cannot be written."
+    elif not encoding.known:
+        hint = f"Use ASCII characters or an escape there, or {_SAY_SO}"
+    elif encoding.rival:
+        hint = _settle(encoding)
+    else:
+        hint = f"Use a character that the encoding has, or an escape{_way_out(encoding.origin)}."
+    raise EncodingUnsafeError(
+        f"{name or 'the text'}: U+{ord(char):04X} ({title}) at line {line}, column {column} "
+        f"cannot be written in {encoding.traced}",
+        hint=hint,
+        path=name,
+        line=line,
+        column=column,
+        character=f"U+{ord(char):04X}",
+    )
+
+
+def _settle(encoding: Encoding) -> str:
+    """The advice for a file with a rival encoding."""
+    line = "correct the line of the file that names the encoding"
+    rule = "have .editorconfig or the settings ([encodings]) say which it is"
+    return (
+        f"The bytes are UTF-8. Use ASCII characters or an escape there, or first "
+        f"{line if encoding.origin == 'declared' else rule}."
+    )
+
+
+def _way_out(origin: Origin) -> str:
+    match origin:
+        case "declared":
+            return ", or convert the file and change the line in it that names its encoding"
+        case "settings":
+            return ", or convert the file and have the settings ([encodings]) say so"
+        case ".editorconfig":
+            return ", or convert the file and have .editorconfig say so"
+        case "caller" | "":
+            return ", or convert the file first"
+
+
+# -- encodings in which a text has more than one form in bytes ----------------------------------
+#
+# Where two sequences of bytes are the same character, a text that is written anew is not what it was.
+# So only the lines of the edits are written anew, and only if they come out as they are when nothing
+# is changed in them.  Where they do not, and each character has its own bytes, only those of the edits
+# are exchanged.
+
+
+class _FirmLineError(ValueError):
+    """A line cannot be written as it stands; ``line`` is its 1-based number."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line}")
+        self.line = line
+
+
+def _splice(text: str, data: bytes, edits: EditList, codec: str) -> bytes:
+    """The bytes after edits of their text; those of all other lines are what they were.
+
+    Args:
+        text: What the bytes are in the encoding.
+        data: All bytes.
+        edits: Edits of the text.
+        codec: An encoding in which LF and CR are one byte that means nothing else.
+
+    Raises:
+        _FirmLineError: A line of an edit would get other bytes, or another text, than it should.
+    """
+    separator = "\n" if "\n" in text else "\r"
+    if text.count(separator) != data.count(separator.encode()):
+        raise _FirmLineError(1)
+    parts: list[bytes] = []
+    done = 0
+    borders = _Borders(text, data, separator)
+    for start, end, inner in _blocks(text, edits, separator):
+        first, last = borders.at(start), borders.at(end)
+        old, chunk = text[start:end], data[first:last]
+        new = inner.apply(old)
+        if _comes_back(old, chunk, codec):
+            written = _line_bytes(new, codec, line_of(text, start))
+        else:
+            written = _exchange(old, chunk, inner, codec, line_of(text, start))
+        if written.decode(codec) != new:
+            raise _FirmLineError(line_of(text, start))
+        parts += (data[done:first], written)
+        done = last
+    return b"".join((*parts, data[done:]))
+
+
+def _blocks(text: str, edits: EditList, separator: str) -> Iterator[tuple[int, int, EditList]]:
+    """The whole lines around the edits: from where to where, and the edits within them."""
+    held: list[Edit] = []
+    start = end = 0
+    for edit in edits.edits:
+        left = text.rfind(separator, 0, edit.start) + 1
+        right = edit.end
+        if right and text[right - 1] != separator:
+            right = text.find(separator, right) + 1 or len(text)
+        if held and left >= end:
+            yield start, end, _within(held, start)
+            held = []
+        if not held:
+            start = left
+        held.append(edit)
+        end = right
+    if held:
+        yield start, end, _within(held, start)
+
+
+def _within(edits: list[Edit], start: int) -> EditList:
+    return EditList(tuple(Edit(e.start - start, e.end - start, e.text) for e in edits))
+
+
+class _Borders:
+    """From borders of lines in the text to those in the bytes, going forward only."""
+
+    def __init__(self, text: str, data: bytes, separator: str) -> None:
+        self._text = text
+        self._data = data
+        self._separator = separator
+        self._byte = separator.encode()
+        self._at = 0
+        self._place = 0
+
+    def at(self, offset: int) -> int:
+        """The byte at which a line starts, or the end of all bytes."""
+        if offset == len(self._text):
+            return len(self._data)
+        for _ in range(self._text.count(self._separator, self._at, offset)):
+            self._place = self._data.index(self._byte, self._place) + 1
+        self._at = offset
+        return self._place
+
+
+def _line_bytes(text: str, codec: str, line: int) -> bytes:
+    try:
+        return text.encode(codec)
+    except UnicodeEncodeError:  # Half of what only two characters together have bytes for.
+        raise _FirmLineError(line) from None
+
+
+def _exchange(old: str, chunk: bytes, edits: EditList, codec: str, line: int) -> bytes:
+    """The bytes of lines in which only those characters are others that the edits name."""
+    places = _places(chunk, codec)
+    parts: list[bytes] = []
+    done = 0
+    for edit in edits.edits:
+        first, last = places.get(edit.start), places.get(edit.end)
+        if first is None or last is None:
+            raise _FirmLineError(line + line_of(old, edit.start) - 1)
+        parts += (chunk[done:first], edit.text.encode(codec))
+        done = last
+    return b"".join((*parts, chunk[done:]))
+
+
+def _places(chunk: bytes, codec: str) -> dict[int, int]:
+    """At which byte each character starts; those between two that share their bytes are left out."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    places = {0: 0}
+    size = 0
+    for at in range(len(chunk)):
+        read = len(decoder.decode(chunk[at : at + 1]))
+        if read:
+            size += read
+            places[size] = at + 1
+    return places
+
+
+def _comes_back(text: str, data: bytes, codec: str) -> bool:
+    try:
+        return text.encode(codec) == data and data.decode(codec) == text
+    except UnicodeError:
+        return False

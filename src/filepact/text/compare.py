@@ -1,4 +1,4 @@
-"""Which lines changed between two texts: few regions, in bounded time.
+"""Compares two texts line by line: few changed regions, in bounded time.
 
 The shortest edit script reads best while it is short, so it is tried first.  Where it gets long,
 the texts are divided at lines that stand exactly once on both sides and the pieces are compared
@@ -77,7 +77,7 @@ def _common_tail(old: Sequence[str], new: Sequence[str], head: int) -> int:
 
 
 def _between(runs: Iterable[_Run]) -> list[Region]:
-    """What the runs leave over."""
+    """The regions between runs of equal lines."""
     regions = []
     old_at = new_at = 0
     for i, j, count in runs:
@@ -285,7 +285,7 @@ def _settle(regions: list[Region], old: Sequence[str], new: Sequence[str]) -> li
 
 
 def _cut_cost(lines: Sequence[str], start: int, size: int) -> tuple[int, int]:
-    """How odd it looks to cut before ``start`` and after ``size`` lines; smaller is better."""
+    """The cost of cutting before ``start`` and after ``size`` lines; smaller reads better."""
     indent, blanks = 0, 0
     for place in (start, start + size):
         line = lines[place][:200] if place < len(lines) else ""

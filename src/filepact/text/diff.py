@@ -1,4 +1,4 @@
-"""Two texts as a unified diff that patch programs take byte for byte.
+"""Renders unified diffs that patch programs take byte for byte.
 
 Lines end at LF only, as patch programs see them: a CR before it belongs to the line, and a text
 with CR line ends alone is one line.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import Region, compare_lines
-from filepact.text.ends import middle_of
+from filepact.text.lines import middle_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.text.ends import Middle
+    from filepact.text.lines import Middle
 
 __all__ = [
     "Region",
@@ -85,7 +85,7 @@ def unified(
 
 
 def unified_binary(old_size: int | None, new_size: int | None, name: str) -> str:
-    """The line that stands for a change of contents that are not shown as text.
+    """The line shown for a change of a binary file.
 
     Args:
         old_size: Bytes before; None when the file does not exist.

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.text.compare import compare_lines
-from filepact.text.ends import common_head, common_tail, middle_of
-from filepact.text.lines import LineIndex
+from filepact.text.lines import common_head, common_tail, line_starts, middle_of, split_lines
 
 if TYPE_CHECKING:
     from typing import Self
@@ -51,15 +50,16 @@ class EditList:
         if old == new:
             return cls(())
         middle = middle_of(old, new)
-        before, after = LineIndex(middle.old), LineIndex(middle.new)
+        before, after = split_lines(middle.old), split_lines(middle.new)
+        old_at, new_at = line_starts(before), line_starts(after)
         return cls(
             tuple(
                 Edit(
-                    middle.start + before.start(region.old_start),
-                    middle.start + before.start(region.old_end),
-                    middle.new[after.start(region.new_start) : after.start(region.new_end)],
+                    middle.start + old_at[region.old_start],
+                    middle.start + old_at[region.old_end],
+                    middle.new[new_at[region.new_start] : new_at[region.new_end]],
                 )
-                for region in compare_lines(before.lines, after.lines)
+                for region in compare_lines(before, after)
             )
         )
 
@@ -77,24 +77,6 @@ class EditList:
             at = edit.end
         parts.append(text[at:])
         return "".join(parts)
-
-    def invert(self, text: str) -> EditList:
-        """The edits that take these back, for the text after them.
-
-        Args:
-            text: The text before.
-
-        Raises:
-            ValueError: An edit reaches beyond the text.
-        """
-        self._check_within(text)
-        back = []
-        shift = 0
-        for edit in self.edits:
-            start = edit.start + shift
-            back.append(Edit(start, start + len(edit.text), text[edit.start : edit.end]))
-            shift += len(edit.text) - (edit.end - edit.start)
-        return EditList(tuple(back))
 
     def trim(self, text: str) -> EditList:
         """The same change without what each edit leaves as it is.

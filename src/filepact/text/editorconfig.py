@@ -1,4 +1,4 @@
-"""What an ``.editorconfig`` file says about the encoding of the files below its folder.
+"""Reads ``.editorconfig`` files: the encoding of the files below their folder.
 
 Only ``root`` and ``charset`` are read.  The patterns are those of EditorConfig, written as globs of
 our own: there ``**`` may stand anywhere, ``{1..9}`` is a range of numbers, and braces around one
@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import SearchFailedError
-from filepact.text.charsets import find_charset
+from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import MAX_ALTERNATIVES, MAX_LENGTH, Glob
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _UNSET = "unset"
 
 @dataclass(frozen=True, slots=True)
 class EditorConfig:
-    """What one file says.
+    """The charsets of one file.
 
     Attributes:
         root: Whether files in the folders above say nothing any more.
@@ -84,7 +84,7 @@ def parse_editorconfig(text: str) -> EditorConfig:
 
 
 def _globs(pattern: str) -> Iterator[Glob]:
-    """The globs that a section's pattern stands for; none when it cannot be understood."""
+    """The globs of a section's pattern; none when it is malformed."""
     try:
         forms = [form for text in _expand(pattern) for form in _tied(text)]
     except _TooManyError:
@@ -97,11 +97,11 @@ def _globs(pattern: str) -> Iterator[Glob]:
 
 
 class _TooManyError(ValueError):
-    """A pattern stands for more than anybody means."""
+    """A pattern expands to too many others."""
 
 
 def _expand(pattern: str) -> list[str]:
-    """Every pattern that the braces stand for."""
+    """All patterns that the braces expand to."""
     if len(pattern) > MAX_LENGTH:
         raise _TooManyError
     pieces = _PIECE.findall(pattern)
@@ -134,7 +134,7 @@ def _expand_part(pieces: list[str], at: int, end: int, closing: dict[int, int]) 
 
 
 def _options(pieces: list[str], start: int, end: int, closing: dict[int, int]) -> list[str]:
-    """What a pair of braces stands for, from behind the first to the second."""
+    """The alternatives within a pair of braces."""
     numbers = _RANGE.fullmatch("".join(pieces[start:end]))
     if numbers:
         low, high = sorted((int(numbers[1]), int(numbers[2])))

@@ -1,4 +1,4 @@
-"""The names that a Git index lists, and nothing else of it.
+"""Reads the names that a Git index lists, and nothing else of it.
 
 Versions 2 to 4, with hashes of either length (gitformat-index(5)).  The bytes may be anybody's: no
 count in them is believed beyond the bytes that are there.
@@ -23,7 +23,7 @@ class BadIndexError(ValueError):
 
 
 class IndexNames(NamedTuple):
-    """What an index lists.
+    """The entries of an index.
 
     Attributes:
         names: Paths from the top of the work tree, slashes between their parts, as they stand.

@@ -1,35 +1,44 @@
-"""Lines of a text and their ends.
+"""Lines of a text, their ends, positions in them, and what two texts have in common at both ends.
 
 A line ends at LF, and so at CRLF.  Only in a text that has no LF at all does CR end a line, as on
 the classic Mac.  Form feed, vertical tab, U+0085 and U+2028 never end one: editors, compilers and
-patch programs do not count them either.
+patch programs do not count them either.  `LineIndex` alone counts as the Language Server Protocol
+does, where every CR ends a line.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, count
+from operator import add
 from typing import TYPE_CHECKING, Literal
 
+from filepact.errors import InvalidParamsError
 from filepact.text.compare import compare_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "LineEnds",
     "LineIndex",
-    "Terminator",
+    "Middle",
+    "Position",
+    "Unit",
     "adopt_line_ends",
     "chomp",
     "chomp_all",
+    "common_head",
+    "common_tail",
     "line_ends",
     "line_of",
     "line_start",
-    "line_terminator",
+    "line_starts",
     "line_window",
+    "middle_of",
+    "middles_of",
     "split_lines",
-    "terminator_of",
     "with_line_ends_of",
 ]
 
@@ -72,7 +81,7 @@ def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
 
 
 def line_start(text: str, count: int, start: int = 0) -> int:
-    """Where the text goes on after so many lines from a line's start on; its end after the last."""
+    """The offset after so many lines, counted from a line's start; the text's end after the last."""
     separator = _separator(text)
     # Whole blocks are counted, which is far quicker than going from line to line.
     while start < len(text) and (found := text.count(separator, start, start + _BLOCK)) < count:
@@ -105,7 +114,7 @@ def terminator_of(line: str) -> Terminator | Literal[""]:
 
 
 def line_ends(text: str) -> LineEnds:
-    """Which line ends a text has."""
+    """The kind of a text's line ends."""
     if "\r" not in text:
         return "lf" if "\n" in text else "none"
     total = text.count("\n")
@@ -117,20 +126,6 @@ def line_ends(text: str) -> LineEnds:
     return "crlf" if both == total else "mixed"
 
 
-def line_terminator(text: str) -> Terminator:
-    r"""The line end that most lines have; the first line's when two are equally frequent.
-
-    A text without line ends gets ``\n``.
-    """
-    total = text.count("\n")
-    if not total:
-        return "\r" if "\r" in text else "\n"
-    both = text.count("\r\n")
-    if 2 * both == total:
-        return "\r\n" if text[text.index("\n") - 1] == "\r" else "\n"
-    return "\r\n" if 2 * both > total else "\n"
-
-
 def line_of(text: str, offset: int) -> int:
     """The 1-based number of the line in which the character at ``offset`` stands.
 
@@ -139,28 +134,9 @@ def line_of(text: str, offset: int) -> int:
     return text.count(_separator(text), 0, offset) + 1
 
 
-class LineIndex:
-    """Where the lines of one text start, for many lookups.
-
-    Attributes:
-        lines: The lines with their ends.
-        starts: Offset of each line's first character, in code points.
-    """
-
-    __slots__ = ("_size", "lines", "starts")
-
-    def __init__(self, text: str) -> None:
-        self.lines = split_lines(text)
-        self.starts = [0, *accumulate(map(len, self.lines))]
-        self._size = self.starts.pop()
-
-    def line_at(self, offset: int) -> int:
-        """The 0-based number of the line that holds ``offset``; the last for the text's end."""
-        return max(bisect_right(self.starts, offset) - 1, 0)
-
-    def start(self, line: int) -> int:
-        """Where the line with a 0-based number starts; the text's end for the one after the last."""
-        return self.starts[line] if line < len(self.starts) else self._size
+def line_starts(lines: Sequence[str]) -> list[int]:
+    """The offset in the text at which each of its lines starts, and at the end the text's length."""
+    return [0, *accumulate(map(len, lines))]
 
 
 def adopt_line_ends(text: str, like: str) -> str:
@@ -222,3 +198,222 @@ def _nearby(ends: Sequence[str], at: int) -> str:
 
 def _separator(text: str) -> Literal["\n", "\r"]:
     return "\r" if "\n" not in text and "\r" in text else "\n"
+
+
+# -- what two texts have in common -----------------------------------------------------------
+#
+# Most changes touch a few lines of a long text.  Cutting the equal ends off first, by comparing whole
+# slices, makes a comparison line by line cost what the change costs, not what the file costs.
+
+
+_MARGIN = 64
+
+
+def common_head(a: str, b: str) -> int:
+    """The length of the common prefix of two strings."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_tail(a: str, b: str) -> int:
+    """The length of the common suffix of two strings."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@dataclass(frozen=True, slots=True)
+class Middle:
+    """The lines in which two texts differ, with some equal ones around.
+
+    Attributes:
+        old: Those of the one text.
+        new: Those of the other.
+        start: Where they start in both texts, in code points.
+        first: 0-based number of the first of them.
+        whole_head: They start where the texts start.
+        whole_tail: They end where the texts end.
+    """
+
+    old: str
+    new: str
+    start: int
+    first: int
+    whole_head: bool
+    whole_tail: bool
+
+
+def middles_of(first: str, *others: str) -> list[str]:
+    """Several texts without the lines that all of them share at both ends, but for a margin."""
+    head = min(common_head(first, other) for other in others)
+    tail = min(common_tail(first[head:], other[head:]) for other in others)
+    start = _before_margin(first, head)
+    kept = _after_margin(first[len(first) - tail :])
+    return [text[start : len(text) - tail + kept] for text in (first, *others)]
+
+
+def _before_margin(text: str, head: int) -> int:
+    """The start of the margin before the first difference."""
+    start = head
+    for _ in range(_MARGIN + 1):
+        start = text.rfind("\n", 0, start)
+        if start < 0:
+            break
+    return start + 1
+
+
+def _after_margin(shared: str) -> int:
+    """The length of the margin after the last difference."""
+    kept = 0
+    for _ in range(_MARGIN + 1):
+        at = shared.find("\n", kept)
+        if at < 0:
+            return len(shared)
+        kept = at + 1
+    return kept
+
+
+def middle_of(old: str, new: str) -> Middle:
+    """Cut off the lines that two texts share at both ends, but for a margin.
+
+    Lines end at LF.  The margin leaves room for showing a change among its neighbours, and for
+    choosing between equally good places for it.
+    """
+    head = common_head(old, new)
+    start = _before_margin(old, head)
+    tail = common_tail(old[head:], new[head:])
+    old_end, new_end = len(old) - tail, len(new) - tail
+    shared = old[old_end:]
+    kept = _after_margin(shared)
+    return Middle(
+        old=old[start : old_end + kept],
+        new=new[start : new_end + kept],
+        start=start,
+        first=old.count("\n", 0, start),
+        whole_head=start == 0,
+        whole_tail=kept == len(shared),
+    )
+
+
+# -- positions as editors name them -----------------------------------------------------------
+
+
+Unit = Literal["utf-8", "utf-16", "utf-32"]
+"""What a column counts: bytes, 16-bit units (two for a character beyond U+FFFF), or characters."""
+
+_ENDS = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """A place between two characters.
+
+    Attributes:
+        line: 0-based.
+        column: Units from the line's start, 0-based.
+    """
+
+    line: int
+    column: int
+
+
+class LineIndex:
+    """Positions of the Language Server Protocol in a text: lines end at LF, CR LF or CR.
+
+    Args:
+        text: The text; it is not copied.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ascii = text.isascii()
+        self._starts = _starts(text)
+
+    @property
+    def lines(self) -> int:
+        """How many lines there are; a text that ends with a line end has an empty last one."""
+        return len(self._starts)
+
+    def offset(self, position: Position, unit: Unit = "utf-16") -> int:
+        """The offset of a position, in characters.
+
+        A column beyond the line's end is its end, as the protocol has it.
+
+        Raises:
+            InvalidParamsError: There is no such line, or the column cuts a character.
+        """
+        if not 0 <= position.line < len(self._starts):
+            raise InvalidParamsError(
+                f"there is no line {position.line} (the first is 0) in a text of "
+                f"{len(self._starts)} lines",
+                hint="Send the whole text; what is known of it is not what you mean.",
+            )
+        start = self._starts[position.line]
+        line = self.line(position.line)
+        column = max(position.column, 0)
+        if self._ascii or unit == "utf-32" or line.isascii():
+            return start + min(column, len(line))
+        return start + _characters(line, column, unit)
+
+    def position(self, offset: int, unit: Unit = "utf-16") -> Position:
+        """The position of an offset in characters; one within CR LF is before it."""
+        number = bisect_right(self._starts, offset) - 1
+        before = self.line(number)[: offset - self._starts[number]]
+        return Position(number, _units(before, unit))
+
+    def line(self, number: int) -> str:
+        """A line without its end; the first is 0."""
+        start = self._starts[number]
+        last = number + 1 == len(self._starts)
+        line = self._text[start:] if last else self._text[start : self._starts[number + 1]]
+        return line if last else line.removesuffix("\n").removesuffix("\r")
+
+
+def _starts(text: str) -> list[int]:
+    if text.count("\r") != text.count("\r\n"):
+        return [0, *[found.end() for found in _ENDS.finditer(text)]]
+    # Nearly all texts; without a line of Python for each of theirs.
+    lengths = accumulate(map(len, text.split("\n")), initial=0)
+    starts = list(map(add, lengths, count()))
+    starts.pop()
+    return starts
+
+
+def _units(text: str, unit: Unit) -> int:
+    if unit == "utf-32" or text.isascii():
+        return len(text)
+    if unit == "utf-8":
+        return len(text.encode("utf-8", "surrogatepass"))
+    return len(text) + sum(char > "\uffff" for char in text)
+
+
+def _characters(line: str, column: int, unit: Unit) -> int:
+    """The number of characters of a column in units; at most all of the line's."""
+    codec = "utf-8" if unit == "utf-8" else "utf-16-le"
+    width = 1 if unit == "utf-8" else 2
+    encoded = line.encode(codec, "surrogatepass")
+    if column * width >= len(encoded):
+        return len(line)
+    try:
+        # Lone surrogates are whole characters of a text; halves of a pair are not.
+        before = encoded[: column * width].decode(codec, "surrogatepass")
+        behind = encoded[column * width :].decode(codec, "surrogatepass")
+    except UnicodeDecodeError:
+        before = behind = ""
+    if before + behind != line or len(before) + len(behind) != len(line):
+        raise InvalidParamsError(
+            f"column {column} lies within a character, counted in {unit}",
+            hint="Count columns in the units that were agreed on.",
+        )
+    return len(before)

@@ -1,14 +1,17 @@
-"""Where a text to be replaced stands: exactly there, once, or the request is refused.
+"""Finds where a text to be replaced stands: exactly there, once, or the request is refused.
 
-The steps are tried in order and the first that finds something decides.  No step guesses: what
-it finds is the same text but for what the step's name says, and two such places are two too many.
+The steps are tried in order and the first that finds something decides: the same characters, the
+same with other line ends, then whole lines that are the same but for blanks and typography
+(:mod:`~filepact.text.tolerant_match`).  No step guesses, and two places are one too many.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import (
     AmbiguousMatchError,
@@ -16,29 +19,32 @@ from filepact.errors import (
     NoChangeError,
     StringNotFoundError,
 )
-from filepact.text.alike import find_alike
-from filepact.text.carry import Uncertain, carry
 from filepact.text.edit import Edit, EditList
-from filepact.text.ladder import STEPS, Step, differing, unnumbered
-from filepact.text.nearest import explain_miss
-from filepact.text.rivals import rival_of
-from filepact.text.verbatim import STRICT, ends_of, fit
+from filepact.text.lines import adopt_line_ends
+from filepact.text.miss_report import explain_miss
+from filepact.text.reapply import Uncertain, carry
+from filepact.text.tolerant_match import STEPS, Step, differing, find_alike, rival_of, unnumbered
 
 if TYPE_CHECKING:
-    from filepact.text.alike import Alike
-    from filepact.text.verbatim import Ends, Search
+    from collections.abc import Callable, Iterator
 
-__all__ = ["MOST_PLACES", "Placement", "Step", "place"]
+    from filepact.text.tolerant_match import Alike, Step
+
+__all__ = ["MOST_PLACES", "Placement", "place"]
 
 MOST_PLACES: Final = 200_000
 """Most places that are replaced at once."""
 
 _LISTED = 20
+_MOST_TRIED = 50
+
+_Ends = Literal["lf", "cr", "wide"]
+"""What ends a text's lines: LF, CR, or some of them CRLF."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a replacement goes.
+    """The places of a replacement, and how they were found.
 
     Attributes:
         edits: What changes; for a place that was found by its lines only the lines that change.
@@ -76,12 +82,12 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A replacement that is asked for, and the kind of line ends of the text."""
+    """A requested replacement, and the kind of line ends of the text."""
 
     text: str
     old: str
     new: str
-    ends: Ends
+    ends: _Ends
     every: bool
     shown: str
 
@@ -113,7 +119,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
         )
     if old == new:
         raise _no_change(shown)
-    request = _Request(text, old, new, ends_of(text), replace_all, shown)
+    request = _Request(text, old, new, _ends_of(text), replace_all, shown)
     reason = ""
     try:
         placement = _characters(request) or _lines(request)
@@ -155,7 +161,7 @@ def _characters(request: _Request) -> Placement | None:
         AmbiguousMatchError: There are several places.
         NoChangeError: The text would stay as it is.
     """
-    for step, prepare in STRICT.items():
+    for step, prepare in _STRICT.items():
         search = prepare(request.text, request.old, request.new, request.ends)
         if search is None:
             continue
@@ -169,7 +175,7 @@ def _characters(request: _Request) -> Placement | None:
         if len(spans) > MOST_PLACES:
             raise _too_many(request, search.count())
         edits = tuple(
-            Edit(start, end, fit(request.text, request.ends, search.new, start, end))
+            Edit(start, end, _fit(request.text, request.ends, search.new, start, end))
             for start, end in spans
         )
         if all(request.text[edit.start : edit.end] == edit.text for edit in edits):
@@ -178,11 +184,180 @@ def _characters(request: _Request) -> Placement | None:
     return None
 
 
+def _ends_of(text: str) -> _Ends:
+    """The kind of line ends, found without a look at all lines."""
+    if "\r" not in text:
+        return "lf"
+    if "\n" not in text:
+        return "cr"
+    return "wide" if "\r\n" in text else "lf"
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One step's way to find the places.
+
+    Attributes:
+        hay: The text to search, or a form of it.
+        needle: What to find in there.
+        origin: From an offset in ``hay`` to the one in the text; None when they are the same.
+        new: The text to put there, before it takes the line ends of the place.
+        known: The one place, when it is known already.
+    """
+
+    hay: str
+    needle: str
+    origin: Callable[[int], int] | None
+    new: str
+    known: tuple[int, int] | None = None
+
+    def spans(self) -> Iterator[tuple[int, int]]:
+        """Ranges of the text, left to right, none overlapping the one before."""
+        size = len(self.needle)
+        at = self.hay.find(self.needle)
+        while at != -1:
+            yield self._span(at, at + size)
+            at = self.hay.find(self.needle, at + size)
+
+    def only(self) -> tuple[int, int] | None:
+        """The one place; None when there are several, even if they overlap.
+
+        Raises:
+            LookupError: There is none.
+        """
+        if self.known is not None:
+            return self.known
+        at = self.hay.find(self.needle)
+        if at == -1:
+            raise LookupError
+        if self.hay.find(self.needle, at + 1) != -1:
+            return None
+        return self._span(at, at + len(self.needle))
+
+    def count(self) -> int:
+        """The number of places, of several; at least 2, since matches may overlap."""
+        return max(self.hay.count(self.needle), 2)
+
+    def _span(self, start: int, end: int) -> tuple[int, int]:
+        return (start, end) if self.origin is None else (self.origin(start), self.origin(end))
+
+
+def _exact(text: str, old: str, new: str, ends: _Ends) -> _Search | None:
+    """The same characters."""
+    if ends == "wide" and "\n" in old and "\r" not in old:
+        # Such a text cannot mean one kind of line end among others, and its first LF must not
+        # be taken for the second half of a CRLF.
+        return None
+    return _Search(text, old, None, new)
+
+
+def _line_ends(text: str, old: str, new: str, ends: _Ends) -> _Search | None:
+    """The same characters when every line end counts as LF."""
+    if "\n" not in old:
+        return None
+    bare = old.replace("\r\n", "\n")
+    if bare != old:
+        # An author who sees CRLF where the file has something else sees it everywhere.
+        new = new.replace("\r\n", "\n")
+    match ends:
+        case "cr":
+            return _Search(text.replace("\r", "\n"), bare.replace("\r", "\n"), None, new)
+        case "wide":
+            return _wide(text, bare, new)
+        case "lf":
+            return _Search(text, bare, None, new) if bare != old else None
+
+
+_STRICT: dict[Step, Callable[[str, str, str, _Ends], _Search | None]] = {
+    "exact": _exact,
+    "line ends": _line_ends,
+}
+"""The steps that overlook at most the kind of line end, in their order."""
+
+
+def _wide(text: str, old: str, new: str) -> _Search | None:
+    near = _by_longest_line(text, old)
+    if near is not None and len(near) < 2:
+        return _Search(text, old, None, new, near[0]) if near else None
+    hay = text.replace("\r\n", "\n")
+    if old not in hay:
+        return None
+    # Where in the searched text the LFs stand that were CRLF.
+    wide = [match.start() - i for i, match in enumerate(re.finditer("\r\n", text))]
+    return _Search(hay, old, lambda offset: offset + bisect_left(wide, offset), new)
+
+
+def _by_longest_line(text: str, old: str) -> list[tuple[int, int]] | None:
+    """The places, found around those of the longest line; None when that line is not rare."""
+    if "\r" in old:
+        return None
+    lines = old.split("\n")
+    longest = max(range(len(lines)), key=lambda i: len(lines[i]))
+    if not lines[longest]:
+        return None
+    spans: list[tuple[int, int]] = []
+    at = text.find(lines[longest])
+    tried = 0
+    while at != -1:
+        tried += 1
+        if tried > _MOST_TRIED:
+            return None
+        start = _back(text, at, lines[:longest])
+        end = _on(text, at + len(lines[longest]), lines[longest + 1 :])
+        if start is not None and end is not None:
+            spans.append((start, end))
+        at = text.find(lines[longest], at + 1)
+    return spans
+
+
+def _back(text: str, at: int, lines: list[str]) -> int | None:
+    """The start of these lines, if they end right before an offset."""
+    for line in reversed(lines):
+        if not text.endswith("\n", 0, at):
+            return None
+        at -= 2 if text.endswith("\r\n", 0, at) else 1
+        if not text.endswith(line, 0, at):
+            return None
+        at -= len(line)
+    return at
+
+
+def _on(text: str, at: int, lines: list[str]) -> int | None:
+    """The end of these lines, if they start right after an offset."""
+    for line in lines:
+        if text.startswith("\r\n", at):
+            at += 2
+        elif text.startswith("\n", at):
+            at += 1
+        else:
+            return None
+        if not text.startswith(line, at):
+            return None
+        at += len(line)
+    return at
+
+
+def _fit(text: str, ends: _Ends, new: str, start: int, end: int) -> str:
+    """The new text with the line ends of its place ``[start, end)``."""
+    if "\n" not in new or "\r" in new or ends == "lf":
+        return new
+    if ends == "cr":
+        return adopt_line_ends(new, "\r")
+    region = text[start:end]
+    if "\n" not in region:
+        # Within one line: the line's own end, or at the end of the text the one before.
+        after = text.find("\n", end)
+        after = text.rfind("\n", 0, start) if after == -1 else after
+        region = text[max(after - 1, 0) : after + 1]
+        region = region if region == "\r\n" else "\n"
+    return adopt_line_ends(new, region)
+
+
 # -- found by its lines -------------------------------------------------------------------
 
 
 def _lines(request: _Request) -> Placement | None:
-    """The one place whose lines are those that were sent, but for blanks and typography.
+    """The one place whose lines equal those that were sent, but for blanks and typography.
 
     Raises:
         AmbiguousMatchError: There are several places, or the lines may be meant for another one.
@@ -232,7 +407,7 @@ def _steps_of(request: _Request, place: Alike, sent: list[str]) -> tuple[Step, .
 
 def _lines_of(text: str, offsets: list[int]) -> tuple[int, ...]:
     """The 1-based line numbers of ascending offsets."""
-    separator = "\r" if ends_of(text) == "cr" else "\n"
+    separator = "\r" if _ends_of(text) == "cr" else "\n"
     numbers = []
     line, at = 1, 0
     for offset in offsets:
@@ -245,7 +420,7 @@ def _lines_of(text: str, offsets: list[int]) -> tuple[int, ...]:
 # -- refusals -----------------------------------------------------------------------------
 
 
-def _ambiguous(request: _Request, search: Search) -> AmbiguousMatchError:
+def _ambiguous(request: _Request, search: _Search) -> AmbiguousMatchError:
     starts = [start for (start, _), _ in zip(search.spans(), range(_LISTED), strict=False)]
     lines = _lines_of(request.text, starts)
     distinct = list(dict.fromkeys(lines))

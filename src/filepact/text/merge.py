@@ -16,7 +16,7 @@ __all__ = ["Conflict", "Merge", "Side", "merge"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the three texts has at a conflict.
+    """The lines of one of the three texts at a conflict.
 
     Attributes:
         start: 1-based number of its first line there; of the next line when it has none.
@@ -110,7 +110,7 @@ def _growth(regions: Sequence[Region]) -> int:
 def _groups(
     base: list[str], own: list[str], other: list[str]
 ) -> list[tuple[int, int, list[Region], list[Region]]]:
-    """Stretches of the base with the changes of each side that cannot be told apart there."""
+    """Ranges of the base in which changes of both sides meet, with these changes."""
     changes = [(region, True) for region in compare_lines(base, own)]
     changes += [(region, False) for region in compare_lines(base, other)]
     changes.sort(key=lambda change: (change[0].old_start, change[0].old_end))

@@ -1,13 +1,21 @@
-"""Answers that reach their reader whole: lines on a page, and a footer that says what is on it."""
+"""Pages: answers of a bounded size, with a footer that says what is on them.
+
+Line numbers before the lines, a mark where a long line was cut, and a last line in brackets are not in
+the file.  A model that sends a whole text back may leave them in, which `left_in` notices.
+"""
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from filepact.text.lines import chomp, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PAGE", "Page", "beginning", "cut_to", "size_of"]
+__all__ = ["GOES_ON", "PAGE", "Page", "beginning", "cut_mark", "cut_to", "left_in", "size_of"]
 
 PAGE: Final = 40_000
 """What an answer may take where its reader is known to be shown that much."""
@@ -17,7 +25,7 @@ _LINE: Final = 20
 
 
 def size_of(text: str) -> int:
-    """What a text takes of a page: its bytes as UTF-8, which no host counts less than."""
+    """The size of a text on a page: its bytes as UTF-8, at least what any host counts."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "backslashreplace"))
 
 
@@ -58,12 +66,12 @@ class Page:
 
     @property
     def left(self) -> int:
-        """What is left of the page, without the footer."""
+        """The room that is left on the page, without the footer."""
         return self._most - self._used
 
     @property
     def rows(self) -> int:
-        """How many rows are on it."""
+        """The number of rows on the page."""
         return len(self._rows)
 
     def add(self, row: str, worth: int = 1, size: int = 0) -> bool:
@@ -116,3 +124,65 @@ class Page:
             self._used -= size_of(row) + 1
             self.worth -= worth
         return "\n".join([*(row for row, _worth in self._rows), last])
+
+
+# -- what a reader adds to the lines of a file ----------------------------------------------
+
+
+GOES_ON: Final = " [the line goes on]"
+"""What stands at the end of a line of which no more was read."""
+
+_NUMBERED: Final = re.compile(r"[ ]*(-?\d+)\u2502")
+_CUT: Final = re.compile(r" \[(\+[\d,]+ characters|the line goes on)\]$")
+_FOOTER: Final = re.compile(r"\[[^\]\n]* \| revision [0-9a-f]{12}( \|[^\n]*)?\]$")
+
+_SIGNS: Final = ("\u2502", " characters]", GOES_ON, " | revision ")
+
+_LONG: Final = 500
+"""Characters from which on a line is taken for a long one that was cut, where no file can tell."""
+
+_SHORT: Final = 20
+"""Where one can: fewer would stand in many a line."""
+
+
+def cut_mark(more: int) -> str:
+    """The mark at the end of a line of which so many characters are not shown."""
+    return f" [+{more:,} characters]"
+
+
+def left_in(text: str, there: str) -> str:
+    """The reader's mark that a new text still holds; empty when there is none.
+
+    Args:
+        text: The new text.
+        there: The one that it is meant to replace, which may hold such marks itself.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        return ""
+    lines = [line for line in map(chomp, split_lines(text)) if line.strip()]
+    old = [chomp(line) for line in split_lines(there)]
+    known = set(old)
+    if _FOOTER.fullmatch(lines[-1]) and lines.pop() not in known:
+        return "the last line of read_file in brackets"
+    if _are_numbered(lines) and not _are_numbered([line for line in old if line.strip()]):
+        return "the line numbers of read_file"
+    for line in lines:
+        found = _CUT.search(line)
+        if found is not None and line not in known and _was_cut(line[: found.start()], old):
+            return f"the mark{found[0]} of read_file, where a long line was cut"
+    return ""
+
+
+def _are_numbered(lines: list[str]) -> bool:
+    """Whether nearly every line has a number before it, and these ascend by one."""
+    numbers = [int(found[1]) for line in lines if (found := _NUMBERED.match(line))]
+    if not numbers or 10 * len(numbers) < 9 * len(lines):
+        return False
+    # Blank lines are numbered as well; only those that were added have none.
+    return all(a < b <= a + 2 for a, b in pairwise(numbers))
+
+
+def _was_cut(shown: str, old: list[str]) -> bool:
+    if not old:
+        return len(shown) >= _LONG
+    return len(shown) >= _SHORT and any(shown in line for line in old)

@@ -1,4 +1,4 @@
-"""Applying a patch to a text: every hunk or none, and nothing guessed."""
+"""Applies a patch to a text: every hunk or none, and nothing guessed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from filepact.errors import (
-    PatchAlreadyAppliedError,
     PatchAmbiguousError,
     PatchContextMismatchError,
 )
 from filepact.text.edit import Edit, EditList
-from filepact.text.hunks import FilePatch, Hunk, created_text, reverse
 from filepact.text.lines import chomp
-from filepact.text.patch_place import Placement
-from filepact.text.patch_reader import is_envelope, parse
+from filepact.text.patch_model import FilePatch, Hunk, created_text, reverse
+from filepact.text.patch_parse import is_envelope, parse
+from filepact.text.patch_place import HunkPlacer
+from filepact.text.patch_refusals import already_applied, already_there, holds_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ _reverse = reverse
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a patch does to a text.
+    """The edits that a patch makes in a text.
 
     Attributes:
         edits: The changes, as offsets in the text that was given.
@@ -83,20 +83,11 @@ def apply(
     """
     if reverse:
         patch = _reverse(patch)
-    prefix = f"{name}: " if name else ""
     if patch.creates and text:
-        if created_text(patch) == text:
-            raise _already(prefix)
-        raise PatchContextMismatchError(
-            f"{prefix}the patch creates this file, but it exists",
-            hint="Send a patch against what the file holds.",
-        )
+        raise already_applied(name) if created_text(patch) == text else already_there(name)
     applied = _applied(text, patch, name, check)
     if patch.deletes and applied.edits.apply(text):
-        raise PatchContextMismatchError(
-            f"{prefix}the patch deletes the file, but the file holds more than the patch says",
-            hint="Read the file; send a patch that removes all of its lines.",
-        )
+        raise holds_more(name)
     return applied
 
 
@@ -111,7 +102,7 @@ def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) 
             with suppress(PatchContextMismatchError):
                 return _placed(target, patch, name)
         if _is_applied(target, patch, name):
-            raise _already(f"{name}: " if name else "") from None
+            raise already_applied(name) from None
         if isinstance(error, PatchContextMismatchError):
             with suppress(PatchContextMismatchError, PatchAmbiguousError):
                 return _placed(target, patch, name, lenient=True)
@@ -146,7 +137,7 @@ class _Target:
 def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = False) -> Applied:
     hunks, lines = patch.hunks, target.lines
     exact = _distinguishes_ends(hunks)
-    placement = Placement(
+    placement = HunkPlacer(
         lines,
         exact=exact,
         open_end=target.open_end,
@@ -251,7 +242,7 @@ def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
     if not back or not all(hunk.old for hunk in back):
         return False
     try:
-        Placement(
+        HunkPlacer(
             target.lines,
             exact=_distinguishes_ends(back),
             open_end=target.open_end,
@@ -261,13 +252,6 @@ def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
     except (PatchContextMismatchError, PatchAmbiguousError):
         return False
     return True
-
-
-def _already(prefix: str) -> PatchAlreadyAppliedError:
-    return PatchAlreadyAppliedError(
-        f"{prefix}already holds what the patch would make of it",
-        hint="Nothing has to be done.",
-    )
 
 
 def _notes(hunks: Sequence[Hunk], places: Sequence[int], loosened: Sequence[int]) -> Iterator[str]:

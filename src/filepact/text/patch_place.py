@@ -1,4 +1,4 @@
-"""Where the hunks of a patch belong in a file: every line compared, nothing guessed.
+"""Finds where the hunks of a patch belong in a file: every line compared, nothing guessed.
 
 A hunk goes where its header says, moved by as much as the hunk before it was; else to the one
 place that holds its lines, below its anchors where it has some.  What stands in several places is
@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError
-from filepact.text.anchors import Outline
 from filepact.text.lines import chomp
 from filepact.text.patch_refusals import MOST_SHOWN, Refusals
 
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.errors import FilepactError
-    from filepact.text.anchors import Anchored
-    from filepact.text.hunks import Hunk
+    from filepact.text.patch_model import Hunk
 
-__all__ = ["Placement"]
+__all__ = ["HunkPlacer"]
 
 _MOST_COMPARED = 50_000_000
 _ANCHOR_COST = 4
@@ -36,7 +34,7 @@ _EDGE = 2
 _MISCOUNTED = 3
 
 
-class Placement:
+class HunkPlacer:
     """The lines of one file, and the search for hunks in them.
 
     Args:
@@ -74,7 +72,7 @@ class Placement:
         self._keys = self._keyed(lines)
         self._places: dict[str, list[int]] = {}
         self._refusals = Refusals(self._keys, self._places, name)
-        self._outline: Outline | None = None
+        self._outline: _Outline | None = None
         self._compared = self._counted = 0
         self._open_end = open_end
 
@@ -104,10 +102,7 @@ class Placement:
         added above it or below it, and nobody can tell.  A hunk that is shifted between two that
         agree on another shift: what it was made for is gone, and a twin of it was found.
         """
-        shifts = [
-            None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
-            for hunk, at in zip(hunks, found, strict=True)
-        ]
+        shifts = _shifts(hunks, found)
         before: int | None = 0
         for number, (hunk, later) in enumerate(pairwise(hunks)):
             shift, next_shift = shifts[number], shifts[number + 1]
@@ -137,10 +132,7 @@ class Placement:
         Yields:
             The hunk's number, its stated line and the one where it stands, all from 1.
         """
-        shifts = [
-            None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
-            for hunk, at in zip(hunks, found, strict=True)
-        ]
+        shifts = _shifts(hunks, found)
         alike = Counter(shifts)
         for number, (hunk, shift) in enumerate(zip(hunks, shifts, strict=True)):
             if shift is None or abs(shift) <= _MISCOUNTED or hunk.anchors:
@@ -154,15 +146,7 @@ class Placement:
         keys = self._keyed(hunk.old)
         expected = None if hunk.old_start is None else _stated(hunk, hunk.old_start) + drift
         if not keys:
-            if not self._lines and not hunk.anchors:
-                return 0
-            if hunk.at_end and not hunk.anchors:
-                return len(self._lines)
-            if expected is None or drift or not after <= expected <= len(self._lines):
-                raise self._refusals.no_context(hunk, number)
-            if not self._ends_agree(hunk, expected):
-                raise self._mismatch(hunk, number, expected)
-            return expected
+            return self._place_bare(hunk, number, after, None if drift else expected)
         if expected is not None and expected >= after and self._fits(hunk, keys, expected):
             if others := self._others(hunk, keys, expected):
                 self.twins[number] = others
@@ -184,24 +168,45 @@ class Placement:
             if expected is not None and self._stands_changed(hunk, keys, expected):
                 raise self._refusals.twin(hunk, number, keys, expected, candidates[0])
             return candidates[0]
+        at = self._choose(hunks[number:], candidates, after, anchored)
+        if at is None:
+            raise self._refusals.ambiguous(hunk, number, candidates)
+        return at
+
+    def _place_bare(self, hunk: Hunk, number: int, after: int, stated: int | None) -> int:
+        """The place of a hunk without old lines, of which only the header or the anchors tell."""
+        if not self._lines and not hunk.anchors:
+            return 0
+        if hunk.at_end and not hunk.anchors:
+            return len(self._lines)
+        if stated is None or not after <= stated <= len(self._lines):
+            raise self._refusals.no_context(hunk, number)
+        if not self._ends_agree(hunk, stated):
+            raise self._mismatch(hunk, number, stated)
+        return stated
+
+    def _choose(
+        self, hunks: Sequence[Hunk], candidates: list[int], after: int, anchored: _Anchored | None
+    ) -> int | None:
+        """The place of the first of these hunks among several, if its anchor or a later hunk tells."""
+        hunk = hunks[0]
         if anchored is not None:
-            near = [at for at in candidates if anchored.touches(at, at + len(keys))]
+            near = [at for at in candidates if anchored.touches(at, at + len(hunk.old))]
             if len(near) == 1 and len(candidates) < MOST_SHOWN:
                 return near[0]
+        if hunk.old_start is None:
+            return None
         # A later hunk with one place only shows by how much the whole patch is off.
-        if hunk.old_start is not None:
-            for later in hunks[number + 1 : number + 1 + _LOOK_AHEAD]:
-                places = self._search(later, self._keyed(later.old), after) if later.old else []
-                if len(places) == 1 and later.old_start is not None:
-                    shifted = (
-                        _stated(hunk, hunk.old_start) + places[0] - _stated(later, later.old_start)
-                    )
-                    if shifted in candidates:
-                        return shifted
-        raise self._refusals.ambiguous(hunk, number, candidates)
+        for later in hunks[1 : 1 + _LOOK_AHEAD]:
+            places = self._search(later, self._keyed(later.old), after) if later.old else []
+            if len(places) == 1 and later.old_start is not None:
+                shift = places[0] - _stated(later, later.old_start)
+                if _stated(hunk, hunk.old_start) + shift in candidates:
+                    return _stated(hunk, hunk.old_start) + shift
+        return None
 
-    def _anchored(self, hunk: Hunk, number: int) -> Anchored:
-        self._outline = self._outline or Outline(self._keys, self._check)
+    def _anchored(self, hunk: Hunk, number: int) -> _Anchored:
+        self._outline = self._outline or _Outline(self._keys, self._check)
         before = self._outline.looked
         anchored = self._outline.below(hunk.anchors)
         self._charge(_ANCHOR_COST * (self._outline.looked - before), hunk)
@@ -285,7 +290,7 @@ class Placement:
         )
 
     def _index(self) -> dict[str, list[int]]:
-        """Where each line of the file stands."""
+        """The line numbers of each distinct line of the file."""
         if not self._places:
             for at, key in enumerate(self._keys):
                 self._places.setdefault(key, []).append(at)
@@ -330,7 +335,7 @@ class Placement:
         )
 
     def _search(
-        self, hunk: Hunk, keys: list[str], after: int, anchored: Anchored | None = None
+        self, hunk: Hunk, keys: list[str], after: int, anchored: _Anchored | None = None
     ) -> list[int]:
         """The first few places from ``after`` on where the hunk fits."""
         index = self._index()
@@ -356,10 +361,145 @@ def _stated(hunk: Hunk, start: int) -> int:
     return start - 1 if hunk.old else start
 
 
+def _shifts(hunks: Sequence[Hunk], found: Sequence[int]) -> list[int | None]:
+    """By how many lines each hunk is off its stated line; None where nothing tells."""
+    return [
+        None if not hunk.old or hunk.old_start is None else at - _stated(hunk, hunk.old_start)
+        for hunk, at in zip(hunks, found, strict=True)
+    ]
+
+
 def _context(lines: Sequence[str]) -> int:
-    """How many lines stand before the first change."""
+    """The number of lines before the first change."""
     return next((i for i, line in enumerate(lines) if line[0] != " "), len(lines))
 
 
 def _is_open(side: Sequence[str]) -> bool:
     return bool(side) and not side[-1].endswith("\n")
+
+
+# -- anchors ------------------------------------------------------------------------------------
+#
+# A chain of anchors names a part of the file: ``class A``, then ``def f`` in it.  Anchors only narrow.
+# The lines of a hunk have to stand in the part that the last one opens, so an anchor that is
+# understood wrongly makes a patch fail, and never lets it in.
+
+
+_ASKED_EVERY = 65_536
+
+# A signature may end, and its block begin, at the depth of its first line.
+_CONTINUING = (")", "]", "{")
+
+
+class _Outline:
+    """The lines of a file as anchors see them; made once for all hunks.
+
+    Args:
+        lines: The lines of the file without their ends.
+        check: Asked now and then; raises to end the work.
+
+    Attributes:
+        looked: How many lines have been looked at, for whoever has to bound it.
+    """
+
+    def __init__(self, lines: Sequence[str], check: Callable[[], None]) -> None:
+        self.looked = len(lines)
+        self._lines = [line.strip() for line in lines]
+        self._ends = _ends_of_blocks(lines, check)
+        self._places: dict[str, list[int]] = {}
+        for at, line in enumerate(self._lines):
+            self._places.setdefault(line, []).append(at)
+
+    def below(self, anchors: Sequence[str]) -> _Anchored:
+        """The parts of the file that a chain of anchors names, the outermost first."""
+        parts = [(0, len(self._lines))]
+        for anchor in anchors:
+            parts = list(self._narrowed(anchor, parts))
+            if not parts:
+                return _Anchored([], anchor)
+        return _Anchored(parts, "")
+
+    def _narrowed(self, anchor: str, parts: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        reached = 0
+        for first, limit in parts:
+            # Parts come in order of their starts; what an earlier one covered has been looked at.
+            for at in self._standing(anchor, max(first, reached), limit):
+                yield at, min(self._ends[at] or limit, limit)
+            reached = max(reached, limit)
+
+    def _standing(self, anchor: str, start: int, end: int) -> Sequence[int]:
+        """The places of an anchor: as a whole line; else as the beginning of one line only."""
+        places = self._places.get(anchor, [])
+        whole = places[bisect_left(places, start) : bisect_left(places, end)]
+        self.looked += 1 + len(whole)
+        if whole:
+            return whole
+        self.looked += max(end - start, 0)
+        begun = [
+            at
+            for at in range(start, end)
+            if self._lines[at].startswith(anchor)
+            and not _continues_word(self._lines[at][len(anchor)])
+        ]
+        return begun if len(begun) == 1 else ()
+
+
+class _Anchored:
+    """The parts of a file that a chain of anchors names.
+
+    A line that deeper lines follow opens what is indented below it; any other line opens the rest
+    of what it stands in.
+
+    Args:
+        parts: The anchor's 0-based line, and the line after the part that it opens; in order.
+        missing: The first anchor that is not found, or an empty string.
+    """
+
+    def __init__(self, parts: list[tuple[int, int]], missing: str) -> None:
+        self.missing = missing
+        self._parts = parts
+        self._starts = [start for start, _ in parts]
+
+    def spans(self, length: int) -> Iterator[tuple[int, int]]:
+        """The ranges in which ``length`` lines may begin, below an anchor or including it.
+
+        Yields:
+            The first line, and the one after the last, of each stretch, in order and apart from each other.
+        """
+        reached = 0
+        for start, end in self._parts:
+            first, limit = max(start - length + 1, reached), max(end, start + 2)
+            if first < limit:
+                yield first, limit
+            reached = max(reached, limit)
+
+    def touches(self, start: int, end: int) -> bool:
+        """Whether an anchor is one of the lines ``[start, end)`` or the one above them."""
+        at = bisect_left(self._starts, start - 1)
+        return at < len(self._starts) and self._starts[at] < end
+
+
+def _continues_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _ends_of_blocks(lines: Sequence[str], check: Callable[[], None]) -> list[int]:
+    """For each line the line after what is indented below it; 0 where nothing is."""
+    ends = [0] * len(lines)
+    opened: list[tuple[int, int]] = []
+    for at, line in enumerate(lines):
+        if not at % _ASKED_EVERY:
+            check()
+        text = line.lstrip()
+        if not text:
+            continue
+        depth = len(line[: len(line) - len(text)].expandtabs(8))
+        continuing = text.startswith(_CONTINUING)
+        while opened and (opened[-1][1] > depth or (opened[-1][1] == depth and not continuing)):
+            start, _ = opened.pop()
+            ends[start] = at if ends[start] else 0
+        if opened and opened[-1][1] < depth:
+            ends[opened[-1][0]] = len(lines)
+        if not continuing:
+            opened.append((at, depth))
+    return ends

@@ -1,22 +1,46 @@
-"""Why a hunk has no place in a file, for whoever has to mend the patch."""
+"""The errors about patches that do not fit a file: what stands where, and how to mend the patch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.errors import PatchAmbiguousError, PatchContextMismatchError
+from filepact.errors import PatchAlreadyAppliedError, PatchAmbiguousError, PatchContextMismatchError
 from filepact.text.lines import chomp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.text.hunks import Hunk
+    from filepact.text.patch_model import Hunk
 
-__all__ = ["MOST_SHOWN", "Refusals"]
+__all__ = ["MOST_SHOWN", "Refusals", "already_applied", "already_there", "holds_more"]
 
 MOST_SHOWN = 6
 _NEARBY = 30
 _LONGEST = 120
+
+
+def already_applied(name: str) -> PatchAlreadyAppliedError:
+    """The file has the patch already; ``name`` may be empty."""
+    return PatchAlreadyAppliedError(
+        f"{_prefix(name)}already holds what the patch would make of it",
+        hint="Nothing has to be done.",
+    )
+
+
+def already_there(name: str) -> PatchContextMismatchError:
+    """The file that the patch creates exists."""
+    return PatchContextMismatchError(
+        f"{_prefix(name)}the patch creates this file, but it exists",
+        hint="Send a patch against what the file holds.",
+    )
+
+
+def holds_more(name: str) -> PatchContextMismatchError:
+    """The file that the patch deletes has lines that the patch does not list."""
+    return PatchContextMismatchError(
+        f"{_prefix(name)}the patch deletes the file, but the file holds more than the patch says",
+        hint="Read the file; send a patch that removes all of its lines.",
+    )
 
 
 class Refusals:
@@ -170,8 +194,11 @@ class Refusals:
         return max(tried, key=likeness)
 
     def _title(self, hunk: Hunk, number: int) -> str:
-        prefix = f"{self._name}: " if self._name else ""
-        return f"{prefix}hunk {number + 1} (line {hunk.line} of the patch)"
+        return f"{_prefix(self._name)}hunk {number + 1} (line {hunk.line} of the patch)"
+
+
+def _prefix(name: str) -> str:
+    return f"{name}: " if name else ""
 
 
 def _patch_line(hunk: Hunk, index: int) -> int:

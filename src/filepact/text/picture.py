@@ -1,4 +1,4 @@
-"""Which picture some bytes are, by their first ones, and how large it is."""
+"""Recognises pictures by their first bytes: the format and the size in pixels."""
 
 from __future__ import annotations
 

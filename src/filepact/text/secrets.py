@@ -1,4 +1,4 @@
-"""Private keys and tokens in a text, known by the forms that their makers gave them.
+"""Finds private keys and tokens in a text by the forms that their makers gave them.
 
 Every form begins with letters that nothing else begins with, so ordinary text is not taken for
 one; there is no guessing from how random a word looks.  The work grows with the text only: the
@@ -36,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What one kind of token looks like.
+    """The form of one kind of token.
 
     Attributes:
         name: How people call it.
@@ -220,7 +220,7 @@ def holds_private_key(data: bytes) -> bool:
 
 
 def _web_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Where the private parts of JSON Web Keys stand."""
+    """The spans of the private parts of JSON Web Keys."""
     at = 0
     while (kind := _JWK_KIND.search(text, at)) is not None:
         first = max(text.rfind("{", max(0, kind.start() - _JWK_LONGEST), kind.start()), 0)

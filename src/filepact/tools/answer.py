@@ -1,4 +1,4 @@
-"""The text that answers a change: what happened, the diff, and how to take it back."""
+"""Renders the receipt of a change: what happened, the diff, and how to undo it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _headline(receipt: Receipt) -> str:
 
 
 def receipt_facts(receipt: Receipt) -> dict[str, object]:
-    """The same as a small object for programs."""
+    """The receipt as a small object for programs."""
     return {
         "operation": receipt.operation,
         "status": receipt.status,

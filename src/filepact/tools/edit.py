@@ -1,24 +1,32 @@
-"""The two tools that change one file: write_file, edit_file."""
+"""The tools that change files: write_file, edit_file, manage_files; and history, which takes changes back."""
 
 from __future__ import annotations
 
+import time
 from posixpath import dirname
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.domain.operation import Operation
+from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
-from filepact.text.sequence import Wanted, place_all
-from filepact.tools.registry import Alias, tool
+from filepact.text.multi_edit import Wanted, place_all
+from filepact.text.page import cut_to, size_of
+from filepact.tools.answer import fitted, receipt_facts, render_receipt
+from filepact.tools.registry import Alias, Written, tool
 from filepact.workspace.draft import Draft
+from filepact.workspace.history import SessionHistory
+from filepact.workspace.target import check_revision
 
 if TYPE_CHECKING:
+    from filepact.domain.operation import Proposal
     from filepact.text.edit import EditList
     from filepact.text.locate import Placement
+    from filepact.workspace.folders import Inside
     from filepact.workspace.target import Target
 
-__all__ = ["DryRun", "Expected", "edit_file", "write_file"]
+__all__ = ["DryRun", "Expected", "edit_file", "history", "manage_files", "write_file"]
 
 Path = Annotated[str, Field(min_length=1, description="File.")]
 DryRun = Annotated[bool, Field(description="Only show the diff, change nothing.")]
@@ -178,3 +186,165 @@ def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:
 
 def _lines(count: int) -> str:
     return "line" if count == 1 else "lines"
+
+
+# -- manage_files ----------------------------------------------------------------------------------
+
+
+@tool(title="Move and delete", level="moderate", tier="standard", destructive=True)
+def manage_files(
+    draft: Draft,
+    action: Annotated[Literal["create_dir", "move", "delete"], Field(description="Which.")],
+    path: Annotated[str, Field(min_length=1, description="File or folder.")],
+    to: Annotated[
+        str | None, Field(min_length=1, description="move: the new path, which is free.")
+    ] = None,
+    dry_run: DryRun = False,
+    expected_revision: Expected = None,
+) -> str:
+    """Create a folder; move, rename or delete a file or a folder with all it holds."""
+    draft.dry_run = dry_run
+    if (to is None) == (action == "move"):
+        raise InvalidParamsError(
+            "to goes with action move, and with no other",
+            hint="Send the whole new path as to." if to is None else "Leave it out.",
+        )
+    if action == "create_dir":
+        spot, there = draft.folders.find(path)
+        if not there:
+            draft.folders.make(path)
+        return f"create the folder {spot.shown}"
+    inside = draft.folders.inside(path)
+    if inside is not None and expected_revision is not None:
+        raise InvalidParamsError("expected_revision is of a file, and this is a folder")
+    try:
+        if to is None:
+            return _delete(draft, path, inside, expected_revision)
+        return _move(draft, path, to, inside, expected_revision)
+    except TooLargeError as error:
+        raise TooLargeError(
+            error.message,
+            hint="Ask the person to do this step: a file of this size could not be brought back.",
+            **error.details,
+        ) from None
+
+
+def _delete(draft: Draft, path: str, inside: Inside | None, expected: str | None) -> str:
+    if inside is None:
+        target = draft.open(path, expected_revision=expected, there=True, itself=True)
+        draft.delete(target, emptied_by=None)
+        return f"delete {target.spot.shown}"
+    spot, _ = draft.folders.find(path)
+    names = [draft.folders.named(spot, one) for one in inside.files]
+    for target in draft.open_all(names, there=names, itself=names):
+        draft.delete(target, emptied_by=None)
+    for folder in reversed(inside.folders):
+        draft.folders.remove(draft.folders.named(spot, folder))
+    return f"delete the folder {spot.shown} with {_count_files(inside)}"
+
+
+def _move(draft: Draft, path: str, to: str, inside: Inside | None, expected: str | None) -> str:
+    if inside is None:
+        source, target = draft.open_all([path, to], there=[path], itself=[path, to])
+        if expected is not None:
+            check_revision(source, expected)
+        draft.move(source, target, None)
+        return f"move {source.spot.shown} to {target.spot.shown}"
+    (old, _), (new, there) = draft.folders.find(path), draft.folders.find(to)
+    base = old.place.path
+    if there or f"{new.place.path}/".startswith(f"{base}/"):
+        raise InvalidParamsError(
+            f"{to}: cannot take this name, "
+            + ("a folder has it" if there else "it lies in the folder that is moved"),
+            hint="Send the whole new path, which is free.",
+            path=to,
+        )
+    sources = [draft.folders.named(old, one) for one in inside.files]
+    renamed = [f"{new.place.path}{one[len(base) :]}" for one in inside.files]
+    targets = [draft.folders.named(new, one) for one in renamed]
+    names = [*sources, *targets]
+    opened = draft.open_all(names, there=sources, itself=names)
+    for folder in inside.folders:
+        draft.folders.make(draft.folders.named(new, f"{new.place.path}{folder[len(base) :]}"))
+    count = len(sources)
+    for source, target in zip(opened[:count], opened[count:], strict=True):
+        draft.move(source, target, None)
+    for folder in reversed(inside.folders):
+        draft.folders.remove(draft.folders.named(old, folder))
+    return f"move the folder {old.shown} with {_count_files(inside)} to {new.shown}"
+
+
+def _count_files(inside: Inside) -> str:
+    return f"{len(inside.files):,} {'file' if len(inside.files) == 1 else 'files'}"
+
+
+# -- history ---------------------------------------------------------------------------------------
+
+
+_LISTED = 20
+
+
+@tool(title="Own changes", level="moderate", tier="standard", destructive=True)
+def history(
+    past: SessionHistory,
+    action: Annotated[
+        Literal["log", "diff", "undo", "redo", "status"],
+        Field(description="status: what waits for a person, and what was decided."),
+    ],
+    change: Annotated[
+        str | None, Field(min_length=2, description="Its id; else the newest.")
+    ] = None,
+    wait: Annotated[
+        int, Field(ge=0, le=50, description="For status: seconds to wait for a decision.")
+    ] = 0,
+    dry_run: DryRun = False,
+) -> str | Written:
+    """List, show, undo or redo changes that you have made yourself.
+
+    undo of a change that waits takes it back.
+    """
+    if wait and action != "status":
+        raise InvalidParamsError("wait goes with action status", hint="Leave it out.")
+    if action in ("undo", "redo"):
+        go_back = past.undo if action == "undo" else past.redo
+        receipt = go_back(change, dry_run=dry_run)
+        return Written(render_receipt(receipt, page=past.page), receipt_facts(receipt))
+    if action == "diff":
+        return _shown(past, past.change(change))
+    if change is not None:
+        return _line(past.change(change), time.time())
+    if action == "log":
+        done = past.log(_LISTED + 1)
+        lines = [_line(one, time.time()) for one in done[:_LISTED]]
+        if len(done) > _LISTED:
+            lines.append(f"[the newest {_LISTED}; name others by their ids]")
+        return cut_to("\n".join(lines), past.page) or "You have changed nothing yet."
+    lines = [_line(one, time.time()) for one in past.status(wait)]
+    return cut_to("\n".join(lines), past.page) or "Nothing waits."
+
+
+def _shown(past: SessionHistory, change: Operation | Proposal) -> str:
+    line = _line(change, time.time())
+    return f"{line}\n{fitted(past.diff(change), past.page - size_of(line) - 1)}"
+
+
+def _line(change: Operation | Proposal, now: float) -> str:
+    """One change: id, what became of it, how long ago, and what it does."""
+    seconds = max(0, int(now - change.created))
+    ago = f"{seconds} s" if seconds < 120 else f"{seconds // 60:,} min"
+    return f"{change.id} {_state(change)} | {ago} ago | {change.summary}"
+
+
+def _state(change: Operation | Proposal) -> str:
+    if isinstance(change, Operation):
+        if change.undone_by is not None:
+            return f"undone by {change.undone_by}"
+        by = ", approved by a person" if change.approved_by else ""
+        return change.state.replace("_", " ") + by
+    if change.state == "proposed":
+        return f"waits for a person ({change.rule})"
+    if change.state == "superseded":
+        return f"superseded by {change.superseded_by}"
+    return {"committed": "approved"}.get(change.state, change.state) + (
+        f": {change.reason}" if change.reason else ""
+    )

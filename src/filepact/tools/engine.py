@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from filepact.tools.answer import receipt_facts, render_receipt
-from filepact.tools.checked import follow, foresee, remember
+from filepact.tools.diagnostics_gate import follow, foresee, remember
 from filepact.tools.registry import Written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
+    from filepact.semantic.updates import WorkspaceUpdate
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
-    from filepact.workspace.news import News
-    from filepact.workspace.past import Past
+    from filepact.workspace.history import SessionHistory
+    from filepact.workspace.pending import News
     from filepact.workspace.reader import Reader
+    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Telling", "WorkspaceEngine"]
+__all__ = ["Submitted", "Telling", "WorkspaceEngine"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A change that was done, stored or shown.
+
+    Attributes:
+        receipt: What came of it.
+        foreseen: What servers would find in it, where they were asked before.
+        rest: Seconds that are left for asking them afterwards; None for all that are allowed.
+    """
+
+    receipt: Receipt
+    foreseen: WorkspaceUpdate | None = None
+    rest: float | None = None
 
 
 class Telling:
@@ -28,30 +46,30 @@ class Telling:
 
     Args:
         workspace: The files.
-        insight: What language servers make of changes; None for none.
+        semantics: What language servers make of changes; None for none.
     """
 
-    def __init__(self, workspace: Workspace, insight: Insight | None = None) -> None:
+    def __init__(self, workspace: Workspace, semantics: SemanticWorkspace | None = None) -> None:
         self._workspace = workspace
-        self._insight = insight
+        self._semantics = semantics
 
     def news(self, call: Call) -> tuple[News, ...]:
-        """What people said to proposals and servers to changes meanwhile; empty mostly."""
-        late = () if self._insight is None else self._insight.news(call.session.id)
+        """The notices about people's decisions and servers' late findings; empty mostly."""
+        late = () if self._semantics is None else self._semantics.news(call.session.id)
         return (*self._workspace.news(call.session), *late)
 
     def heard(self, call: Call, news: Sequence[News]) -> None:
         """The caller was told these."""
         self._workspace.heard(call.session, news)
-        if self._insight is not None:
-            self._insight.heard(call.session.id, news)
+        if self._semantics is not None:
+            self._semantics.heard(call.session.id, news)
 
 
 class WorkspaceEngine(Telling):
     """Carries out tool calls on a workspace."""
 
     @contextmanager
-    def port(self, call: Call, name: str) -> Iterator[Reader | Past]:
+    def port(self, call: Call, name: str) -> Iterator[Reader | SessionHistory]:
         """The port of a tool that looks at files, or at what its caller has done."""
         if name == "past":
             yield self._workspace.past(
@@ -62,15 +80,24 @@ class WorkspaceEngine(Telling):
                 call.session, deadline=call.deadline, progress=call.progress, page=call.page
             )
 
-    def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
-        """Let a tool fill a draft, then do, store or only show what it holds."""
-        insight = self._insight
-        with self._workspace.draft(call.session, tool, call.deadline) as draft:
-            summary = action(draft)
-            foreseen = None if insight is None else foresee(insight, draft, call)
-            rest = None if insight is None else remember(insight, draft, call)
-            receipt = self._workspace.submit(draft, summary)
-        # The locks are given back: nobody else has to wait for the servers.
-        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen, rest)
+    def draft(self, call: Call, tool: str) -> Draft:
+        """The port of a tool that changes files."""
+        return self._workspace.draft(call.session, tool, call.deadline)
+
+    def submit(self, call: Call, draft: Draft, summary: str) -> Submitted:
+        """Do, store or only show what a draft holds; servers are asked what only they know before."""
+        semantics = self._semantics
+        if semantics is None:
+            return Submitted(self._workspace.submit(draft, summary))
+        foreseen = foresee(semantics, draft, call)
+        rest = remember(semantics, draft, call)
+        return Submitted(self._workspace.submit(draft, summary), foreseen, rest)
+
+    def written(self, call: Call, draft: Draft, submitted: Submitted) -> Written:
+        """The answer, with what servers find in the change."""
+        receipt, said = submitted.receipt, ""
+        if self._semantics is not None:
+            foreseen, rest = submitted.foreseen, submitted.rest
+            said = follow(self._semantics, draft, receipt, call, foreseen, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
         return Written(text, receipt_facts(receipt))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.deadline import Deadline
@@ -128,5 +129,5 @@ class Envelope:
             code="" if error is None else error.code,
             receipt=answer,
             whole=True,
-            sent=lambda: attempt.heard(news),
+            sent=partial(attempt.heard, news),
         )

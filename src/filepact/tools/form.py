@@ -1,11 +1,13 @@
-"""A call, what comes of it, and the form in which it is answered."""
+"""Tool calls, their outcomes, and the plain form of answers."""
 
 from __future__ import annotations
 
 import json
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.deadline import Deadline
@@ -14,19 +16,19 @@ from filepact.text.page import PAGE, cut_to, size_of
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
-    from filepact.workspace.news import News
+    from filepact.workspace.pending import News
 
 __all__ = ["Attempt", "Call", "Form", "Outcome", "as_json", "plain", "printable"]
 
 _log = logging.getLogger(__name__)
 
 _FAILURE: Final = 10_000
-"""What a refusal may take: Claude Code cuts those that are over 11,000 characters."""
+"""The most characters of a refusal: Claude Code cuts those over 11,000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Who calls, and how to hear from and talk to the caller meanwhile.
+    """The caller of a tool, with its limits and ways to report progress to it.
 
     Attributes:
         cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
@@ -78,23 +80,17 @@ class Outcome:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(ABC):
     """A call that is about to be carried out.
 
     Attributes:
         name: The tool's name.
         call: Who calls.
-        work: Carries the call out for whom it is given; raises what goes wrong.
-        news: What the caller should hear besides; empty mostly.
-        heard: Told which news were in an answer that was sent.
     """
 
-    name: str
-    call: Call
-    work: Callable[[Call], Outcome]
-    news: Callable[[], Sequence[News]]
-    heard: Callable[[Sequence[News]], None]
+    def __init__(self, name: str, call: Call) -> None:
+        self.name = name
+        self.call = call
 
     def known_news(self) -> tuple[News, ...]:
         """The news, or none where they cannot be had: what was done must not be hidden by that."""
@@ -103,6 +99,18 @@ class Attempt:
         except Exception:  # noqa: BLE001 - as said, and it is logged
             _log.exception("the news for %s are not known", self.name)
             return ()
+
+    @abstractmethod
+    def work(self, call: Call, /) -> Outcome:
+        """Carry the call out for whom it is given; raises what goes wrong."""
+
+    @abstractmethod
+    def news(self) -> Sequence[News]:
+        """The notices for the caller besides the answer; empty mostly."""
+
+    @abstractmethod
+    def heard(self, news: Sequence[News], /) -> None:
+        """An answer that told these was sent."""
 
 
 Form = Callable[[Attempt], Outcome]
@@ -145,7 +153,7 @@ def _with_news(outcome: Outcome, attempt: Attempt, page: int) -> Outcome:
             told.append(one)
     if not told:
         return outcome
-    return replace(outcome, text=text, sent=lambda: attempt.heard(told))
+    return replace(outcome, text=text, sent=partial(attempt.heard, told))
 
 
 def _size_of_news(news: News) -> int:

@@ -1,4 +1,4 @@
-"""What an agent may send to a tool: read from the tool's signature, checked, and refused in words.
+"""Parameters of a tool: read from its signature, checked, and refused in words.
 
 One signature gives the schema that agents see, the model that checks what they send, and the
 sentences that tell them what was wrong.
@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from filepact.errors import InvalidParamsError
-from filepact.tools.schema import compact, expected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["TEXT_LIMIT", "Alias", "Parameters"]
+__all__ = ["TEXT_LIMIT", "Alias", "Parameters", "brief", "expected"]
 
 TEXT_LIMIT = 10_000_000
 """Most bytes, as UTF-8, of one text that is sent."""
@@ -125,7 +124,7 @@ class Parameters:
                 raise TypeError(f"{self.tool}: parameter {name} has no description")
 
     def check(self, arguments: Mapping[str, object]) -> dict[str, Any]:
-        """What was sent, as the function takes it.
+        """Convert the arguments that were sent to those of the function.
 
         Texts that are a number, true, false or a list are taken as that where one is wanted; null
         stands for "not sent" where a parameter may be left out.  Names may be written in camel or
@@ -176,7 +175,7 @@ class Parameters:
         return f"{self.tool} takes {names}."
 
     def _unfold(self, name: str, value: object) -> object:
-        """What was sent in another form than the schema's: a word, or a list as its text.
+        """Convert a word in another spelling, or a list sent as JSON text.
 
         Some clients send every nested value as a text.
         """
@@ -240,7 +239,7 @@ def _is_list(hint: Any) -> bool:
 
 
 def _renamed(item: object, known: Mapping[str, str]) -> object:
-    """An object with its names as they are known, where each of them stands for one."""
+    """An object with known names in place of their twins, if none collide."""
     if not isinstance(item, dict):
         return item
     renamed = {known.get(name, name): value for name, value in item.items()}
@@ -274,7 +273,7 @@ def _squeezed(name: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """What was sent, short."""
+    """A value that was sent, shortened for a message."""
     if isinstance(value, str):
         return json.dumps(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
     if value is None or isinstance(value, bool | float):
@@ -285,7 +284,7 @@ def _shown(value: object) -> str:
 
 
 def _out_of_bounds(value: object, where: str) -> Iterator[str]:
-    """What no parameter may hold, whatever its own limits are."""
+    """Violations of the limits that hold for every parameter."""
     if isinstance(value, str):
         try:
             size = len(value) if value.isascii() else len(value.encode())
@@ -302,3 +301,129 @@ def _out_of_bounds(value: object, where: str) -> Iterator[str]:
     elif isinstance(value, BaseModel):
         for name, item in value:
             yield from _out_of_bounds(item, f"{where}.{name}")
+
+
+# -- JSON schemas as agents read them --------------------------------------------------------------
+
+
+_KEPT = (
+    "type",
+    "description",
+    "enum",
+    "const",
+    "default",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+)
+
+
+def compact(schema: Mapping[str, Any], *, rename: Mapping[str, str]) -> dict[str, Any]:
+    """A generated schema without titles, references and the noise of optional values.
+
+    Args:
+        schema: The schema of a model, as pydantic makes it.
+        rename: Documented names of the model's own fields; those of nested models stay.
+    """
+    shaped = _compact(schema, schema.get("$defs", {}))
+    shaped.pop("description", None)
+    shaped["properties"] = {
+        rename.get(name, name): described
+        for name, described in shaped.get("properties", {}).items()
+    }
+    if "required" in shaped:
+        shaped["required"] = [rename.get(name, name) for name in shaped["required"]]
+    return shaped
+
+
+def _compact(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" in schema:
+        named = dict(definitions[schema["$ref"].rpartition("/")[2]])
+        # The docstring of a nested model speaks to programmers, not to agents.
+        named.pop("description", None)
+        schema = {**named, **{name: value for name, value in schema.items() if name != "$ref"}}
+    options = [option for option in schema.get("anyOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        inner = _compact(options[0], definitions)
+        schema = {**inner, **{name: value for name, value in schema.items() if name != "anyOf"}}
+    shaped = {
+        name: schema[name]
+        for name in _KEPT
+        if name in schema and not (name == "default" and schema[name] is None)
+    }
+    if len(options) > 1:
+        shaped["anyOf"] = [_compact(option, definitions) for option in options]
+    if "items" in schema:
+        shaped["items"] = _compact(schema["items"], definitions)
+    if shaped.get("type") == "object":
+        shaped["properties"] = {
+            name: _compact(described, definitions)
+            for name, described in schema.get("properties", {}).items()
+        }
+        if schema.get("required"):
+            shaped["required"] = list(schema["required"])
+        shaped["additionalProperties"] = False
+    return shaped
+
+
+def brief(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A compact schema without what goes without saying, for the list that every model is sent.
+
+    That a text is not empty, a number not negative and a flag off unless it is sent nobody has to be
+    told, and other names are refused here, in words, or understood.
+    """
+    shaped = {
+        name: value
+        for name, value in schema.items()
+        if name not in ("additionalProperties", "minLength", "minItems", "maxItems")
+        and not (name == "minimum" and value in (0, 1))
+        and not (name == "default" and value is False)
+    }
+    if "properties" in shaped:
+        shaped["properties"] = {
+            name: brief(described) for name, described in shaped["properties"].items()
+        }
+    if "items" in shaped:
+        shaped["items"] = brief(shaped["items"])
+    if "anyOf" in shaped:
+        shaped["anyOf"] = [brief(option) for option in shaped["anyOf"]]
+    return shaped
+
+
+def expected(schema: Mapping[str, Any]) -> str:
+    """The values that a compact schema allows, as the end of a sentence that begins with "send"."""
+    if "enum" in schema:
+        return "one of " + ", ".join(str(value) for value in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    match schema.get("type"):
+        case "integer":
+            return "a whole number" + _between(schema.get("minimum"), schema.get("maximum"))
+        case "number":
+            return "a number" + _between(schema.get("minimum"), schema.get("maximum"))
+        case "boolean":
+            return "true or false"
+        case "string":
+            least = schema.get("minLength")
+            if least == 1 and "maxLength" not in schema:
+                return "a text that is not empty"
+            of_length = _between(least, schema.get("maxLength"))
+            return "a text" + (f" of a length{of_length}" if of_length else "")
+        case "array":
+            of_length = _between(schema.get("minItems"), schema.get("maxItems"))
+            return "a list" + (f" of a length{of_length}" if of_length else "")
+        case "object":
+            return f"an object with {', '.join(schema['properties'])}"
+        case _:
+            return " or ".join(expected(option) for option in schema["anyOf"])
+
+
+def _between(least: float | None, most: float | None) -> str:
+    if least is not None and most is not None:
+        return f" from {least} to {most}"
+    if least is not None:
+        return f" of at least {least}"
+    return f" of at most {most}" if most is not None else ""

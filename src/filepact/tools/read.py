@@ -1,4 +1,4 @@
-"""The four tools that look: read_file, search_files, grep, directory_tree."""
+"""The four tools that read: read_file, search_files, grep, directory_tree."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
-from filepact.text.marks import GOES_ON, cut_mark
-from filepact.text.match import Query
-from filepact.text.page import Page, beginning, cut_to, size_of
-from filepact.text.shown import shown_name
+from filepact.text.confusables import shown_name
+from filepact.text.page import GOES_ON, Page, beginning, cut_mark, cut_to, size_of
+from filepact.text.query import Query
 from filepact.tools.registry import Alias, Blob, tool
 from filepact.workspace.reader import Reader
-from filepact.workspace.search import render_found, render_grepped
+from filepact.workspace.search_report import render_found, render_grepped
 
 if TYPE_CHECKING:
     from filepact.text.picture import Picture
-    from filepact.workspace.documents import Window
-    from filepact.workspace.search import Line
+    from filepact.workspace.excerpt import Window
+    from filepact.workspace.grep import Line
 
 __all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
@@ -329,7 +328,7 @@ def search_files(
 
 
 @tool(title="Search contents", level="safe", tier="essential")
-def grep(
+def grep(  # noqa: PLR0913 - the parameters of the tool
     files: Reader,
     pattern: Annotated[str, Field(min_length=1, description="Regular expression.")],
     path: Annotated[str, Field(description="File or folder to search.")] = ".",

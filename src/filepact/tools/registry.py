@@ -1,4 +1,4 @@
-"""Tools as values, and the one place where an agent's call becomes a tool's answer.
+"""The registry of tools: tools as values, and the toolbox that carries out an agent's call.
 
 A tool is a plain function.  Its first parameter is its port: ``files`` for a tool that looks at
 files, ``solution`` for one that looks at what servers make of them, ``draft`` for a tool that changes,
@@ -13,17 +13,18 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
 from filepact.tools.form import Attempt, Call, Form, Outcome, as_json, plain, printable
 from filepact.tools.parameters import Alias, Parameters
-from filepact.workspace.news import Unheard
+from filepact.workspace.pending import Unheard
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from filepact.workspace.news import News
+    from filepact.workspace.pending import News
 
 __all__ = [
     "Alias",
@@ -57,7 +58,7 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """What a reading tool answers when it is not text.
+    """The answer of a reading tool that is not text.
 
     Attributes:
         mime: What it is, if a reader can look at it.
@@ -71,26 +72,35 @@ class Blob:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of a change: the answer for a reader, and the same facts for a program."""
+    """The answer to a change: a text for a reader, and the same facts for a program."""
 
     text: str
     receipt: dict[str, object]
 
 
 class Engine(Protocol):
-    """What carries out the work that tools describe."""
+    """The engine that carries out what tools describe."""
 
     def port(self, call: Call, name: str, /) -> AbstractContextManager[Any]:
         """A port of this name for the time of one call; of every name but ``draft``."""
 
-    def write(self, call: Call, tool: str, action: Callable[[Any], str], /) -> Written:
-        """Make a port, let ``action`` work on it, and do what then stands in it.
+    def draft(self, call: Call, tool: str, /) -> AbstractContextManager[Any]:
+        """The port of a tool that changes files; it holds the locks of those that are opened."""
 
-        ``action`` answers one line that says what the change is.
+    def submit(self, call: Call, draft: Any, summary: str, /) -> Any:
+        """Do, store or only show what stands in a draft that is still open.
+
+        Args:
+            call: Who wants it.
+            draft: What a tool has worked on.
+            summary: One line that says what the change is.
         """
 
+    def written(self, call: Call, draft: Any, submitted: Any, /) -> Written:
+        """The answer to a change, once its draft is closed: nobody waits for its locks any more."""
+
     def news(self, call: Call, /) -> Sequence[News]:
-        """What the caller should hear besides the answer, again until it was `heard`."""
+        """The notices for the caller besides the answer, each until it was `heard`."""
 
     def heard(self, call: Call, news: Sequence[News], /) -> None:
         """An answer that told these was sent."""
@@ -264,41 +274,65 @@ class Toolbox:
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
         timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
-        session = call.session.id
-        done = ""
-
-        def work(call: Call) -> Outcome:
-            nonlocal done
-            outcome = self._carry_out(called, arguments, call)
-            done = _done(outcome)
-            return outcome
-
-        def heard(news: Sequence[News]) -> None:
-            self._unheard.heard(session, news)
-            self._engine.heard(call, news)
-
-        attempt = Attempt(
-            called.name,
-            timed,
-            work=work,
-            news=lambda: (*self._unheard.news(session), *self._engine.news(call)),
-            heard=heard,
-        )
+        attempt = _ToolCall(called, arguments, timed, call, self._engine, self._unheard)
         outcome = self._form(attempt)
-        if not done:
+        if not attempt.done:
             return outcome
-        said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
-        return replace(outcome, lost=lambda: self._unheard.add(session, said))
+        said = (
+            f"A call of {called.name} that you gave up had been carried out by then: {attempt.done}"
+        )
+        return replace(outcome, lost=partial(self._unheard.add, call.session.id, said))
 
-    def _carry_out(self, called: Tool, arguments: Mapping[str, object], call: Call) -> Outcome:
-        values = called.parameters.check(arguments)
-        if called.port == "draft":
-            written = self._engine.write(
-                call, called.name, lambda draft: str(called.function(draft, **values))
-            )
-            return Outcome(printable(written.text), receipt=printable(written.receipt))
-        with self._engine.port(call, called.port) as port:
-            answer = called.function(port, **values)
+
+class _ToolCall(Attempt):
+    """One call of a tool.
+
+    Attributes:
+        done: What it has changed, in a line; empty for nothing so far.
+    """
+
+    def __init__(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, object],
+        call: Call,
+        as_sent: Call,
+        engine: Engine,
+        unheard: Unheard,
+    ) -> None:
+        super().__init__(tool.name, call)
+        self.done = ""
+        self._tool = tool
+        self._arguments = arguments
+        self._as_sent = as_sent
+        self._engine = engine
+        self._unheard = unheard
+
+    def news(self) -> tuple[News, ...]:
+        waiting = self._unheard.news(self._as_sent.session.id)
+        return (*waiting, *self._engine.news(self._as_sent))
+
+    def heard(self, news: Sequence[News]) -> None:
+        self._unheard.heard(self._as_sent.session.id, news)
+        self._engine.heard(self._as_sent, news)
+
+    def work(self, call: Call) -> Outcome:
+        values = self._tool.parameters.check(self._arguments)
+        outcome = (self._write if self._tool.port == "draft" else self._look)(call, values)
+        self.done = _done(outcome)
+        return outcome
+
+    def _write(self, call: Call, values: Mapping[str, Any]) -> Outcome:
+        engine, tool = self._engine, self._tool
+        with engine.draft(call, tool.name) as draft:
+            summary = str(tool.function(draft, **values))
+            submitted = engine.submit(call, draft, summary)
+        written = engine.written(call, draft, submitted)
+        return Outcome(printable(written.text), receipt=printable(written.receipt))
+
+    def _look(self, call: Call, values: Mapping[str, Any]) -> Outcome:
+        with self._engine.port(call, self._tool.port) as port:
+            answer = self._tool.function(port, **values)
         if isinstance(answer, Written):
             return Outcome(printable(answer.text), receipt=printable(answer.receipt))
         if isinstance(answer, Blob):
@@ -311,7 +345,7 @@ class Toolbox:
 
 
 def _done(outcome: Outcome) -> str:
-    """What a call has changed, in a line; empty for nothing."""
+    """One line about what a call has changed; empty for nothing."""
     receipt = outcome.receipt or {}
     if receipt.get("applied") is True:
         return f"{receipt.get('filePath')}: operation {receipt.get('operation')}"

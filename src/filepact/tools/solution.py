@@ -1,4 +1,4 @@
-"""The tools of a solution: write_file, which shows before it does, and those that look."""
+"""The toolset of a solution: write_file, which shows before it does, and the tools that look."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from pydantic import Field
 
 from filepact.lsp.diagnostics import Severity
 from filepact.tools.registry import Alias, tool
+from filepact.tools.solution_answers import (
+    DiagnosticsAnswer,
+    LoadAnswer,
+    Page,
+    PathStyle,
+    StatusAnswer,
+    SyncAnswer,
+    View,
+    WriteAnswer,
+    facts,
+    schema_of,
+)
 from filepact.tools.solution_engine import Planned
 from filepact.tools.solution_port import Solution
-from filepact.tools.solution_schema import DIAGNOSED, LOADED, STATUS, SYNCED, WRITTEN
-from filepact.tools.view import Page, PathStyle, View
 
-__all__ = ["get_diagnostics", "load", "reload", "server_status", "sync", "write_file"]
+__all__ = ["SOLUTION_TOOLS"]
 
 Style = Annotated[
     PathStyle,
@@ -35,7 +45,7 @@ Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.
     tier="essential",
     idempotent=True,
     destructive=True,
-    output=WRITTEN,
+    output=schema_of(WriteAnswer),
 )
 def write_file(
     draft: Planned,
@@ -71,7 +81,7 @@ def write_file(
     return draft.write(file_path, content, apply=apply_changes, create=create_if_missing)
 
 
-@tool(title="Get diagnostics", level="safe", tier="essential", output=DIAGNOSED)
+@tool(title="Get diagnostics", level="safe", tier="essential", output=schema_of(DiagnosticsAnswer))
 def get_diagnostics(
     solution: Solution,
     file_path: Annotated[
@@ -89,23 +99,25 @@ def get_diagnostics(
     take: Take = 100,
     wait_seconds: Wait = 30.0,
     path_style: Style = "absolute",
-) -> dict[str, Any]:
+) -> Any:
     """List what language servers find wrong, the errors first.
 
     Servers that do not run are started and waited for. Only where `fresh` is true is the list about
     the present text; `counts` has everything that was found, before filters.
     """
-    return solution.diagnostics(
-        file_path or "",
-        view=View(solution.root, path_style),
-        page=Page(skip, take),
-        least=min_severity,
-        prefix=id_prefix,
-        seconds=wait_seconds,
+    return facts(
+        solution.diagnostics(
+            file_path or "",
+            view=View(solution.root, path_style),
+            page=Page(skip, take),
+            least=min_severity,
+            prefix=id_prefix,
+            seconds=wait_seconds,
+        )
     )
 
 
-@tool(title="Load solution", level="safe", tier="standard", output=LOADED)
+@tool(title="Load solution", level="safe", tier="standard", output=schema_of(LoadAnswer))
 def load(
     solution: Solution,
     solution_path: Annotated[
@@ -117,33 +129,33 @@ def load(
     take: Take = 100,
     wait_seconds: Wait = 30.0,
     path_style: Style = "absolute",
-) -> dict[str, Any]:
+) -> Any:
     """Open the solution for the language servers, start them, and wait until they answer.
 
     Not needed before other calls, but the first of them is quicker then. `messages` says what could
     not be read, and what lies outside and is not covered.
     """
     view, page = View(solution.root, path_style), Page(skip, take)
-    return solution.load(solution_path or "", view=view, page=page, seconds=wait_seconds)
+    return facts(solution.load(solution_path or "", view=view, page=page, seconds=wait_seconds))
 
 
-@tool(title="Reload solution", level="safe", tier="standard", output=LOADED)
+@tool(title="Reload solution", level="safe", tier="standard", output=schema_of(LoadAnswer))
 def reload(
     solution: Solution,
     skip: Skip = 0,
     take: Take = 100,
     wait_seconds: Wait = 30.0,
     path_style: Style = "absolute",
-) -> dict[str, Any]:
+) -> Any:
     """Start all language servers anew with the files as they are, and wait until they answer.
 
     For when a server is stale or has failed; otherwise sync is enough.
     """
     view, page = View(solution.root, path_style), Page(skip, take)
-    return solution.reload(view=view, page=page, seconds=wait_seconds)
+    return facts(solution.reload(view=view, page=page, seconds=wait_seconds))
 
 
-@tool(title="Synchronise", level="safe", tier="standard", output=SYNCED)
+@tool(title="Synchronise", level="safe", tier="standard", output=schema_of(SyncAnswer))
 def sync(
     solution: Solution,
     force_sync: Annotated[
@@ -152,17 +164,17 @@ def sync(
     skip: Skip = 0,
     take: Take = 100,
     path_style: Style = "absolute",
-) -> dict[str, Any]:
+) -> Any:
     """Tell the language servers what other programs have written.
 
     Done by every other call as well; here it says which files these were.
     """
-    return solution.sync(
-        force=force_sync, view=View(solution.root, path_style), page=Page(skip, take)
+    return facts(
+        solution.sync(force=force_sync, view=View(solution.root, path_style), page=Page(skip, take))
     )
 
 
-@tool(title="Server status", level="safe", tier="standard", output=STATUS)
+@tool(title="Server status", level="safe", tier="standard", output=schema_of(StatusAnswer))
 def server_status(
     solution: Solution,
     include_missing: Annotated[
@@ -173,7 +185,11 @@ def server_status(
     skip: Skip = 0,
     take: Take = 100,
     path_style: Style = "absolute",
-) -> dict[str, Any]:
+) -> Any:
     """Say which language servers there are, and what they are doing."""
     view, page = View(solution.root, path_style), Page(skip, take)
-    return solution.status(missing=include_missing, view=view, page=page)
+    return facts(solution.status(missing=include_missing, view=view, page=page))
+
+
+SOLUTION_TOOLS = (write_file, get_diagnostics, load, reload, sync, server_status)
+"""The toolset `solution`, in the order in which it is shown."""

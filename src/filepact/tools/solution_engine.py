@@ -1,4 +1,4 @@
-"""A solution as its tools see it: changes that are shown before they are done, and what servers say."""
+"""The engine of the solution toolset: previews, writes, and how language servers took them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from filepact.errors import (
     CallCancelledError,
@@ -15,23 +15,22 @@ from filepact.errors import (
     NotAFileError,
     NotFoundError,
 )
-from filepact.semantic.update import WorkspaceUpdate
-from filepact.tools.advice import next_steps
-from filepact.tools.checked import foresee, remember
-from filepact.tools.engine import Telling
+from filepact.semantic.updates import WorkspaceUpdate
+from filepact.tools.diagnostics_gate import foresee, remember
+from filepact.tools.engine import Submitted, Telling
 from filepact.tools.registry import Written
+from filepact.tools.solution_answers import ChangedFile, Hints, Pending, View, WriteAnswer, facts
 from filepact.tools.solution_port import Solution
-from filepact.tools.view import View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Call
-    from filepact.tools.view import PathStyle
+    from filepact.tools.solution_answers import PathStyle
     from filepact.workspace.draft import Draft
-    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.receipt import Receipt, Status
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
@@ -46,14 +45,15 @@ _UNKNOWN = "no installed language server knows this file"
 
 
 class Planned:
-    """What one call wants to change, and how it wants to see that.
+    """One call's change, and the view of its answer.
 
     Attributes:
+        draft: The change.
         view: How the answer shows it.
     """
 
     def __init__(self, draft: Draft, root: str) -> None:
-        self._draft = draft
+        self.draft = draft
         self.view = View(root)
         self._target: Target | None = None
 
@@ -81,9 +81,9 @@ class Planned:
             NotFoundError: There is no such file, and none is to be made.
             NotAFileError: It is a folder.
         """
-        self._draft.dry_run = not apply
+        self.draft.dry_run = not apply
         try:
-            target = self._draft.open(path)
+            target = self.draft.open(path)
         except (NotAFileError, NotFoundError) as error:
             # What the engine advises takes tools that are not there.
             raise type(error)(
@@ -96,10 +96,10 @@ class Planned:
                 path=path,
             )
         self._target = target
-        self._draft.write(target, text)
-        if not apply and self._draft.asks:
-            self._draft.notes.append(
-                f"A person has to approve this before it is written ({self._draft.asks})."
+        self.draft.write(target, text)
+        if not apply and self.draft.asks:
+            self.draft.notes.append(
+                f"A person has to approve this before it is written ({self.draft.asks})."
             )
         return f"{'write' if target.document else 'create'} {target.spot.shown}"
 
@@ -109,7 +109,7 @@ class SolutionEngine(Telling):
 
     Args:
         workspace: Whose first root is the solution's.
-        insight: Its servers; None asks nobody.
+        semantics: Its servers; None asks nobody.
         name: The solution's file in that root; empty for the root itself.
         only_new: The servers of which only differences mean something.
     """
@@ -117,11 +117,11 @@ class SolutionEngine(Telling):
     def __init__(
         self,
         workspace: Workspace,
-        insight: Insight | None,
+        semantics: SemanticWorkspace | None,
         name: str = "",
         only_new: AbstractSet[str] = frozenset(),
     ) -> None:
-        super().__init__(workspace, insight)
+        super().__init__(workspace, semantics)
         self._root = workspace.guard.roots[0].path
         self._name = name or "."
         self._only_new = only_new
@@ -132,56 +132,62 @@ class SolutionEngine(Telling):
     def port(self, call: Call, _name: str) -> Iterator[Solution]:
         """The port of a tool that looks."""
         self._open()
-        yield Solution(self._workspace, self._insight, self._name, call, self._only_new)
+        yield Solution(self._workspace, self._semantics, self._name, call, self._only_new)
 
-    def write(self, call: Call, tool: str, action: Callable[[Planned], str]) -> Written:
-        """Let a tool plan a change, then do, store or only show it.
+    @contextmanager
+    def draft(self, call: Call, tool: str) -> Iterator[Planned]:
+        """The port of a tool that plans a change."""
+        self._open()
+        with self._workspace.draft(call.session, tool, call.deadline) as draft:
+            yield Planned(draft, self._root)
 
-        What servers say comes after the change, and cannot make it fail.
+    def submit(self, call: Call, planned: Planned, summary: str) -> Submitted:
+        """Do, store or only show what was planned.
 
         Raises:
             CallCancelledError: The caller gave up before anything was written.
         """
-        self._open()
-        with self._workspace.draft(call.session, tool, call.deadline) as draft:
-            planned = Planned(draft, self._root)
-            summary = action(planned)
-            foreseen = self._check(draft, call)
-            seconds = self._ask_before(draft, call)
-            if call.cancelled():
-                raise CallCancelledError(
-                    f"{planned.target.spot.shown}: given up before anything was written",
-                    hint="Send it again if it is still wanted.",
-                )
-            receipt = self._workspace.submit(draft, summary)
-            if receipt.status == "preview":
-                self._remember(call, planned)
-        # The lock is given back: nobody else has to wait for the servers.
-        update = self._update(call, planned, draft, receipt, foreseen, seconds)
-        return Written("", _facts(planned, receipt, update))
+        draft = planned.draft
+        foreseen = self._check(draft, call)
+        seconds = self._ask_before(draft, call)
+        if call.cancelled():
+            raise CallCancelledError(
+                f"{planned.target.spot.shown}: given up before anything was written",
+                hint="Send it again if it is still wanted.",
+            )
+        receipt = self._workspace.submit(draft, summary)
+        if receipt.status == "preview":
+            self._remember(call, planned)
+        return Submitted(receipt, foreseen, seconds)
+
+    def written(self, call: Call, planned: Planned, submitted: Submitted) -> Written:
+        """The answer; what servers say comes after the change, and cannot make it fail."""
+        receipt = submitted.receipt
+        update = self._update(call, planned, submitted)
+        return Written("", facts(_answer(planned, receipt, update)))
 
     def _open(self) -> None:
         """Tell the servers, before the first of them starts, which solution this is."""
         with self._lock:
             opened, self._opened = self._opened, True
-            if not opened and self._insight is not None:
+            if not opened and self._semantics is not None:
                 try:
-                    self._insight.load(self._name)
+                    self._semantics.load(self._name)
                 except FilepactError:
                     pass  # said by load; a write does not fail for it
                 except Exception:  # noqa: BLE001 - the same, and it is logged
                     _log.exception("the solution could not be opened")
 
     def _check(self, draft: Draft, call: Call) -> WorkspaceUpdate | None:
-        """What servers would find in a change that may be refused for it; None if it may not.
+        """The servers' findings for a change that they may cause to be refused; else None.
 
         Raises:
             NewErrorsError: It would bring errors, and these are refused.
         """
-        if self._insight is None or draft.dry_run:
+        if self._semantics is None or draft.dry_run:
             return None
         try:
-            return foresee(self._insight, draft, call)
+            return foresee(self._semantics, draft, call)
         except NewErrorsError as error:
             raise NewErrorsError(
                 error.message,
@@ -191,34 +197,27 @@ class SolutionEngine(Telling):
 
     def _ask_before(self, draft: Draft, call: Call) -> float | None:
         """Ask what could not be asked later; the seconds that are left, None for all."""
-        return None if self._insight is None else remember(self._insight, draft, call)
+        return None if self._semantics is None else remember(self._semantics, draft, call)
 
     def _remember(self, call: Call, planned: Planned) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
         if planned.target.document is not None:
             with suppress(FilepactError):
-                self._workspace.reader(call.session).document(planned.target.spot.shown)
+                self._workspace.reader(call.session).document(planned.target.spot.path)
 
-    def _update(
-        self,
-        call: Call,
-        planned: Planned,
-        draft: Draft,
-        receipt: Receipt,
-        foreseen: WorkspaceUpdate | None,
-        seconds: float | None,
-    ) -> WorkspaceUpdate:
+    def _update(self, call: Call, planned: Planned, submitted: Submitted) -> WorkspaceUpdate:
         """How the servers took a change, or would take one that is not done."""
+        draft, receipt, foreseen = planned.draft, submitted.receipt, submitted.foreseen
         done = receipt.status == "applied"
-        if self._insight is None:
+        if self._semantics is None:
             update = WorkspaceUpdate("none", False, False, False, _OFF)
         elif receipt.status == "unchanged":
-            there = self._insight.includes(planned.target.spot.path.absolute)
+            there = self._semantics.includes(planned.target.spot.path.absolute)
             update = WorkspaceUpdate("none", False, there, there, _SAME)
         elif foreseen is not None and not done:
             update = foreseen
         else:
-            update = self._ask(self._insight, call, draft, seconds, done=done)
+            update = self._ask(self._semantics, call, draft, submitted.rest, done=done)
             if update.kind == "none":
                 update = replace(update, message=update.message or _UNKNOWN)
         shown = receipt.status in ("preview", "pending") or draft.dry_run
@@ -226,13 +225,13 @@ class SolutionEngine(Telling):
 
     @staticmethod
     def _ask(
-        insight: Insight, call: Call, draft: Draft, seconds: float | None, *, done: bool
+        semantics: SemanticWorkspace, call: Call, draft: Draft, seconds: float | None, *, done: bool
     ) -> WorkspaceUpdate:
-        ask = insight.follow if done else insight.foresee
+        ask = semantics.verify if done else semantics.preview
         try:
             return ask(
                 draft.changes,
-                draft.contents,
+                draft.versions,
                 session=call.session,
                 seconds=seconds,
                 cancelled=call.cancelled,
@@ -242,38 +241,81 @@ class SolutionEngine(Telling):
             return WorkspaceUpdate("failed", False, False, False, _BROKEN)
 
 
-def _facts(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> dict[str, Any]:
-    """The answer's data."""
+def _answer(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> WriteAnswer:
     view, target = planned.view, planned.target
     files = [
-        {
-            "filePath": view.path(one.path),
-            "changeCount": max(receipt.diff.count("\n@@ "), 1),
-            "diff": view.difference(receipt.diff, one.path),
-        }
+        ChangedFile(
+            file_path=view.path(one.path),
+            change_count=max(receipt.diff.count("\n@@ "), 1),
+            diff=view.difference(receipt.diff, one.path),
+        )
         for one in receipt.files
     ]
-    waits = receipt.status == "pending"
-    return {
-        "filePath": view.path(target.spot.shown),
-        "changed": bool(files),
-        "applied": receipt.status == "applied",
-        "created": bool(files) and target.document is None,
-        "filesChanged": len(files),
-        "unifiedDiff": "".join(str(one["diff"]) for one in files) if view.diff else None,
-        "changedFiles": files,
-        "workspaceUpdate": view.update(update),
-        "operation": receipt.operation if receipt.status == "applied" else None,
-        "pending": _waiting(receipt) if waits else None,
-        "notes": list(receipt.notes),
-        "hints": {"nextSteps": next_steps(receipt.status, update, created=target.document is None)},
-    }
+    created = target.document is None
+    return WriteAnswer(
+        file_path=view.path(target.spot.shown),
+        changed=bool(files),
+        applied=receipt.status == "applied",
+        created=bool(files) and created,
+        files_changed=len(files),
+        unified_diff="".join(str(one.diff) for one in files) if view.diff else None,
+        changed_files=files,
+        workspace_update=view.update(update),
+        operation=receipt.operation if receipt.status == "applied" else None,
+        pending=_waiting(receipt) if receipt.status == "pending" else None,
+        notes=list(receipt.notes),
+        hints=Hints(next_steps(receipt.status, update, created=created)),
+    )
 
 
-def _waiting(receipt: Receipt) -> dict[str, str]:
-    return {
-        "id": str(receipt.operation),
-        "rule": receipt.rule,
-        "message": "Nothing is written yet: a person has to approve it, who finds it as "
-        f"{receipt.operation} with `filepact pending`. A later answer tells what was said. Do not send it again.",
-    }
+def _waiting(receipt: Receipt) -> Pending:
+    message = (
+        "Nothing is written yet: a person has to approve it, who finds it as "
+        f"{receipt.operation} with `filepact pending`. A later answer tells what was said. Do not "
+        "send it again."
+    )
+    return Pending(str(receipt.operation), receipt.rule, message)
+
+
+# -- what a caller can do next ---------------------------------------------------------------------
+
+
+_AFTER = {
+    "pending": "The file is written, so do not write it again: get_diagnostics waits for the servers.",
+    "stale": "The file is written, and a server still has the old text: call reload, then "
+    "get_diagnostics.",
+    "failed": "The file is written, and a server is not there: server_status says why, reload "
+    "starts it anew.",
+}
+
+
+def next_steps(status: Status, update: WorkspaceUpdate, *, created: bool) -> list[str]:
+    """Sentences for whoever sent a change, the most important one first; none if all is well.
+
+    Args:
+        status: What came of the change.
+        update: How the servers took it, or would take it.
+        created: Whether the file is new.
+    """
+    if status == "unchanged":
+        return []
+    if status == "pending":
+        return ["Go on with other work; a later answer tells in meta.news what the person said."]
+    steps: list[str] = []
+    if status == "preview":
+        steps.append("Send the same with applyChanges: true to write it.")
+        if any(one.confirmed_by == "none" for one in update.servers):
+            steps.append(
+                "Not every server has answered: load waits for them, then preview again to know "
+                "what the text would break."
+            )
+    elif update.kind in _AFTER:
+        steps.append(_AFTER[update.kind])
+    if update.servers and created and not update.in_workspace_after:
+        steps.append("No project includes this file: add it to one, or move it into its folder.")
+    if update.kind == "none" and not update.servers:
+        steps.append(
+            "No server has looked at it: server_status with includeMissing: true names those that "
+            "can be installed; `filepact doctor` tells the person which wait to be trusted."
+        )
+    return steps

@@ -1,30 +1,41 @@
-"""What the tools of a solution that change nothing work with: its servers, and what they say."""
+"""The port of the solution's tools that change nothing: its servers and their diagnostics."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 from filepact.errors import FilepactError, NotAFileError
-from filepact.lsp.diagnostics import Severity
-from filepact.lsp.outcome import weakest
-from filepact.tools.view import by_weight, milliseconds
+from filepact.lsp.diagnostics import Severity, weakest
+from filepact.tools.solution_answers import (
+    AnsweringServer,
+    Counts,
+    DiagnosticsAnswer,
+    InstalledServer,
+    LoadAnswer,
+    RunningServer,
+    StatusAnswer,
+    SyncAnswer,
+    by_weight,
+    milliseconds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
     from filepact.lsp.diagnostics import Diagnostic, Report
-    from filepact.semantic.insight import Insight
-    from filepact.semantic.project import Loaded, Provider
+    from filepact.semantic.service import SemanticWorkspace
+    from filepact.semantic.updates import Loaded, Provider
     from filepact.tools.registry import Call
-    from filepact.tools.view import Page, View
+    from filepact.tools.solution_answers import Page, View
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["Solution"]
 
 _SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 _MOST_NAMES: Final = 5_000
+_NO_NAMES: Final[tuple[str, ...]] = ()
 _OFF: Final = "language servers are switched off, or none is installed"
 _UNKNOWN: Final = "no installed language server knows the file"
 
@@ -34,7 +45,7 @@ class Solution:
 
     Args:
         workspace: Whose first root is the solution's.
-        insight: Its servers; None where there are none.
+        semantics: Its servers; None where there are none.
         name: The solution's file in that root; ``.`` for the root itself.
         call: Who calls.
         only_new: The servers of which only differences mean something.
@@ -43,21 +54,21 @@ class Solution:
     def __init__(
         self,
         workspace: Workspace,
-        insight: Insight | None,
+        semantics: SemanticWorkspace | None,
         name: str,
         call: Call,
         only_new: AbstractSet[str],
     ) -> None:
         self.root = workspace.guard.roots[0].path
         self._workspace = workspace
-        self._insight = insight
+        self._semantics = semantics
         self._name = name
         self._call = call
         self._only_new = only_new
 
     # -- the solution ---------------------------------------------------------------------
 
-    def load(self, path: str, *, view: View, page: Page, seconds: float) -> dict[str, Any]:
+    def load(self, path: str, *, view: View, page: Page, seconds: float) -> LoadAnswer:
         """Open a solution, and wait until its servers answer.
 
         Args:
@@ -69,57 +80,62 @@ class Solution:
         Raises:
             FilepactError: There is none, or it may not be used.
         """
-        if self._insight is None:
+        if self._semantics is None:
             self._workspace.guard.find(path or self._name, "list", agent=self._agent)
             return self._nothing(path or self._name, view, page)
-        loaded = self._insight.load(path or self._name)
-        return self._loaded(self._insight, loaded, view=view, page=page, seconds=seconds)
+        loaded = self._semantics.load(path or self._name)
+        return self._loaded(self._semantics, loaded, view=view, page=page, seconds=seconds)
 
-    def reload(self, *, view: View, page: Page, seconds: float) -> dict[str, Any]:
+    def reload(self, *, view: View, page: Page, seconds: float) -> LoadAnswer:
         """Start all servers anew, and wait until they answer; arguments as for `load`."""
-        if self._insight is None:
+        if self._semantics is None:
             return self._nothing(self._name, view, page)
-        loaded = self._insight.reload()
-        return self._loaded(self._insight, loaded, view=view, page=page, seconds=seconds)
+        loaded = self._semantics.reload()
+        return self._loaded(self._semantics, loaded, view=view, page=page, seconds=seconds)
 
     def _loaded(
-        self, insight: Insight, loaded: Loaded, *, view: View, page: Page, seconds: float
-    ) -> dict[str, Any]:
-        surveyed = insight.survey(
+        self,
+        semantics: SemanticWorkspace,
+        loaded: Loaded,
+        *,
+        view: View,
+        page: Page,
+        seconds: float,
+    ) -> LoadAnswer:
+        surveyed = semantics.survey(
             session=self._call.session, seconds=seconds, cancelled=self._call.cancelled
         )
         projects, paging = page.of(loaded.projects)
         servers = _by_server(surveyed.reports)
-        return {
-            "loadedKind": loaded.kind,
-            "loadedPath": view.path(loaded.path),
-            "root": view.path(self.root),
-            "ready": bool(servers) and all(one["fresh"] for one in servers),
-            "projects": projects,
-            "paging": paging,
-            "files": loaded.files,
-            "approximate": loaded.approximate,
-            "servers": servers,
-            "messages": [*loaded.messages, *surveyed.messages],
-        }
+        return LoadAnswer(
+            loaded_kind=loaded.kind,
+            loaded_path=view.path(loaded.path),
+            root=view.path(self.root),
+            ready=bool(servers) and all(one.fresh for one in servers),
+            projects=projects,
+            paging=paging,
+            files=loaded.files,
+            approximate=loaded.approximate,
+            servers=servers,
+            messages=[*loaded.messages, *surveyed.messages],
+        )
 
-    def _nothing(self, path: str, view: View, page: Page) -> dict[str, Any]:
-        nothing: list[str] = []
-        projects, paging = page.of(nothing)
-        return {
-            "loadedKind": "folder",
-            "loadedPath": view.path(path),
-            "root": view.path(self.root),
-            "ready": False,
-            "projects": projects,
-            "paging": paging,
-            "files": 0,
-            "approximate": True,
-            "servers": [],
-            "messages": [_OFF],
-        }
+    def _nothing(self, path: str, view: View, page: Page) -> LoadAnswer:
+        projects, paging = page.of(_NO_NAMES)
+        return LoadAnswer(
+            loaded_kind="folder",
+            loaded_path=view.path(path),
+            root=view.path(self.root),
+            ready=False,
+            projects=projects,
+            paging=paging,
+            files=0,
+            approximate=True,
+            servers=[],
+            messages=[_OFF],
+        )
 
-    def sync(self, *, force: bool, view: View, page: Page) -> dict[str, Any]:
+    def sync(self, *, force: bool, view: View, page: Page) -> SyncAnswer:
         """Tell the servers of what others have written.
 
         Args:
@@ -127,19 +143,26 @@ class Solution:
             view: How paths are shown.
             page: Which part of the lists.
         """
-        if self._insight is None:
-            nothing: list[str] = []
-            updated, paging = page.of(nothing)
-            return _synced(updated, nothing, paging, (0, 0, 0), reloaded=False, reason=_OFF)
-        done = self._insight.sync(force=force)
+        done = None if self._semantics is None else self._semantics.sync(force=force)
+        if done is None:
+            updated, paging = page.of(_NO_NAMES)
+            return SyncAnswer(
+                updated, [], paging, 0, 0, 0, fallback_to_reload=False, fallback_reason=_OFF
+            )
         updated, paging = page.of(self._visible(done.updated, view))
         skipped, _ = page.of(self._visible(done.skipped, view))
-        counts = (done.total, done.revision_before, done.revision_after)
-        return _synced(
-            updated, skipped, paging, counts, reloaded=done.reloaded, reason=done.reason or None
+        return SyncAnswer(
+            updated=updated,
+            skipped=skipped,
+            paging=paging,
+            total_synced=done.total,
+            revision_before=done.revision_before,
+            revision_after=done.revision_after,
+            fallback_to_reload=done.reloaded,
+            fallback_reason=done.reason or None,
         )
 
-    def status(self, *, missing: bool, view: View, page: Page) -> dict[str, Any]:
+    def status(self, *, missing: bool, view: View, page: Page) -> StatusAnswer:
         """The servers, and what they are doing.
 
         Args:
@@ -147,18 +170,18 @@ class Solution:
             view: How paths are shown.
             page: Which part of the list.
         """
-        providers: Sequence[Provider] = () if self._insight is None else self._insight.status()
+        providers: Sequence[Provider] = () if self._semantics is None else self._semantics.status()
         shown = [one for one in providers if missing or one.program is not None or one.running]
         part, paging = page.of(shown)
-        return {
-            "root": view.path(self.root),
-            "solution": view.path(self._name),
-            "mode": "off" if self._insight is None else self._insight.mode,
-            "budgetMs": 0 if self._insight is None else round(self._insight.budget * 1000),
-            "servers": [_provided(one, view) for one in part],
-            "paging": paging,
-            "message": _OFF if self._insight is None else None,
-        }
+        return StatusAnswer(
+            root=view.path(self.root),
+            solution=view.path(self._name),
+            mode="off" if self._semantics is None else self._semantics.mode,
+            budget_ms=0 if self._semantics is None else round(self._semantics.budget * 1000),
+            servers=[_provided(one, view) for one in part],
+            paging=paging,
+            message=_OFF if self._semantics is None else None,
+        )
 
     # -- diagnostics ----------------------------------------------------------------------
 
@@ -171,8 +194,8 @@ class Solution:
         least: Severity,
         prefix: str,
         seconds: float,
-    ) -> dict[str, Any]:
-        """What servers find now.
+    ) -> DiagnosticsAnswer:
+        """The servers' current diagnostics.
 
         Args:
             path: The file; empty for the whole solution.
@@ -194,20 +217,20 @@ class Solution:
         found = [each for one in reports if one.fresh for each in one.diagnostics]
         part, paging = page.of(sorted(_filtered(found, least, prefix), key=by_weight))
         counts = Counter(one.severity for one in found)
-        return {
-            "scope": "file" if path else "project",
-            "fresh": fresh,
-            "complete": whole and fresh and all(one.complete for one in reports),
-            "counts": {severity: counts[severity] for severity in _SEVERITIES},
-            "diagnostics": [view.found(one) for one in part],
-            "paging": paging,
-            "servers": _by_server(reports),
-            "message": "; ".join(messages) or None,
-        }
+        return DiagnosticsAnswer(
+            scope="file" if path else "project",
+            fresh=fresh,
+            complete=whole and fresh and all(one.complete for one in reports),
+            counts=Counts(**{severity: counts[severity] for severity in _SEVERITIES}),
+            diagnostics=view.found(part),
+            paging=paging,
+            servers=_by_server(reports),
+            message="; ".join(messages) or None,
+        )
 
     def _reports(self, path: str, seconds: float) -> tuple[Sequence[Report], bool, list[str]]:
-        """What was said, whether that is all, and why not."""
-        guard, ask = self._workspace.guard, self._insight
+        """The servers' reports, whether they are complete, and why not."""
+        guard, ask = self._workspace.guard, self._semantics
         if path:
             try:
                 guard.find_file(path, "read", agent=self._agent)
@@ -244,52 +267,30 @@ class Solution:
         return shown
 
 
-def _synced(
-    updated: list[str],
-    skipped: list[str],
-    paging: dict[str, int],
-    counts: tuple[int, int, int],
-    *,
-    reloaded: bool,
-    reason: str | None,
-) -> dict[str, Any]:
-    total, before, after = counts
-    return {
-        "updated": updated,
-        "skipped": skipped,
-        "paging": paging,
-        "totalSynced": total,
-        "revisionBefore": before,
-        "revisionAfter": after,
-        "fallbackToReload": reloaded,
-        "fallbackReason": reason,
-    }
-
-
-def _provided(one: Provider, view: View) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "role": one.role,
-        "files": list(one.files),
-        "installed": one.program is not None,
-        "install": one.install,
-        "running": [
-            {
-                "root": view.path(each.root),
-                "state": each.state,
-                "pid": each.pid,
-                "version": each.version,
-                "openDocuments": each.open_documents,
-                "starts": each.starts,
-                "startedInMs": milliseconds(each.started_in),
-                "firstReportInMs": None
+def _provided(one: Provider, view: View) -> InstalledServer:
+    return InstalledServer(
+        name=one.name,
+        role=one.role,
+        files=list(one.files),
+        installed=one.program is not None,
+        install=one.install,
+        running=[
+            RunningServer(
+                root=view.path(each.root),
+                state=each.state,
+                pid=each.pid,
+                version=each.version,
+                open_documents=each.open_documents,
+                starts=each.starts,
+                started_in_ms=milliseconds(each.started_in),
+                first_report_in_ms=None
                 if each.first_report_in is None
                 else milliseconds(each.first_report_in),
-                "message": each.message or None,
-            }
+                message=each.message or None,
+            )
             for each in one.running
         ],
-    }
+    )
 
 
 def _filtered(found: Iterable[Diagnostic], least: Severity, prefix: str) -> Iterable[Diagnostic]:
@@ -298,21 +299,20 @@ def _filtered(found: Iterable[Diagnostic], least: Severity, prefix: str) -> Iter
     return (one for one in found if one.severity in wanted and one.code.lower().startswith(start))
 
 
-def _by_server(reports: Sequence[Report]) -> list[dict[str, Any]]:
-    """How sure it is what each server says."""
-    names = dict.fromkeys(one.server for one in reports)
-    told: list[dict[str, Any]] = []
-    for name in names:
+def _by_server(reports: Sequence[Report]) -> list[AnsweringServer]:
+    """The state of each server's answer."""
+    told: list[AnsweringServer] = []
+    for name in dict.fromkeys(one.server for one in reports):
         its = [one for one in reports if one.server == name]
         told.append(
-            {
-                "name": name,
-                "files": len(its),
-                "fresh": all(one.fresh for one in its),
-                "complete": all(one.fresh and one.complete for one in its),
-                "confirmedBy": weakest(its),
-                "ms": milliseconds(max(one.seconds for one in its)),
-                "message": next((one.reason for one in its if one.reason), None),
-            }
+            AnsweringServer(
+                name=name,
+                files=len(its),
+                fresh=all(one.fresh for one in its),
+                complete=all(one.fresh and one.complete for one in its),
+                confirmed_by=weakest(its),
+                ms=milliseconds(max(one.seconds for one in its)),
+                message=next((one.reason for one in its if one.reason), None),
+            )
         )
     return told

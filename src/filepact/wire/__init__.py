@@ -1,1 +1,1 @@
-"""What passes between a language server and its client, whichever end one is: bytes and names."""
+"""JSON-RPC: messages, framing, pending requests, pipes and URIs, for all protocols."""

@@ -1,7 +1,8 @@
-"""Bytes -> messages, and messages -> bytes, as language servers write them: a length, then JSON.
+"""Framing of JSON-RPC messages: one a line (MCP, ACP), or a ``Content-Length`` header (LSP); no I/O.
 
-No I/O happens here.  A body that is no JSON object costs only itself, since its length is known; a
-header that cannot be understood ends the conversation, since nobody knows where the next begins.
+Limits hold early: a message that grows too long is refused when it passes the limit.  A line or a
+body that is no message costs only itself.  A header that cannot be understood ends the
+conversation, since nobody knows where the next message begins.
 """
 
 from __future__ import annotations
@@ -11,26 +12,40 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from filepact.wire.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    Message,
+    Refusal,
+    RequestId,
+    request_id,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "BODY_LIMIT",
     "HEADER_LIMIT",
+    "LINE_LIMIT",
     "FrameReader",
     "FramingError",
     "Garbled",
+    "LineCutter",
+    "LineReader",
     "Message",
     "frame",
 ]
 
+LINE_LIMIT: Final = 32 * 1024 * 1024
+"""Most bytes of one message that is a line."""
+
 BODY_LIMIT: Final = 64 * 1024 * 1024
-"""Most bytes of one message."""
+"""Most bytes of one message after a header."""
 
 HEADER_LIMIT: Final = 8 * 1024
 """Most bytes before a message; programs that start servers print a line or two there."""
-
-Message = dict[str, Any]
 
 _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
@@ -125,3 +140,120 @@ def _message(body: bytes) -> Message | Garbled:
     if not isinstance(parsed, dict):
         return Garbled("a message is one JSON object", len(body))
     return parsed
+
+
+# -- one message a line ------------------------------------------------------------------------
+
+# Clients that gave up on this framing try that of language servers; their header is no message.
+_HEADER: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
+
+
+class LineCutter:
+    """Cuts a stream of bytes into lines.
+
+    Args:
+        limit: Most bytes of one line.
+    """
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self.limit = limit
+        self._parts: list[bytes] = []
+        self._held = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[bytes | None]:
+        """Take the next bytes; yields the lines they complete, None as soon as one is too long."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            yield from self._hold(end)
+            yield from self.end()
+        yield from self._hold(rest)
+
+    def end(self) -> Iterator[bytes | None]:
+        """The stream is over; a last line needs no line end."""
+        line = b"".join(self._parts).strip()
+        self._parts.clear()
+        self._held = 0
+        self._skipping = False
+        if line:
+            yield line
+
+    def _hold(self, part: bytes) -> Iterator[None]:
+        if self._skipping or not part:
+            return
+        self._held += len(part)
+        if self._held <= self.limit:
+            self._parts.append(part)
+            return
+        self._parts.clear()
+        self._skipping = True
+        yield None
+
+
+class LineReader:
+    """Cuts a stream of bytes into messages.
+
+    Nesting is bounded by the decoder, so that no message can exhaust the stack.
+
+    Args:
+        decode: Decodes JSON; raises a `ValueError` for anything else, and for too deep a nesting.
+        limit: Most bytes of one line.
+    """
+
+    def __init__(self, decode: Callable[[bytes], Any], limit: int = LINE_LIMIT) -> None:
+        self._decode = decode
+        self._cutter = LineCutter(limit)
+
+    def feed(self, data: bytes) -> Iterator[Message | Refusal]:
+        """Take the next bytes; yields what they complete."""
+        return self._read(self._cutter.feed(data))
+
+    def end(self) -> Iterator[Message | Refusal]:
+        """The stream is over; a last line needs no line end."""
+        return self._read(self._cutter.end())
+
+    def _read(self, lines: Iterator[bytes | None]) -> Iterator[Message | Refusal]:
+        for line in lines:
+            if line is None:
+                limit = self._cutter.limit
+                yield Refusal(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
+            elif not _HEADER.fullmatch(line):
+                message = _message_of(line, self._decode)
+                if message is not None:
+                    yield message
+
+
+def _message_of(line: bytes, decode: Callable[[bytes], Any]) -> Message | Refusal | None:
+    """One line as a message; None for what must not be answered."""
+    try:
+        parsed = decode(line)
+    except ValueError as error:
+        return Refusal(PARSE_ERROR, f"not JSON: {error}", _salvaged_id(line))
+    if not isinstance(parsed, dict):
+        return Refusal(INVALID_REQUEST, "a message is one JSON object")
+    wanted = request_id(parsed)
+    if "method" not in parsed and ("result" in parsed or "error" in parsed):
+        return parsed if wanted is not None else None
+    if "id" in parsed and wanted is None:
+        return Refusal(INVALID_REQUEST, "id must be a whole number or a text")
+    if parsed.get("jsonrpc") != "2.0":
+        return Refusal(INVALID_REQUEST, 'jsonrpc must be "2.0"', wanted)
+    if not isinstance(parsed.get("method"), str):
+        return Refusal(INVALID_REQUEST, "method must be a text", wanted)
+    if not isinstance(parsed.get("params", {}), dict | None):
+        if wanted is None:
+            return None
+        return Refusal(INVALID_PARAMS, "params must be an object", wanted)
+    return parsed
+
+
+def _salvaged_id(line: bytes) -> RequestId | None:
+    """The id of a message that only a lenient parser accepts, so that its sender is answered.
+
+    Half of a surrogate pair in an argument is such a case, and models do send it.
+    """
+    try:
+        parsed = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return request_id(parsed) if isinstance(parsed, dict) else None

@@ -1,4 +1,4 @@
-"""Doing what was staged: intention, effect, end.
+"""Commits operations: records the intention, replaces the files, records the end.
 
 The journal holds the intention with all images before the first file is touched.  Then every new
 text is written beside its file, which takes all the room that is needed; then the names are
@@ -21,16 +21,17 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, StateFailedError, WriteFailedError
-from filepact.fs.root import Expected, Written
-from filepact.workspace.ids import new_id
-from filepact.workspace.late import LateWrites
+from filepact.fs.atomic import ExpectedState
+from filepact.workspace.displaced_files import DisplacedFiles
+from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from filepact.domain.document import Document, Revision, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
-    from filepact.fs.root import Root, Staged
+    from filepact.fs.root import Root
+    from filepact.fs.staged import StagedChange, WriteResult
     from filepact.fs.state import StateFolder
     from filepact.workspace.journal import Store
 
@@ -54,13 +55,13 @@ class _Part:
 
     change: FileChange
     root: Root
-    staged: Staged
+    staged: StagedChange
     applied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What became of an operation, as the journal is to be told.
+    """The end of an operation, as the journal records it.
 
     Attributes:
         left: What it really did, when that is less than was intended.
@@ -98,7 +99,7 @@ class Committer:
         self._root_of = root_of
         self._show = show
         self.cut_off = False
-        self._late = LateWrites(store, state)
+        self._late = DisplacedFiles(store, state)
         self._owed: list[End] = []
         self._owing = Lock()
 
@@ -400,14 +401,14 @@ def tell_end(store: Store, state: StateFolder, end: End) -> None:
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
 
 
-def expected(revision: Revision | None) -> Expected | None:
+def expected(revision: Revision | None) -> ExpectedState | None:
     """The state that a file must be in to be changed."""
-    return Expected(revision.content, revision.compared.mode) if revision is not None else None
+    return ExpectedState(revision.content, revision.compared.mode) if revision is not None else None
 
 
 def make_again(
     root: Root, change: FileChange, contents: Mapping[str, bytes], token: str
-) -> Written:
+) -> WriteResult:
     """Give one file another state at once, from bytes that are known; it needs room.
 
     Raises:

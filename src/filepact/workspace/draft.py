@@ -1,4 +1,4 @@
-"""A change in the making: files opened for it, their new contents, and nothing done yet.
+"""The draft: a change in the making, with the files opened for it and their new contents.
 
 A tool works on a draft and can only compute.  Opening a file takes its lock until the draft is
 closed, so that two agents never compute from the same old text.
@@ -6,15 +6,14 @@ closed, so that two agents never compute from the same old text.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER, Document, Revision
 from filepact.errors import (
     ApprovalRequiredError,
-    BinaryFileError,
     FilepactError,
     InvalidParamsError,
     NotAFileError,
@@ -23,39 +22,58 @@ from filepact.errors import (
     StaleFileError,
     TooLargeError,
 )
-from filepact.fs.lock import PATIENCE
-from filepact.fs.root import LARGEST
+from filepact.fs.atomic import LARGEST
+from filepact.fs.locks import PATIENCE
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
-from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
-from filepact.text.marks import left_in
 from filepact.text.merge import merge
-from filepact.workspace.carrying import DIFF_IN_ERROR, carried, kept_typed, placed, since
-from filepact.workspace.documents import EDIT_LIMIT
+from filepact.text.page import left_in
+from filepact.workspace.authorizer import ChangeAuthorizer
+from filepact.workspace.documents import EDIT_LIMIT, Versions
 from filepact.workspace.folders import Folders
 from filepact.workspace.guard import check_is_file
-from filepact.workspace.judge import Judge
-from filepact.workspace.seen import Known, shown_by_diff
-from filepact.workspace.target import Target, check_link_moves, existing
+from filepact.workspace.read_tracker import KnownText, shown_by_diff
+from filepact.workspace.target import (
+    Target,
+    carried,
+    check_link_moves,
+    check_revision,
+    check_still,
+    check_taken_back,
+    check_unshown,
+    existing,
+    kept_typed,
+    placed,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from types import TracebackType
 
     from filepact.domain.deadline import Deadline
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal, Session
-    from filepact.fs.lock import FileLocks
+    from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Guard, Spot
-    from filepact.workspace.seen import Seen
-    from filepact.workspace.waiting import Layer
+    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.pending import Layer
+    from filepact.workspace.read_tracker import ReadTracker
 
 __all__ = ["MOST_FILES", "Draft"]
 
 MOST_FILES: Final = 5_000
 """Most files of one change: once it is begun, it is finished, however long that takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """The result of a draft; its attributes are those of the draft."""
+
+    step: ChangeSet
+    grows: tuple[Proposal, ...]
+    changes: ChangeSet
+    contents: dict[str, bytes]
 
 
 class Draft:
@@ -69,13 +87,14 @@ class Draft:
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
+        versions: The states of files that the change names.
     """
 
     def __init__(
         self,
         guard: Guard,
         locks: FileLocks,
-        seen: Seen,
+        seen: ReadTracker,
         *,
         documents: Documents,
         session: Session,
@@ -89,7 +108,7 @@ class Draft:
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
         self.deadline = deadline
-        self._judge = Judge(guard, session.agent)
+        self._judge = ChangeAuthorizer(guard, session.agent)
         self._locks = locks
         self._seen = seen
         self._documents = documents
@@ -100,9 +119,11 @@ class Draft:
         self._changes: dict[str, FileChange] = {}
         self._written: dict[WorkspacePath, Document] = {}
         self._hidden: set[WorkspacePath] = set()
-        self._known: dict[WorkspacePath, Known | None] = {}
+        self._known: dict[WorkspacePath, KnownText | None] = {}
         self._contents: dict[str, bytes] = {}
         self._layers: dict[WorkspacePath, Layer] = {}
+        self._result: _Result | None = None
+        self.versions = Versions(self._content, documents.given)
         self.folders = Folders(self._judge, documents, self._layers, self._put_folder)
 
     def __enter__(self) -> Self:
@@ -132,7 +153,7 @@ class Draft:
         some = [path]
         (target,) = self.open_all(some, there=some * there, itself=some * itself)
         if expected_revision is not None:
-            self.check_revision(target, expected_revision)
+            check_revision(target, expected_revision)
             target = replace(target, proved=True)
         return target
 
@@ -142,9 +163,7 @@ class Draft:
         Raises:
             NotFoundError: It does not.
         """
-        path = self._judge.meant(path)
-        self._judge.find_file(path, self._documents.held)
-        target = self.open(path, expected_revision=expected_revision)
+        target = self.open(path, expected_revision=expected_revision, there=True)
         existing(target)
         return target
 
@@ -170,19 +189,20 @@ class Draft:
                 f"the change is of {len(paths):,} files, the limit is {MOST_FILES:,}",
                 hint="Send it in parts.",
             )
-        meant = {path: self._judge.meant(path) if path in there else path for path in paths}
-        spots = [
-            self._find(meant[path], there=path in there, follow=path not in itself)
-            for path in paths
-        ]
-        keys, patience = {spot.lock_key for spot in spots}, min(PATIENCE, self.deadline.left)
+        spots = {
+            path: self._find(path, there=path in there, follow=path not in itself) for path in paths
+        }
+        keys = {spot.lock_key for spot in spots.values()}
+        patience = min(PATIENCE, self.deadline.left)
         self._held.enter_context(self._locks.hold(keys, timeout=patience))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         targets: dict[str, Target] = {}
         for path in paths:
             # Resolved again under the lock: what was missing may have been made meanwhile.
-            spot = self._find(meant[path], follow=path not in itself)
+            self.deadline.check()
+            spot = self._judge.again(spots[path])
+            self._check_kind(spot, path, follow=path not in itself)
             hidden = self._judge.hides(spot)
             # What only goes away or gets another name is never looked into line by line.
             limit = LARGEST if path in itself else EDIT_LIMIT
@@ -192,7 +212,8 @@ class Draft:
             if merged.note and not hidden:
                 self.notes.append(merged.note)
             if merged.shown is not None:
-                self._judge.check_held(spot, merged.shown.data)
+                self._judge.check_held(spot, merged.shown)
+                self.versions.add(merged.shown)
             if hidden:
                 self._hidden.add(spot.path)
             seen = None if hidden else self._seen.last(self.session, spot.path)
@@ -217,41 +238,24 @@ class Draft:
         }
         return [targets[path] for path in paths]
 
-    def _find(self, path: str, *, there: bool = False, follow: bool = True) -> Spot:
+    def _find(self, path: str, *, there: bool, follow: bool) -> Location:
         self.deadline.check()
-        spot = self._judge.find(path, follow=follow)
+        if there:
+            spot = self._judge.find_file(path, self._documents.held, follow=follow)
+        else:
+            spot = self._judge.find(path, follow=follow)
+        self._check_kind(spot, path, follow=follow)
+        return spot
+
+    def _check_kind(self, spot: Location, path: str, *, follow: bool) -> None:
+        """Refuse what is no file, and what is named as a folder."""
         if spot.place.kind != "missing":
             check_is_file(spot, path)
         elif self._documents.held(spot.path) and not self._documents.holds_file(spot.path):
             raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
-        elif there and not self._documents.held(spot.path):
-            existing(Target(spot, None, None))
         elif follow and path.endswith("/"):
             hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
             raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
-        return spot
-
-    def check_revision(self, target: Target, expected: str) -> None:
-        """Refuse a file that is at another revision."""
-        if target.hidden:
-            raise StaleFileError(
-                f"{target.spot.shown}: at which revision it is may not be known",
-                hint="Leave out expected_revision; a person sees what would change.",
-                path=target.spot.shown,
-            )
-        now = target.document.revision.short if target.document is not None else "none"
-        if len(expected) >= 8 and now.startswith(expected.lower()):
-            return
-        known = target.seen
-        difference = ""
-        if known is not None and known.revision.short == expected.lower():
-            difference = "\n" + since(target)
-        raise StaleFileError(
-            f"{target.spot.shown}: is at revision {now}, not {expected}{difference}",
-            hint="Read the file again and make the change for what it holds now.",
-            path=target.spot.shown,
-            revision=now,
-        )
 
     # -- changing -------------------------------------------------------------------------
 
@@ -319,7 +323,13 @@ class Draft:
             self._know_edits(target, edits)
             return
         if seen is not None and not target.proved:
-            self._check_known(target, seen, adopt_line_ends(text, seen.text))
+            mine = adopt_line_ends(text, seen.text)
+            check_unshown(target, seen, mine)
+            try:
+                check_taken_back(target, seen, mine)
+            except StaleFileError:
+                self._seen.doubt(self.session, target.spot.path)
+                raise
         if seen is not None and target.moved:
             found = carried(target, seen, adopt_line_ends(text, seen.text))
         elif seen is None and target.saved is not None and not target.proved:
@@ -335,41 +345,8 @@ class Draft:
         self._put(target, rewrite(document.source, found.edits, name=shown))
         self._known[target.spot.path] = found.known
 
-    def _check_known(self, target: Target, seen: Known, text: str) -> None:
-        """Refuse a whole text whose author cannot know what it would take away.
-
-        Raises:
-            StaleFileError: It lacks lines that were never shown, or was made from a text of before.
-        """
-        name, revision = target.spot.shown, existing(target).revision.short
-        if lost := seen.lost_unshown(text):
-            count = sum(last - first + 1 for first, last in lost)
-            some = ", ".join(
-                str(first) if first == last else f"{first}-{last}" for first, last in lost[:5]
-            )
-            raise StaleFileError(
-                f"{name}: the new text lacks {count} {'line' if count == 1 else 'lines'} of the "
-                f"file that you have not been shown (lines {some}{', ...' if len(lost) > 5 else ''})",
-                hint="Read the rest of the file first, or change single places with edit_file. To "
-                "overwrite all of it, send expected_revision as read_file shows it.",
-                path=name,
-                revision=revision,
-            )
-        earlier = seen.taken_back(text)
-        if earlier is not None:
-            self._seen.doubt(self.session, target.spot.path)
-            diff = unified(earlier, seen.text, old_name=name, new_name=name)
-            raise StaleFileError(
-                f"{name}: the new text was made from what the file held before, and would take "
-                f"back what was changed here since:\n{cut_diff(diff, DIFF_IN_ERROR)}",
-                hint="Read the file again and make the change for what it holds now. If all of "
-                f"this is to go, send expected_revision {revision}.",
-                path=name,
-                revision=revision,
-            )
-
     def _know_edits(self, target: Target, edits: EditList) -> None:
-        """What the session knows after edits of the text that the file holds now."""
+        """Update the known text after edits of the file's present text."""
         document, seen = existing(target), target.seen
         if target.spot.path in self._known:
             return  # its own text, which was merged
@@ -378,7 +355,7 @@ class Draft:
             return
         written = self._written[target.spot.path]
         shown = shown_by_diff(document.text, edits.apply(document.text))
-        known = Known.of(written, shown) if seen is None else seen.renewed(written, shown)
+        known = KnownText.of(written, shown) if seen is None else seen.renewed(written, shown)
         self._known[target.spot.path] = replace(known, read=seen is not None and seen.read)
 
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
@@ -405,9 +382,9 @@ class Draft:
         """
         document = self._readable(target)
         if emptied_by is None:
-            self._check_still(target)
+            check_still(target)
         elif self._placed(target, emptied_by).apply(document.text):
-            self._check_still(target)
+            check_still(target)
             raise PatchContextMismatchError(
                 f"{target.spot.shown}: the file holds more than the patch removes",
                 hint="Read the file again; a patch that deletes it has to list every line.",
@@ -436,7 +413,7 @@ class Draft:
         if document.revision.is_link:
             check_link_moves(source, target, edited=make is not None)
         if target.document is not None and over:
-            self._check_still(target)
+            check_still(target)
         elif target.document is not None:
             raise InvalidParamsError(
                 f"{target.spot.shown}: cannot take this name, the file exists",
@@ -458,19 +435,6 @@ class Draft:
         document = existing(target)
         self._contents[document.revision.content] = document.data
         self._record(target, FileChange(target.spot.path, document.revision, None))
-
-    def _check_still(self, target: Target) -> None:
-        """Refuse to lose what somebody wrote since the session read it."""
-        if target.moved and target.document is not None:
-            difference = ""
-            with suppress(BinaryFileError):
-                difference = ":\n" + since(target)
-            raise StaleFileError(
-                f"{target.spot.shown}: somebody changed it since you read it{difference}",
-                hint="Read the file again before you remove what it holds.",
-                path=target.spot.shown,
-                revision=target.document.revision.short,
-            )
 
     def _placed(self, target: Target, make: Callable[[str], EditList]) -> EditList:
         """Edits of what a file holds now, and what the session knows of it then."""
@@ -495,7 +459,6 @@ class Draft:
                 hint="Write it in several smaller files.",
                 path=target.spot.shown,
             )
-        self._judge.check_held(target.spot, data)
         document = target.document
         before = document.revision if document is not None else None
         if before is not None and target.hidden and target.waits is None:
@@ -504,11 +467,14 @@ class Draft:
         now = before.compared.mode if before is not None else target.spot.root.new_mode
         bits = now if mode is None else mode
         after = Revision.of(data, bits)
+        given = self._documents.given(target.spot.path)
+        written = Document(target.spot.path, data, after, given)
+        self._judge.check_held(target.spot, written)
+        self._result = None
         self._contents[after.content] = data
         if document is not None:
             self._contents[document.revision.content] = document.data
-        given = self._documents.given(target.spot.path)
-        written = Document(target.spot.path, data, after, given)
+        self.versions.add(written)
         self._written[target.spot.path] = written
         if before == after:
             self._changes.pop(target.spot.shown, None)
@@ -517,7 +483,8 @@ class Draft:
         change = FileChange(target.spot.path, before, after)
         self._record(target, change, source=source or document, written=written)
 
-    def _put_folder(self, spot: Spot, change: FileChange) -> None:
+    def _put_folder(self, spot: Location, change: FileChange) -> None:
+        self._result = None
         self._contents[FOLDER.content] = b""
         self._judge.hear(spot, change)
         self._changes[f"{spot.shown}/"] = change
@@ -531,38 +498,74 @@ class Draft:
         written: Document | None = None,
     ) -> None:
         self._judge.hear(target.spot, change, source=source, written=written)
+        self._result = None
         self._changes[target.spot.shown] = change
 
     def _readable(self, target: Target) -> Document:
+        """The document of a target, for a change that depends on its content.
+
+        Raises:
+            PathBlockedError: It may not be seen: whether an edit fits would tell it, piece by
+                piece.
+        """
         document = existing(target)
-        self._judge.check_open(target.spot)
+        if target.hidden:
+            raise PathBlockedError(
+                f"{target.spot.shown}: what it holds may not be seen, so it cannot be edited in "
+                "part",
+                hint="Give it a whole new text with write_file; a person is asked first.",
+                path=target.spot.shown,
+            )
         return document
 
+    def hides(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
+        """Whether its author may not see what one of its files holds; see `Guard.hides`."""
+        if path in self._written and path not in self._layers:
+            return path in self._hidden or self._judge.hides_key(path, held)
+        return self._judge.hides_all(path, held)
+
     def require(self, rule: str) -> None:
-        """Have a person asked about the change, whatever the rules say of its files."""
+        """Require a person's approval of the change, whatever the rules say of its files."""
         self._judge.require(rule)
 
     # -- the result -----------------------------------------------------------------------
 
     @property
     def step(self) -> ChangeSet:
-        """What this call changes."""
-        return ChangeSet(tuple(self._changes.values()))
-
-    @property
-    def known(self) -> dict[WorkspacePath, Known]:
-        """What the session knows of each file that it may see, once this is done."""
-        known: dict[WorkspacePath, Known] = {}
-        for path, written in self._written.items():
-            of = self._known[path] if path in self._known else Known.of(written)
-            if of is not None and path not in self._hidden:
-                known[path] = replace(of, revision=written.revision)
-        return known
+        """The changes of this call."""
+        return self._together().step
 
     @property
     def grows(self) -> tuple[Proposal, ...]:
         """The session's own proposals that wait and that this call goes on with, oldest first."""
-        return self._proposals_of(self.step.paths)
+        return self._together().grows
+
+    @property
+    def changes(self) -> ChangeSet:
+        """The changes of this call combined with the proposals that it extends."""
+        return self._together().changes
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """The bytes of every revision that the changes name, by content id."""
+        return self._together().contents
+
+    def _together(self) -> _Result:
+        """The result of the draft so far."""
+        if self._result is None:
+            step = ChangeSet(tuple(self._changes.values()))
+            grows = self._proposals_of(step.paths) if self._layers else ()
+            changes, contents, proposed = step, self._contents, self._documents.proposed
+            for proposal in reversed(grows):
+                changes = proposal.changes.then(changes)
+            if grows and proposed is not None:
+                contents = proposed.contents(grows) | contents
+            self._result = _Result(step, grows, changes, contents)
+        return self._result
+
+    def _content(self, name: str) -> bytes:
+        """The bytes of one of these revisions."""
+        return self.contents[name]
 
     @property
     def holds(self) -> tuple[Proposal, ...]:
@@ -578,20 +581,14 @@ class Draft:
         return tuple(sorted(found.values(), key=lambda proposal: proposal.created))
 
     @property
-    def changes(self) -> ChangeSet:
-        """The same together with the proposals that it goes on with: what is to be done in all."""
-        step = self.step
-        for proposal in reversed(self.grows):
-            step = proposal.changes.then(step)
-        return step
-
-    @property
-    def contents(self) -> dict[str, bytes]:
-        """The bytes of every revision that the changes name, by content id."""
-        proposed, grows = self._documents.proposed, self.grows
-        if proposed is None or not grows:
-            return self._contents
-        return proposed.contents(grows) | self._contents
+    def known(self) -> dict[WorkspacePath, KnownText]:
+        """The known texts of the files that the session may see, once the change is done."""
+        known: dict[WorkspacePath, KnownText] = {}
+        for path, written in self._written.items():
+            of = self._known[path] if path in self._known else KnownText.of(written)
+            if of is not None and path not in self._hidden:
+                known[path] = replace(of, revision=written.revision)
+        return known
 
     @property
     def asks(self) -> str:

@@ -1,23 +1,46 @@
-"""What editors say about the files that they show: opened, typed in, saved, closed."""
+"""Editors: what they say about the files that they show, and how their unsaved text reaches the disk.
+
+Unsaved text is written before a change that starts from it, as an operation of its own in the
+editor's name: taking the agent's change back leaves what the person typed.  What an editor makes of a
+file that it was given to write is looked at as well: the same text in other bytes is put back,
+another text is a change of its own.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import FOLDER, Document
+from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operation, Session
+from filepact.errors import FilepactError, StaleFileError
+from filepact.text.diff import cut_diff, unified
+from filepact.workspace.buffers import differs_in_form, same_text
+from filepact.workspace.documents import Versions
+from filepact.workspace.guard import Location
+from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from filepact.domain.document import Document, WorkspacePath
-    from filepact.text.position import Unit
+    from filepact.domain.document import Revision, WorkspacePath
+    from filepact.fs.locks import FileLocks
+    from filepact.text.lines import Unit
     from filepact.workspace.buffers import Buffer, Buffers, Delivery, Typed
+    from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Guard, Spot
+    from filepact.workspace.guard import Guard, Name
+    from filepact.workspace.journal import Store
 
-__all__ = ["Editors"]
+
+__all__ = ["BufferWriter", "Editors", "Left"]
 
 
 class Editors:
-    """The editors' side of the buffers: files are named as they are sent, by any name.
+    """The editors' side of the buffers: files go by any name that was sent, or by their true one.
 
     An editor belongs to the person, so rules about agents do not keep it from showing a file;
     an agent that reads the file is asked about as ever.
@@ -35,7 +58,7 @@ class Editors:
 
     def open(
         self,
-        path: str,
+        path: Name,
         text: str,
         *,
         client: str,
@@ -54,17 +77,18 @@ class Editors:
         Raises:
             PathBlockedError: It lies outside.
         """
-        spot = self._spot(path)
-        base = base or self._stored(spot)
-        return self._buffers.open(spot.path, text, client=client, version=version, base=base)
+        if base is None or isinstance(path, str):
+            spot = self._spot(path)
+            path, base = spot.path, base or self._stored(spot)
+        return self._buffers.open(path, text, client=client, version=version, base=base)
 
-    def doubt(self, path: str, *, client: str) -> None:
+    def doubt(self, path: Name, *, client: str) -> None:
         """An editor may have unsaved text of a file, and shows it in a wrong encoding."""
-        self._buffers.doubt(self._spot(path).path, client=client)
+        self._buffers.doubt(self._true(path), client=client)
 
     def change(
         self,
-        path: str,
+        path: Name,
         typed: Sequence[Typed],
         *,
         client: str,
@@ -77,17 +101,17 @@ class Editors:
             InvalidParamsError: The editor has not opened the file, or a place is none.
             StaleFileError: The version is not a later one.
         """
-        spot = self._spot(path)
-        return self._buffers.change(spot.path, typed, client=client, version=version, unit=unit)
+        there = self._true(path)
+        return self._buffers.change(there, typed, client=client, version=version, unit=unit)
 
-    def saved(self, path: str, *, client: str) -> None:
+    def saved(self, path: Name, *, client: str) -> None:
         """An editor has written its text to the disk by itself."""
         spot = self._spot(path)
         self._buffers.saved(spot.path, client=client, base=self._stored(spot))
 
-    def close(self, path: str, *, client: str) -> None:
+    def close(self, path: Name, *, client: str) -> None:
         """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
-        self._buffers.close(self._spot(path).path, client=client)
+        self._buffers.close(self._true(path), client=client)
 
     def forget(self, client: str) -> None:
         """An editor has gone."""
@@ -101,23 +125,26 @@ class Editors:
         """An editor did not make the edits; what it has stays the file, until it says more."""
         self._buffers.refused(delivery)
 
-    def buffer(self, path: str) -> Buffer | None:
+    def buffer(self, path: Name) -> Buffer | None:
         """What an editor holds of a file."""
-        return self._buffers.get(self._spot(path).path)
+        return self._buffers.get(self._true(path))
 
-    def is_doubtful(self, path: str) -> bool:
+    def is_doubtful(self, path: Name) -> bool:
         """Whether an editor may have text of a file that nobody can know."""
-        return self._buffers.is_doubtful(self._spot(path).path)
+        return self._buffers.is_doubtful(self._true(path))
 
     def shows(self, path: WorkspacePath) -> bool:
         """Whether an editor has said what it holds of a file."""
         return self._buffers.get(path) is not None
 
-    def stored(self, path: str) -> Document | None:
-        """What the disk has of a file; None for no file."""
-        return self._stored(self._spot(path))
+    def stored(self, path: Name | Location) -> Document | None:
+        """What the disk has of a file, which may have been found before; None for no file."""
+        if not isinstance(path, Location):
+            return self._stored(self._spot(path))
+        # Where nothing was, something may be by now.
+        return self._stored(path if path.place.kind == "file" else self._spot(path.path))
 
-    def shown(self, path: str) -> Document | None:
+    def shown(self, path: Name) -> Document | None:
         """A file as the bytes that an editor would save it as; None for no file.
 
         Raises:
@@ -125,8 +152,316 @@ class Editors:
         """
         return self._documents.present(self._spot(path))
 
-    def _spot(self, path: str) -> Spot:
+    def _true(self, path: Name) -> WorkspacePath:
+        """A file's true name, by which buffers are known; no look at the disk where it is one."""
+        return self._spot(path).path if isinstance(path, str) else path
+
+    def _spot(self, path: Name) -> Location:
         return self._guard.find(path, "list")
 
-    def _stored(self, spot: Spot) -> Document | None:
+    def _stored(self, spot: Location) -> Document | None:
         return None if spot.place.kind == "missing" else self._documents.stored(spot)
+
+
+_DIFF_IN_ERROR = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The state of a file after an editor was given its new text to write.
+
+    Attributes:
+        kind: ``same``; ``form``: the same text in other bytes, and the file has its own again;
+            ``text``: another text; ``gone``: no file.
+        document: What the disk has now; None for no file.
+    """
+
+    kind: Literal["same", "form", "text", "gone"]
+    document: Document | None
+
+
+class BufferWriter:
+    """Saves what editors hold.
+
+    Args:
+        guard: Finds the files.
+        documents: Knows what they are to hold.
+        buffers: Whose they are.
+        committer: Writes them.
+        store: The journal.
+        locks: The locks that every change of a file holds.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        documents: Documents,
+        buffers: Buffers,
+        committer: Committer,
+        store: Store,
+        locks: FileLocks,
+    ) -> None:
+        self._guard = guard
+        self._documents = documents
+        self._buffers = buffers
+        self._committer = committer
+        self._store = store
+        self._locks = locks
+
+    def save(self, changes: ChangeSet, contents: Mapping[str, bytes]) -> None:
+        """Bring the files of a change, which are locked, to the states that it starts from.
+
+        Args:
+            changes: What is to be done next.
+            contents: The bytes of the states that it names.
+
+        Raises:
+            StaleFileError: A file, or its buffer, is no longer what the change was made for.
+        """
+        for change in changes.changes:
+            if change.before is not None:
+                self._bring(change.path, change.before, contents[change.before.content])
+
+    def agree(self, documents: Iterable[Document]) -> None:
+        """Bring locked files and their buffers to the same text, which somebody has sent.
+
+        It is what an editor shows, or what the disk has already: the other is to have it as well.
+
+        Raises:
+            StaleFileError: A file, or its buffer, is something else by now.
+        """
+        for document in documents:
+            self._bring(document.path, document.revision, document.data)
+            self._buffers.deliver(document)
+
+    def joined(self, path: WorkspacePath, *, agent: str) -> Document | None:
+        """A file with what an editor has typed in it; neither of them has it yet.
+
+        Args:
+            path: The file.
+            agent: The name that rules know the agent by that is told what is in the way.
+
+        Returns:
+            None for no file.
+
+        Raises:
+            StaleFileError: Both were changed in the same lines.
+            EncodingUnsafeError: Nobody can know what the editor has of it.
+        """
+        spot = self._guard.find(path, "list")
+        try:
+            return self._documents.merged(spot).shown
+        except StaleFileError as error:
+            buffer = self._buffers.get(path)
+            if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
+                raise
+            name = spot.shown
+            typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
+            raise StaleFileError(
+                f"{spot.shown}: somebody typed in the same lines just now:\n"
+                + cut_diff(typed, _DIFF_IN_ERROR),
+                hint="Nothing was changed. Read the file again and make the change for what "
+                "it holds now.",
+                **error.details,
+            ) from None
+
+    def _hides(self, path: WorkspacePath, agent: str, buffer: Buffer) -> bool:
+        texts = (buffer.text, "" if buffer.base is None else buffer.base.text)
+        held = (text.encode("utf-8", "surrogatepass") for text in texts)
+        return self._guard.hides(path, agent, held)
+
+    def look_after(
+        self,
+        meant: Document,
+        *,
+        client: str,
+        operation: str = "",
+        over: Document | None = None,
+    ) -> Left:
+        """See what an editor made of a file that it was given to write.
+
+        The same text in other bytes is put back; another text is the editor's own change.
+
+        Args:
+            meant: The file as it is to be.
+            client: The editor.
+            operation: What made it so; empty leaves another text out of the journal.
+            over: What the disk had then, where more was given: the rest was typed meanwhile.
+
+        Raises:
+            StaleFileError: Somebody writes to it at this moment.
+            WriteFailedError: The system refused to put it back.
+            TooLargeError: It is too large by now to be looked at.
+        """
+        spot = self._guard.find(meant.path, "list")
+        with self._locks.hold({spot.lock_key}):
+            if spot.place.kind == "missing":
+                return Left("gone", None)
+            stored = self._documents.stored(spot)
+            if over is not None and over.revision != meant.revision:
+                stored = self._save_typed(client, over, meant, stored)
+            if stored.revision == meant.revision:
+                return Left("same", stored)
+            if stored.data == meant.data or differs_in_form(stored, meant):
+                self._committer.put_back(meant, stored.revision, operation)
+                return Left("form", meant)
+            if operation:
+                summary = f"{spot.shown} as the editor saved it"
+                self._adopt(_own(client), BY_EDITOR, summary, meant.revision, stored)
+            return Left("text", stored)
+
+    def _save_typed(
+        self, client: str, over: Document, meant: Document, stored: Document
+    ) -> Document:
+        """Write unsaved text into the journal, and to the disk if the editor has not saved it."""
+        summary = f"unsaved text of {self._guard.show(over.path.root, over.path.path)}"
+        change = FileChange(over.path, over.revision, meant.revision)
+        operation = _operation(_own(client), BY_EDITOR, summary, change)
+        contents = {one.revision.content: one.data for one in (over, meant)}
+        if stored.revision == over.revision:
+            self._committer.commit(operation, contents)
+            return meant
+        self._store.adopt(operation, contents)
+        return stored
+
+    def own_up(self, told: Document) -> Operation | None:
+        """See whether an editor made a change all the same that it was told to forget.
+
+        Args:
+            told: The file as the editor was given it, before the change was taken back.
+
+        Returns:
+            What was put into the journal for it; None for nothing.
+        """
+        spot = self._guard.find(told.path, "list")
+        with self._locks.hold({spot.lock_key}):
+            if spot.place.kind == "missing":
+                return None
+            stored = self._documents.stored(spot)
+            if stored.data != told.data and not differs_in_form(stored, told):
+                return None
+            for last in self._store.operations(root=told.path.root, path=told.path.path, limit=1):
+                for change in last.changes.changes:
+                    if change.path == told.path and change.after != stored.revision:
+                        summary = f"{spot.shown} as the editor saved it after it was cancelled"
+                        return self._adopt(
+                            last.session, PAST_THE_DOORS, summary, change.after, stored
+                        )
+            return None
+
+    def written(self, operation: str) -> tuple[Document, ...]:
+        """The files as an operation made them."""
+        changes = self._store.operation(operation).changes
+        versions = Versions(self._store.content, self._documents.given)
+        return tuple(
+            versions.of(one.path, one.after)
+            for one in changes.changes
+            if one.after is not None and FOLDER not in (one.before, one.after)
+        )
+
+    def overtaken(self, disk: Document) -> Document | None:
+        """What a file was before something written past the doors made it what it is now.
+
+        None where that is not what happened to it last.
+        """
+        path = disk.path
+        for last in self._store.operations(root=path.root, path=path.path, limit=1):
+            for change in last.changes.changes if last.tool == PAST_THE_DOORS else ():
+                if change.path == path and change.after == disk.revision and change.before:
+                    with suppress(FilepactError):
+                        data = self._store.content(change.before.content)
+                        return Document(path, data, change.before, disk.given)
+        return None
+
+    def keep(self, meant: Document, sent: str, session: Session, *, client: str) -> Document | None:
+        """Undo that an agent has written over a file by itself what it had sent before.
+
+        What it had sent was merged with what an editor held, and its own writing knows nothing of
+        that.  Both are in the journal.
+
+        Args:
+            meant: What came of what it had sent.
+            sent: That text.
+            session: The agent's.
+            client: The editor.
+
+        Returns:
+            What the disk has then; None for no file.
+
+        Raises:
+            StaleFileError: Somebody writes to it at this moment.
+            WriteFailedError: The system refused to put it back.
+        """
+        spot = self._guard.find(meant.path, "list")
+        with self._locks.hold({spot.lock_key}):
+            if spot.place.kind == "missing":
+                return None
+            stored = self._documents.stored(spot)
+            if stored.revision == meant.revision or not same_text(sent, stored):
+                return stored
+            path = meant.path
+            for last in self._store.operations(root=path.root, path=path.path, limit=1):
+                if all(change.after != stored.revision for change in last.changes.changes):
+                    summary = f"{spot.shown} written past the doors"
+                    self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
+            change = FileChange(path, stored.revision, meant.revision)
+            contents = {one.revision.content: one.data for one in (stored, meant)}
+            summary = f"unsaved text of {spot.shown}, again"
+            self._committer.commit(_operation(_own(client), BY_EDITOR, summary, change), contents)
+            return meant
+
+    def _adopt(
+        self,
+        session: Session,
+        tool: str,
+        summary: str,
+        before: Revision | None,
+        stored: Document,
+    ) -> Operation:
+        """Put into the journal what an editor has done to a file."""
+        change = FileChange(stored.path, before, stored.revision)
+        contents = {stored.revision.content: stored.data}
+        return self._store.adopt(_operation(session, tool, summary, change), contents)
+
+    def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
+        buffer = self._buffers.get(path)
+        if buffer is None:
+            return
+        spot = self._guard.find(path, "list")
+        merged = self._documents.merged(spot)
+        stored, shown = merged.stored, merged.shown
+        if shown is None or shown.revision != state.compared:
+            raise StaleFileError(
+                f"{spot.shown}: somebody typed in it or wrote to it just now",
+                hint="Read the file again and make the change for what it holds now.",
+                path=spot.shown,
+            )
+        self._buffers.starts(buffer, shown)
+        if stored is not None and stored.revision == state.compared:
+            return
+        known = {state.content: data}
+        if stored is not None:
+            known[stored.revision.content] = stored.data
+        before = None if stored is None else stored.revision
+        change = FileChange(path, before, state.compared)
+        summary = f"unsaved text of {spot.shown}"
+        self._committer.commit(_operation(_own(buffer.client), BY_EDITOR, summary, change), known)
+
+
+def _own(client: str) -> Session:
+    """An editor's own doing."""
+    return Session(f"editor {client}", Actor("program", client))
+
+
+def _operation(session: Session, tool: str, summary: str, change: FileChange) -> Operation:
+    return Operation(
+        id=new_id(),
+        seq=0,
+        kind="change",
+        session=session,
+        tool=tool,
+        summary=summary,
+        changes=ChangeSet((change,)),
+        created=time.time(),
+        state="intended",
+    )

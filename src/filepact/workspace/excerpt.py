@@ -1,28 +1,32 @@
-"""Parts of a file's text exactly as they stand, with every line's own end.
+"""Parts of text files of any size: windows of lines for readers, and exact excerpts.
 
-Only LF ends a line here.  A part is cut out of a whole text, or, for files that are too large to be
-loaded, out of a stream that is read no further than the part goes.
+A part is cut out of a whole text, or, for files that are too large to be loaded, out of a stream
+that is read no further than the part goes.  In an excerpt only LF ends a line, and every line has
+its own end.
 """
 
 from __future__ import annotations
 
 import codecs
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from io import SEEK_END
+from typing import TYPE_CHECKING, NamedTuple
 
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import BinaryFileError, TooLargeError
-from filepact.text.charsets import STATEFUL, UNIT
 from filepact.text.codec import detect
+from filepact.text.detect_encoding import STATEFUL, UNIT
+from filepact.text.lines import chomp, chomp_all, line_ends, line_start, line_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from filepact.domain.deadline import Deadline
+    from filepact.domain.document import Document
     from filepact.text.codec import Encoding, Given
-    from filepact.workspace.guard import Spot
+    from filepact.workspace.guard import Location
 
-__all__ = ["Excerpt", "Wanted", "cut", "excerpt_of", "skip_lines", "stream_excerpt"]
+__all__ = ["Excerpt", "Wanted", "Window", "cut", "excerpt_of", "stream_excerpt", "window"]
 
 _HEAD = 65_536
 _BLOCK = 1_048_576
@@ -65,6 +69,53 @@ class Excerpt:
     within: tuple[int, int] = (0, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Some lines of a file, and what a reader needs to go on.
+
+    Attributes:
+        shown: The file's name as it is shown.
+        lines: The lines without their ends.
+        first: 0-based number of the first of them; below 0 where only the end was read.
+        total: How many lines the file has; None when it was not read to its end.
+        more: Whether lines follow the window.
+        size: Bytes of the whole file.
+        encoding: For people.
+        ends: ``lf``, ``crlf``, ``cr``, ``mixed`` or ``none``; None when only a part was read.
+        revision: Short revision; None for a file that is too large to be edited.
+        column: How many characters of the first line were passed over.
+        goes_on: Whether the last line is not whole.
+        within: Bytes of a streamed file ``[start, end)`` in which the lines stand.
+    """
+
+    shown: str
+    lines: tuple[str, ...]
+    first: int
+    total: int | None
+    more: bool
+    size: int
+    encoding: str
+    ends: str | None
+    revision: str | None
+    ends_with_newline: bool
+    column: int = 0
+    goes_on: bool = False
+    within: tuple[int, int] = (0, 0)
+
+    def span(self, text: str, sent: int, reached: int) -> tuple[int, int]:
+        """Where in the file's text the first lines are, as characters ``[start, end)``.
+
+        Args:
+            text: The text that the window was cut out of.
+            sent: How many of the lines.
+            reached: How far into the last of these, if not to its end.
+        """
+        first = line_start(text, self.first)
+        if reached:
+            return first + self.column, line_start(text, sent - 1, first) + reached
+        return first + self.column, line_start(text, sent, first)
+
+
 def cut(text: str, first: int, count: int | None) -> str:
     """The part of a text from a line on, 0-based."""
     start = _after(text, first)
@@ -90,7 +141,9 @@ def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
     return Excerpt(part, text.count("\n") + 1, start)
 
 
-def stream_excerpt(spot: Spot, given: Given | None, wanted: Wanted, deadline: Deadline) -> Excerpt:
+def stream_excerpt(
+    spot: Location, given: Given | None, wanted: Wanted, deadline: Deadline
+) -> Excerpt:
     """A part of a file on the disk, of any size.
 
     Args:
@@ -115,15 +168,15 @@ def stream_excerpt(spot: Spot, given: Given | None, wanted: Wanted, deadline: De
             return Excerpt("", None)
         left = wanted.first
         if encoding.name not in STATEFUL and encoding.name not in UNIT:
-            left = skip_lines(stream, left, deadline)
+            left = _skip_lines(stream, left, deadline)
         skipped = wanted.first - left
         start = stream.tell()
         part = _collect(stream, encoding, wanted, left, skipped, spot.shown, deadline)
-        within = around(start, stream.tell(), len(part.text), left)
+        within = _around(start, stream.tell(), len(part.text), left)
         return replace(part, within=within)
 
 
-def around(start: int, reached: int, characters: int, left: int) -> tuple[int, int]:
+def _around(start: int, reached: int, characters: int, left: int) -> tuple[int, int]:
     """Bytes in which a part of a stream stands that was decoded from a place on.
 
     Args:
@@ -138,7 +191,7 @@ def around(start: int, reached: int, characters: int, left: int) -> tuple[int, i
     return start, min(reached, start + longest)
 
 
-def skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:
+def _skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:
     """Pass over lines by their line feeds alone; how many lines fewer there were."""
     while lines:
         deadline.check()
@@ -234,3 +287,237 @@ def _check(spent: int, wanted: Wanted, shown: str) -> None:
             hint="Ask for fewer lines, with line and limit.",
             path=shown,
         )
+
+
+# -- windows of lines ------------------------------------------------------------------------------
+
+
+def window(
+    spot: Location,
+    document: Document | None,
+    given: Given | None,
+    *,
+    first: int,
+    count: int,
+    column: int = 0,
+    most: int = _BLOCK,
+    deadline: Deadline = FOREVER,
+) -> Window:
+    """Cut lines out of a document, or out of a stream when the file was too large to load.
+
+    Args:
+        spot: The file.
+        document: The loaded document, or None to stream.
+        given: What is said about its encoding outside the file.
+        first: 0-based number of the first line wanted; below 0 it counts from the end.
+        count: Most lines wanted.
+        column: 0-based number of the first character wanted of the first line.
+        most: Characters after which a stream is not read on.
+        deadline: How long a stream is read.
+
+    Raises:
+        TimedOutError: What is wanted was not reached in time.
+    """
+    if document is None:
+        wanted = _Lines(first, count, column, most, deadline)
+        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+            return _stream_window(spot, given, stream, size, wanted)
+    text = document.text
+    if first < 0:
+        first = max(line_window(text, 0, 0)[1] + first, 0)
+    chosen, total = line_window(text, first, count)
+    lines = chomp_all(chosen)
+    if lines and column:
+        lines[0] = lines[0][column:]
+    return Window(
+        shown=spot.shown,
+        lines=tuple(lines),
+        first=first,
+        total=total,
+        more=first + count < total,
+        size=len(document.data),
+        encoding=document.source.encoding.traced,
+        ends=line_ends(text),
+        revision=document.revision.short,
+        ends_with_newline=text.endswith(("\n", "\r")) or not text,
+        column=column,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Which part of a stream; see `window`."""
+
+    first: int
+    count: int
+    column: int
+    most: int
+    deadline: Deadline
+
+
+def _stream_window(
+    spot: Location, given: Given | None, stream: BinaryIO, size: int, wanted: _Lines
+) -> Window:
+    head = stream.read(_HEAD)
+    encoding = detect(head, complete=len(head) == size, name=spot.place.path, given=given)
+    if encoding is None:
+        raise BinaryFileError(
+            f"{spot.shown}: does not hold text ({size:,} bytes)",
+            hint="encoding base64 reads its bytes, in parts if need be.",
+        )
+    first, left = wanted.first, 0
+    stream.seek(len(encoding.bom))
+    if first < 0:
+        first, left = _seek_from_end(stream, size, encoding, wanted)
+    elif encoding.name in STATEFUL or encoding.name in UNIT:
+        left = first
+    else:
+        missing = _skip_lines(stream, first, wanted.deadline)
+        if missing:
+            # It ends before the first line that is wanted.
+            there = first - missing
+            if stream.seek(0, SEEK_END) > len(encoding.bom):
+                stream.seek(-1, SEEK_END)
+                there += stream.read(1) != b"\n"
+            return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
+    start = stream.tell()
+    cut = _cut_lines(_decoded_with_gaps(stream, encoding, wanted.deadline), left, wanted)
+    length = sum(map(len, cut.lines)) + len(cut.lines)
+    within = _around(start, stream.tell(), length, left + wanted.column)
+    total = None if cut.total is None or first < 0 else first - left + cut.total
+    found = _Cut(cut.lines, total, more=cut.more, goes_on=cut.goes_on)
+    return replace(_streamed(spot, encoding, size, first, found, wanted.column), within=within)
+
+
+class _Cut(NamedTuple):
+    """Lines out of a stream.
+
+    Attributes:
+        total: How many there are, with those that were passed over; None if it was not read to its
+            end.
+        more: Whether anything follows.
+        goes_on: Whether the last of them is not whole.
+    """
+
+    lines: tuple[str, ...]
+    total: int | None
+    more: bool
+    goes_on: bool = False
+
+
+def _streamed(
+    spot: Location, encoding: Encoding, size: int, first: int, cut: _Cut, column: int = 0
+) -> Window:
+    return Window(
+        shown=spot.shown,
+        lines=cut.lines,
+        first=first,
+        total=cut.total,
+        more=cut.more,
+        size=size,
+        encoding=encoding.traced,
+        ends=None,
+        revision=None,
+        ends_with_newline=True,
+        column=column,
+        goes_on=cut.goes_on,
+    )
+
+
+def _cut_lines(texts: Iterator[str], left: int, wanted: _Lines) -> _Cut:
+    """Pass over lines, then take some, as far as there is room for them."""
+    lines: list[str] = []
+    parts: list[str] = []
+    column, used, passed = wanted.column, 0, 0
+    begun = False
+    for part, ended in _line_parts(texts):
+        if len(lines) == wanted.count and not left:
+            return _Cut(tuple(lines), None, more=True)
+        begun = not ended
+        if left:
+            left -= ended
+            passed += ended
+            continue
+        shown = part[column:] if not lines else part
+        column = 0 if ended else max(column - len(part), 0)
+        parts.append(shown[: wanted.most - used])
+        used += len(parts[-1])
+        if used >= wanted.most:
+            return _Cut((*lines, "".join(parts)), None, more=True, goes_on=True)
+        if ended:
+            lines.append(chomp("".join(parts) + "\n"))
+            parts = []
+    if begun and left:
+        passed += 1
+    elif begun:
+        lines.append(chomp("".join(parts)))
+    return _Cut(tuple(lines), passed + len(lines), more=False)
+
+
+def _line_parts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
+    """Lines without their line feeds, in parts, and whether each part ends its line."""
+    for text in texts:
+        *whole, last = text.split("\n")
+        for part in whole:
+            yield part, True
+        if last:
+            yield last, False
+
+
+def _decoded_with_gaps(stream: BinaryIO, encoding: Encoding, deadline: Deadline) -> Iterator[str]:
+    """The text from here on, in pieces.
+
+    A damaged spot far down in a large file must not hide the rest from a reader; what is shown this
+    way is never written back, because streamed files are too large to edit.
+    """
+    decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")
+    size = _HEAD
+    while block := stream.read(size):
+        deadline.check()
+        yield decoder.decode(block)
+        size = _BLOCK
+    yield decoder.decode(b"", final=True)
+
+
+def _seek_from_end(
+    stream: BinaryIO, size: int, encoding: Encoding, wanted: _Lines
+) -> tuple[int, int]:
+    """Go to where so many lines are left.
+
+    Returns:
+        The number of the first line then, below 0 if only counted from the end, and how many lines
+        are still to be passed over.
+    """
+    begin, lines = len(encoding.bom), -wanted.first
+    if encoding.name in STATEFUL:
+        # What bytes mean was said in those before them, so all of them are read.
+        total, open_end = 0, False
+        for _, ended in _line_parts(_decoded_with_gaps(stream, encoding, wanted.deadline)):
+            total += ended
+            open_end = not ended
+        stream.seek(begin)
+        first = max(total + open_end - lines, 0)
+        return first, first
+    newline = "\n".encode(encoding.name)
+    width = len(newline)
+    end = begin + (size - begin) // width * width
+    stream.seek(max(end - width, begin))
+    if stream.read(width) == newline:
+        end -= width
+    while end > begin:
+        wanted.deadline.check()
+        start = max(begin, end - _BLOCK)
+        stream.seek(start)
+        block = stream.read(end - start)
+        at = len(block)
+        while (at := block.rfind(newline, 0, at)) >= 0:
+            if at % width:
+                at += width - 1  # not on a unit's border
+                continue
+            lines -= 1
+            if not lines:
+                stream.seek(start + at + width)
+                return wanted.first, 0
+        end = start
+    stream.seek(begin)
+    return 0, 0

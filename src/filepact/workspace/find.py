@@ -1,4 +1,7 @@
-"""Find files by a glob on their path."""
+"""Names of files: found by a glob on their path, or drawn as a tree of folders.
+
+Where there is not room for a whole tree, its upper levels go first.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,30 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
-from filepact.fs.walk import walk
+from filepact.fs.walk import Walk
+from filepact.text.confusables import shown_name
 from filepact.text.glob import Glob, compile_filter
+from filepact.text.page import PAGE, size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
-    from filepact.fs.walk import Walk
-    from filepact.text.ignore import Why
+    from filepact.fs.walk import Kind
+    from filepact.text.gitignore import Why
 
-__all__ = ["ALL_SEARCHED", "Found", "Skipped", "Unsearched", "find_files", "unsearched"]
+
+__all__ = [
+    "ALL_SEARCHED",
+    "Found",
+    "Skipped",
+    "Tree",
+    "Unsearched",
+    "find_files",
+    "tree",
+    "unsearched",
+]
 
 _MOST_LOOKED_AT = 1_000
 _MOST_COUNTED = 5
@@ -27,7 +42,7 @@ _MOST_COUNTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Unsearched:
-    """What a search did not look at, because nobody mostly wants it.
+    """Files and folders that a search left out.
 
     Attributes:
         folders: Ignored folders that hold something, those first that are more often meant.
@@ -122,7 +137,7 @@ def find_files(
     come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
     if root.place(base).kind == "missing":
         return Found(pattern, tuple(sorted(come)[:limit]), len(come), False)
-    with walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
+    with Walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
         for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
             looked_at += len(names)
             files = [name for name in names if odd.get(name) != "other"] if odd else names
@@ -160,7 +175,7 @@ def unsearched(
     allow: Callable[[str, bool], bool],
     accepts: Callable[[str], bool],
 ) -> Unsearched:
-    """What a finished walk has left out; only so much of it is counted as takes no time.
+    """Count what a finished walk left out, up to a small bound.
 
     Args:
         walked: The walk.
@@ -179,7 +194,7 @@ def unsearched(
             folders.append(Skipped(path, why))
             continue
         files = 0
-        with walk(root, path, allow=allow, most=left) as inside, suppress(FilepactError):
+        with Walk(root, path, allow=allow, most=left) as inside, suppress(FilepactError):
             for prefix, names, *_ in inside.batches():
                 files += sum(accepts(f"{prefix}{name}"[skip:]) for name in names)
         left -= inside.looked_at
@@ -187,3 +202,255 @@ def unsearched(
             folders.append(Skipped(path, why, files, floor=not inside.complete))
     files = sum(accepts(path[skip:]) for path in walked.ignored)
     return Unsearched(tuple(folders), files, protected, walked.beyond)
+
+
+_SUFFIX: dict[Kind, str] = {"folder": "/", "file": "", "link": " -> (link)", "other": " (no file)"}
+
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A drawn folder.
+
+    Attributes:
+        text: The drawing; its last line says how many folders and files there are.
+        directories: Folders within the depth, drawn or not.
+        files: Files and links within the depth, drawn or not.
+        hidden: Entries that were not drawn for want of room.
+        totals_are_floor: Whether something could not be counted.
+    """
+
+    text: str
+    directories: int
+    files: int
+    hidden: int
+    totals_are_floor: bool
+
+
+class _Node:
+    """A folder or file while the tree is built.
+
+    Attributes:
+        children: Of a folder; of its files only the first, no more than can ever be drawn.
+        files: How many files it holds.
+        left_out: How many of them are not among the children.
+        room: How many children are drawn.
+    """
+
+    __slots__ = ("children", "files", "kind", "left_out", "name", "room")
+
+    def __init__(self, name: str, kind: Kind) -> None:
+        self.name = name
+        self.kind: Kind = kind
+        self.children: list[_Node] = []
+        self.files = 0
+        self.left_out = 0
+        self.room = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.children) + self.left_out
+
+    def add_files(self, names: list[str], kinds: Mapping[str, Kind], most: int) -> None:
+        """Add files in path order, the order in which they are drawn."""
+        kept = names[: max(most - self.files, 0)]
+        self.children += [_Node(name, kinds.get(name, "file")) for name in kept]
+        self.files += len(names)
+        self.left_out += len(names) - len(kept)
+
+
+def tree(  # noqa: PLR0913 - as of the tool
+    root: Root,
+    base: str,
+    *,
+    name: str = "",
+    allow: Callable[[str, bool], bool],
+    more: Collection[str] = (),
+    deadline: Deadline = FOREVER,
+    progress: Callable[[int, str], None] = lambda _seen, _path: None,
+    depth: int = 3,
+    include_files: bool = True,
+    pattern: str | None = None,
+    budget: int = 1_000,
+    page: int = PAGE,
+) -> Tree:
+    """Draw what lies below a folder; ignored entries are left out.
+
+    Args:
+        root: Where the names begin.
+        base: A folder, as a canonical path.
+        name: How it is called, if not by that.
+        allow: The guard's question.
+        more: Files that count as being there, though the disk does not have them.
+        deadline: Asked before each folder; ends the walk with what it has.
+        progress: Told now and then how many entries were seen, and where.
+        depth: Levels to descend; 1 is what lies directly in the folder.
+        include_files: Whether files are drawn; they are counted in any case.
+        pattern: Only files whose name (or path, for a pattern with a slash) matches; folders
+            that hold none within the depth are left out.
+        budget: Most entries drawn.
+        page: What the drawing may take; entries are left out until it fits.
+
+    Raises:
+        SearchFailedError: The pattern cannot be understood.
+    """
+    glob = None if pattern is None else Glob.parse(pattern, braces=True)
+    skip = 0 if base == "." else len(base) + 1
+    top = _Node(name or base, "folder")
+    chain = [top]
+    files = 0
+    floor = False
+    stopped: Stopped = ""
+    left_out: list[str] = []
+    if root.place(base).kind != "missing":
+        with Walk(
+            root, base, allow=allow, max_depth=depth, cancelled=deadline.passed, progress=progress
+        ) as entries:
+            for prefix, names, odd, folder, level, _descriptor in entries.batches():
+                del chain[level:]
+                shown = names if glob is None else glob.among(prefix[skip:], names)
+                files += len(shown)
+                # One is kept in any case: by it a folder is known to hold some.
+                chain[-1].add_files(shown, odd, max(budget, 1))
+                if folder:
+                    node = _Node(folder, "folder")
+                    chain[-1].children.append(node)
+                    chain.append(node)
+            floor = not entries.complete
+            stopped = deadline.why if entries.cancelled else ""
+            left_out = sorted(found.path for found in entries.left_out)
+    for path in more:
+        if glob is None or glob.matches(path[skip:]):
+            files += _add(top, path[skip:].split("/"), depth, max(budget, 1))
+    if glob is not None:
+        _prune(top)
+    directories = _count_folders(top)
+    if not include_files:
+        _drop_files(top)
+    counted = (
+        f"{_number(directories, 'directory', 'directories')}, {_number(files, 'file', 'files')}"
+    )
+    ends = ["", f"at least {counted}" if floor else counted]
+    if stopped:
+        ends[-1] += f"; {'out of time' if stopped == 'time' else stopped}, so this is not all"
+    if left_out:
+        named = ", ".join(f"{shown_name(path[skip:])}/" for path in left_out[:_NAMED])
+        more = f" (+{len(left_out) - _NAMED:,} more)" if len(left_out) > _NAMED else ""
+        ends[-1] += f"; left out: {named}{more}"
+    while True:
+        drawn = _share(top, budget)
+        lines = [_label(top) if top.name != "." else ".", *_draw(top)]
+        text = "\n".join([*lines, *ends])
+        taken = size_of(text)
+        if taken <= page or drawn <= 1:
+            break
+        budget = max(drawn * page * 9 // (taken * 10), 1)
+    hidden = (directories + (files if include_files else 0)) - drawn
+    return Tree(text, directories, files, hidden, floor)
+
+
+def _add(top: _Node, parts: list[str], depth: int, most: int) -> int:
+    """Put in a file that the walk did not meet, with its folders; how many files that makes."""
+    here = top
+    for name in parts[:-1][:depth]:
+        inside = next(
+            (one for one in here.children if (one.name, one.kind) == (name, "folder")), None
+        )
+        if inside is None:
+            inside = _Node(name, "folder")
+            here.children.append(inside)
+        here = inside
+    if len(parts) > depth:
+        return 0
+    here.add_files(parts[-1:], {}, most)
+    return 1
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+# -- which entries are drawn ------------------------------------------------------------------
+
+
+def _levels(top: _Node) -> Iterator[list[_Node]]:
+    """The folders of each level, from the top down."""
+    level = [top]
+    while level:
+        yield level
+        level = [child for node in level for child in node.children if child.kind == "folder"]
+
+
+def _prune(top: _Node) -> None:
+    """Leave out folders without a file, from the bottom up."""
+    for level in reversed(list(_levels(top))):
+        for node in level:
+            node.children = [c for c in node.children if c.kind != "folder" or c.children]
+
+
+def _count_folders(top: _Node) -> int:
+    return sum(len(level) for level in _levels(top)) - 1
+
+
+def _drop_files(top: _Node) -> None:
+    for level in _levels(top):
+        for node in level:
+            node.children = [child for child in node.children if child.kind == "folder"]
+            node.left_out = 0
+
+
+def _share(top: _Node, budget: int) -> int:
+    """Give each folder room for children, level by level; returns how many are drawn in all.
+
+    When a level does not fit, small folders are drawn whole and large ones share the rest.
+    """
+    left = budget
+    for level in _levels(top):
+        for node in level:
+            node.room = 0
+    level = [top]
+    while level and left:
+        waiting = sorted(level, key=lambda node: node.size)
+        for position, node in enumerate(waiting):
+            node.children.sort(key=lambda child: (child.kind != "folder", child.name))
+            node.room = min(node.size, -(-left // (len(waiting) - position)))
+            left -= node.room
+        level = [
+            child
+            for node in level
+            for child in node.children[: node.room]
+            if child.kind == "folder"
+        ]
+    return budget - left
+
+
+# -- drawing ----------------------------------------------------------------------------------
+
+
+def _label(node: _Node) -> str:
+    return shown_name(node.name) + _SUFFIX[node.kind]
+
+
+def _draw(top: _Node) -> Iterator[str]:
+    """The lines below the top, each with the branches that lead to it."""
+    waiting: list[tuple[str, Iterator[tuple[str, _Node | None, bool]]]] = [("", _rows(top))]
+    while waiting:
+        indent, rows = waiting[-1]
+        row = next(rows, None)
+        if row is None:
+            waiting.pop()
+            continue
+        label, node, last = row
+        yield f"{indent}{'└── ' if last else '├── '}{label}"
+        if node is not None and node.children:
+            waiting.append((indent + ("    " if last else "│   "), _rows(node)))
+
+
+def _rows(folder: _Node) -> Iterator[tuple[str, _Node | None, bool]]:
+    cut = folder.size - folder.room
+    for position, child in enumerate(folder.children[: folder.room], start=1):
+        yield _label(child), child, not cut and position == folder.room
+    if cut:
+        yield f"... (+{cut:,} more)", None, True

@@ -1,4 +1,4 @@
-"""The folders of a change: made, or moved or removed with all that they hold, or refused."""
+"""The folders of a draft: made, moved or removed with everything in them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, WorkspacePath
 from filepact.errors import InvalidParamsError, NotAFileError, PathBlockedError, TooLargeError
-from filepact.fs.stamp import stamp_at
-from filepact.fs.walk import walk
+from filepact.fs.walk import Walk
+from filepact.fs.watch import stamp_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from filepact.workspace.authorizer import ChangeAuthorizer
     from filepact.workspace.documents import Documents
-    from filepact.workspace.guard import Spot
-    from filepact.workspace.judge import Judge
-    from filepact.workspace.waiting import Layer, Proposed
+    from filepact.workspace.guard import Location
+    from filepact.workspace.pending import Layer, Proposed
 
 __all__ = ["MOST", "Folders", "Inside"]
 
@@ -53,17 +53,17 @@ class Folders:
 
     def __init__(
         self,
-        judge: Judge,
+        judge: ChangeAuthorizer,
         documents: Documents,
         layers: dict[WorkspacePath, Layer],
-        put: Callable[[Spot, FileChange], None],
+        put: Callable[[Location, FileChange], None],
     ) -> None:
         self._layers = layers
         self._judge = judge
         self._documents = documents
         self._put = put
 
-    def find(self, path: str) -> tuple[Spot, bool]:
+    def find(self, path: str) -> tuple[Location, bool]:
         """The place of a folder, and whether it is there.
 
         Raises:
@@ -79,7 +79,7 @@ class Folders:
             raise NotAFileError(f"{path}: a file has this name", path=path)
         return spot, self.has(spot, spot.place.path)
 
-    def has(self, spot: Spot, folder: str) -> bool:
+    def has(self, spot: Location, folder: str) -> bool:
         """Whether there is a folder in the root of a place, or proposed files are in it."""
         proposed = self._documents.proposed
         layers = () if proposed is None else proposed.below(spot.root.path, folder)
@@ -102,7 +102,7 @@ class Folders:
             return None
         return _list_inside(spot, self._documents.proposed)
 
-    def named(self, spot: Spot, path: str) -> str:
+    def named(self, spot: Location, path: str) -> str:
         """The name under which a place in the root of another is opened."""
         return self._judge.show(WorkspacePath(spot.root.path, path))
 
@@ -118,17 +118,17 @@ class Folders:
         self._look(spot)
         self._put(spot, FileChange(spot.path, FOLDER, None))
 
-    def _look(self, spot: Spot) -> Layer | None:
+    def _look(self, spot: Location) -> Layer | None:
         layer = self._documents.layer(spot.path)
         if layer is not None:
             self._layers[spot.path] = layer
         return layer
 
-    def _is_file(self, spot: Spot) -> bool:
+    def _is_file(self, spot: Location) -> bool:
         return spot.place.kind in ("file", "link", "other") or self._documents.holds_file(spot.path)
 
 
-def _list_inside(spot: Spot, proposed: Proposed | None) -> Inside:
+def _list_inside(spot: Location, proposed: Proposed | None) -> Inside:
     """Everything in a folder, ignored and hidden files too.
 
     Args:
@@ -143,7 +143,7 @@ def _list_inside(spot: Spot, proposed: Proposed | None) -> Inside:
     files: dict[str, None] = {}
     folders: dict[str, None] = {base: None}
     if spot.place.kind == "directory":
-        with walk(spot.root, base, allow=_every, ignore=False) as entries:
+        with Walk(spot.root, base, allow=_every, ignore=False) as entries:
             for entry in entries:
                 if entry.kind == "folder":
                     folders[entry.path] = None
@@ -182,7 +182,7 @@ def _every(_path: str, _is_folder: bool) -> bool:
     return True
 
 
-def _too_much(spot: Spot, why: str) -> TooLargeError:
+def _too_much(spot: Location, why: str) -> TooLargeError:
     return TooLargeError(
         f"{spot.shown}: holds {why}",
         hint="Move or remove parts of it one after the other, or ask the person to do it.",

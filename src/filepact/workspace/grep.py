@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
-from filepact.fs.walk import walk
+from filepact.fs.walk import Walk
+from filepact.text.confusables import MAX_WIDTH, shown_line
 from filepact.text.glob import compile_filter
-from filepact.text.match import searchable
+from filepact.text.query import searchable
 from filepact.text.secrets import find_secrets, holds_private_key, redact
-from filepact.text.shown import MAX_WIDTH, shown_line
 from filepact.workspace.find import ALL_SEARCHED, Unsearched, unsearched
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
     from filepact.text.codec import Given
-    from filepact.text.match import Hit, Query
+    from filepact.text.query import Hit, Query
 
 __all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "Grepped", "Line", "grep"]
 
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class FileMatches:
-    """What was found in one file.
+    """The matches in one file.
 
     Attributes:
         path: Relative to the root.
@@ -117,7 +117,7 @@ class Grepped:
     unsearched: Unsearched = ALL_SEARCHED
 
 
-def grep(
+def grep(  # noqa: PLR0913 - as of the tool
     root: Root,
     base: str,
     query: Query,
@@ -174,7 +174,7 @@ def grep(
     if root.place(base).kind == "missing":
         run.come(come, overlay)
         return run.answer()
-    with walk(root, base, allow=allow, cancelled=run.ended) as entries:
+    with Walk(root, base, allow=allow, cancelled=run.ended) as entries:
         for entry in entries:
             if entry.kind != "file" or not accepts(entry.path[skip:]):
                 continue
@@ -199,7 +199,7 @@ def _stream(root: Root, path: str) -> bytes:
 
 @dataclass(slots=True)
 class _Run:
-    """What one search has found so far."""
+    """The matches of one search so far."""
 
     query: Query
     mode: GrepMode

@@ -1,4 +1,4 @@
-"""From a path that somebody sent to a place that may be used, or a refusal.
+"""The guard: resolves a path that somebody sent to a location that may be used, or refuses it.
 
 Every name goes through here: its form is checked, its root found, the rules asked for the name
 as it was sent, the kernel resolves it once, and the rules are asked again for what it led to.
@@ -7,16 +7,14 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
-from filepact.domain.document import RootId, WorkspacePath
+from filepact.domain.document import Document, RootId, WorkspacePath
 from filepact.domain.policy import Decision, Policy, Request, decide
-from filepact.domain.protected import BUILT_IN_RULES
-from filepact.domain.repositories import is_repository, may_be_inside
-from filepact.domain.signs import SIGN_RULES
+from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
 from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
@@ -24,45 +22,71 @@ from filepact.errors import (
     NotFoundError,
     PathBlockedError,
 )
-from filepact.fs.entry import Question
-from filepact.fs.resolve import check_form
+from filepact.fs.path_form import check_form
+from filepact.fs.walk import VisibilityFilter
+from filepact.text.confusables import shown_name
 from filepact.text.secrets import holds_private_key
-from filepact.text.shown import shown_name
-from filepact.workspace.near import near_names
+from filepact.workspace.similar_names import near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.policy import Action, Sign
-    from filepact.fs.root import Place, Root
+    from filepact.fs.read import FileInfo
+    from filepact.fs.root import Root
 
-__all__ = ["Guard", "Spot", "check_is_file", "not_there"]
+__all__ = ["Guard", "Location", "Name", "check_is_file", "not_there"]
+
+Name = str | WorkspacePath
+"""A path as somebody sent it, or a file's true name, which is never read as if it had been sent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class _Lookup:
+    """A name as it was sent, and what it was sent for; see `Guard.find`."""
+
+    root: Root
+    relative: str
+    sent: str
+    action: Action
+    agent: str
+    missing: Action | None
+    follow: bool
+
+
+@dataclass(frozen=True)
+class Location:
     """A place that the guard let pass.
 
     Attributes:
         shown: The name to show: relative where relative names start, else absolute.
         decision: What the rules said; ``deny`` never gets this far.
+        action: The action that they were asked about.
+        lookup: What was resolved, to resolve it again.
         near: Where nothing is, looks for what may have been meant.
     """
 
     root: Root
-    place: Place
+    place: FileInfo
     shown: str
     decision: Decision
+    action: Action
+    lookup: _Lookup = field(compare=False, repr=False)
     near: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
 
-    @property
+    @cached_property
     def path(self) -> WorkspacePath:
+        """The true name; a root itself has none."""
         return WorkspacePath(self.root.path, self.place.path)
 
     @property
     def lock_key(self) -> str:
         return self.place.lock_key
+
+    def as_sent(self, path: Name) -> str:
+        """The path by which this place was found, for messages: as somebody sent it, if so."""
+        return path if isinstance(path, str) else self.shown
 
 
 class Guard:
@@ -102,17 +126,17 @@ class Guard:
 
     def find(
         self,
-        path: str,
+        path: Name,
         action: Action,
         *,
         agent: str = "",
         missing: Action | None = None,
         follow: bool = True,
-    ) -> Spot:
+    ) -> Location:
         """Resolve a path for one action.
 
         Args:
-            path: The path as it was sent.
+            path: The path as it was sent, or a true name, such as one from the journal.
             action: What is to be done.
             agent: The name that rules know the agent by.
             missing: What is to be done instead where nothing is; the rules are asked for both.
@@ -121,48 +145,86 @@ class Guard:
         Raises:
             PathBlockedError: It leads outside, or a rule protects it.
         """
-        sent = check_form(path)
-        root, relative = self._split(sent if missing is not None else self.meant(sent))
+        if isinstance(path, WorkspacePath):
+            root, relative = self.root_of(path.root), path.path
+            sent = self.show(path.root, path.path)
+        else:
+            sent = check_form(path)
+            root, relative = self._split(sent if missing is not None else self.meant(sent))
+        lookup = _Lookup(root, relative, sent, action, agent, missing, follow)
         # The name as sent may be a link's: a rule about either name protects the file.
-        asked = self._decide(Request(root.path, relative, action, agent), path)
-        place = root.place(relative, follow=follow)
+        asked = self._decide(Request(root.path, relative, action, agent), sent)
+        return self._resolved(lookup, root.place(relative, follow=follow), asked)
+
+    def again(self, spot: Location) -> Location:
+        """Resolve the same name once more, for example under the lock of the file.
+
+        The rules are pure, so they are asked again only where it leads elsewhere by now, or where
+        something was made or removed.
+
+        Raises:
+            PathBlockedError: It leads outside by now, or to what a rule protects.
+        """
+        lookup, before = spot.lookup, spot.place
+        place = lookup.root.place(lookup.relative, follow=lookup.follow)
+        if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
+            self._check_narrowed(lookup.root, place.path, lookup.sent)
+            return Location(
+                *(spot.root, place, spot.shown, spot.decision, spot.action, lookup, spot.near)
+            )
+        request = Request(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
+        return self._resolved(lookup, place, self._decide(request, lookup.sent))
+
+    def _resolved(self, lookup: _Lookup, place: FileInfo, asked: Decision) -> Location:
+        """Ask the rules about the place that a name led to.
+
+        Args:
+            lookup: The name.
+            place: Where it leads.
+            asked: What the rules said of the name itself.
+        """
+        root, path, agent, action = lookup.root, place.path, lookup.agent, lookup.action
         resolved = asked
-        if place.path != relative:
-            resolved = self._decide(Request(root.path, place.path, action, agent), path)
-        self._check_narrowed(root, place.path, path)
-        if missing is not None and place.kind == "missing":
-            asked = self._decide(Request(root.path, relative, missing, agent), path)
-            resolved = self._decide(Request(root.path, place.path, missing, agent), path)
+        if path != lookup.relative:
+            resolved = self._decide(Request(root.path, path, action, agent), lookup.sent)
+        self._check_narrowed(root, path, lookup.sent)
+        if lookup.missing is not None and place.kind == "missing":
+            action = lookup.missing
+            asked = self._decide(Request(root.path, lookup.relative, action, agent), lookup.sent)
+            resolved = self._decide(Request(root.path, path, action, agent), lookup.sent)
         decision = asked if asked.verdict == "ask" else resolved
-        near = partial(self._near, root, place.path, agent)
-        return Spot(root, place, self.show(root.path, place.path), decision, near)
+        near = partial(self._near, root, path, agent)
+        return Location(root, place, self.show(root.path, path), decision, action, lookup, near)
 
     def find_file(
         self,
-        path: str,
+        path: Name,
         action: Action,
         *,
         agent: str = "",
         held: Callable[[WorkspacePath], bool] = lambda _path: False,
-    ) -> Spot:
+        follow: bool = True,
+    ) -> Location:
         """Resolve a path that must be an existing regular file, or one that an editor holds.
 
         Args:
-            path: The path as it was sent.
+            path: The path as it was sent, or a true name.
             action: What is to be done.
             agent: The name that rules know the agent by.
             held: Whether an editor has a file that is not on the disk yet.
+            follow: Whether a link is followed at the end of the path.
 
         Raises:
             NotFoundError: There is nothing.
             NotAFileError: It is a folder.
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
-        spot = self.find(path, action, agent=agent)
+        spot = self.find(path, action, agent=agent, follow=follow)
         if spot.place.kind == "missing" and not held(spot.path):
             advice = f"Look for the name with search_files; relative paths start at {self.start}."
-            raise not_there(spot, f"{path}: no such file", advice, path=path)
-        check_is_file(spot, path)
+            sent = spot.as_sent(path)
+            raise not_there(spot, f"{sent}: no such file", advice, path=sent)
+        check_is_file(spot, spot.as_sent(path))
         return spot
 
     def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
@@ -179,7 +241,7 @@ class Guard:
         return _absolute(root.path, folder)
 
     def meant(self, path: str) -> str:
-        """What a name of something that is there stands for.
+        """Interpret a name of something that exists.
 
         Where a client works in a folder below the first root, names that start there go first.  Who
         was told of the root before that may count from it: such a name is understood where
@@ -267,16 +329,18 @@ class Guard:
             if is_repository(dirname(head.path) or ".", there):
                 self.permit(change.path, "write", agent=agent, signs=frozenset({"repository"}))
 
-    def check_held(self, path: WorkspacePath, action: Action, data: bytes, *, agent: str) -> None:
+    def check_held(
+        self, path: WorkspacePath, action: Action, held: bytes | Document, *, agent: str
+    ) -> None:
         """Ask the rules once more for what a file holds, whatever it is called.
 
         Raises:
             PathBlockedError: It holds a private key.
         """
-        if self.net and holds_private_key(data):
+        if self.net and _holds_key(held):
             self.permit(path, action, agent=agent, signs=frozenset({"private key"}))
 
-    def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes] = ()) -> bool:
+    def hides(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document] = ()) -> bool:
         """Whether an agent may not see what a file holds, nor its size, revision or sameness.
 
         Whatever tells an agent of a file that it did not just open itself asks here: receipts,
@@ -290,14 +354,18 @@ class Guard:
         request = Request(path.root, path.path, "read", agent)
         if decide(request, self.policy).verdict != "allow":
             return True
-        if not self.net or not any(map(holds_private_key, held)):
+        return self.hides_key(path, agent, held)
+
+    def hides_key(self, path: WorkspacePath, agent: str, held: Iterable[bytes | Document]) -> bool:
+        """Whether a private key in a file hides its content from an agent that may read it by name."""
+        if not self.net or not any(map(_holds_key, held)):
             return False
-        marked = replace(request, signs=frozenset({"private key"}))
-        return decide(marked, self.policy).verdict != "allow"
+        request = Request(path.root, path.path, "read", agent, frozenset({"private key"}))
+        return decide(request, self.policy).verdict != "allow"
 
     # -- walks ----------------------------------------------------------------------------
 
-    def listing(self, root: Root, action: Action, *, agent: str = "") -> Question:
+    def listing(self, root: Root, action: Action, *, agent: str = "") -> VisibilityFilter:
         """The question that a walk asks for every entry: may it be seen?
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
@@ -399,8 +467,8 @@ class Guard:
         return decision
 
 
-class _Listing(Question):
-    """What the rules and the shared folders say about the entries of a root.
+class _Listing(VisibilityFilter):
+    """The filter of a root's entries by rules and shared folders.
 
     Args:
         policy: The rules.
@@ -446,7 +514,7 @@ class _Listing(Question):
         return decide(request, self._policy).verdict == "allow"
 
 
-def not_there(spot: Spot, said: str, advice: str, *, path: str) -> NotFoundError:
+def not_there(spot: Location, said: str, advice: str, *, path: str) -> NotFoundError:
     """The error for a place where nothing is, with names that may have been meant.
 
     Args:
@@ -461,7 +529,7 @@ def not_there(spot: Spot, said: str, advice: str, *, path: str) -> NotFoundError
     return NotFoundError(said, hint=advice, path=path, near=near)
 
 
-def check_is_file(spot: Spot, asked: str) -> None:
+def check_is_file(spot: Location, asked: str) -> None:
     """Refuse folders and special files where a file is wanted."""
     if spot.place.kind == "directory":
         raise NotAFileError(
@@ -475,6 +543,11 @@ def check_is_file(spot: Spot, asked: str) -> None:
             hint="Only regular files can be used.",
             path=asked,
         )
+
+
+def _holds_key(held: bytes | Document) -> bool:
+    """Whether bytes hold a private key; a document is searched once."""
+    return held.holds_private_key if isinstance(held, Document) else holds_private_key(held)
 
 
 def _absolute(root: RootId, path: str) -> str:

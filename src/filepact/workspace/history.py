@@ -1,40 +1,62 @@
-"""Planning what goes back: undo, redo and restore as change sets like any other."""
+"""Undo, redo and restore, planned as change sets like any other, and a session's view of its own past.
+
+A session can look at its own changes, take them back and hear what a person said to them.  What others
+did is not in its view, not even what they changed.
+"""
 
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.operation import BY_EDITOR, Checkpoint
-from filepact.errors import InvalidParamsError, NoChangeError
+from filepact.domain.operation import BY_EDITOR, Checkpoint, Proposal
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
 from filepact.workspace.rebase import not_kept
+from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.domain.document import Revision, RootId, WorkspacePath
-    from filepact.domain.operation import Operation, OperationKind
+    from filepact.domain.operation import Operation, OperationKind, Session
     from filepact.workspace.journal import Store
+    from filepact.workspace.pending import PendingProposals
 
-__all__ = ["Plan", "add_checkpoint", "operations_on", "plan_redo", "plan_restore", "plan_undo"]
+
+__all__ = [
+    "Plan",
+    "SessionHistory",
+    "WaitSlots",
+    "add_checkpoint",
+    "operations_on",
+    "plan_redo",
+    "plan_restore",
+    "plan_undo",
+]
 
 _DONE = ("applied", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an undo, redo or restore wants, from the states that the journal knows.
+    """The change set of an undo, redo or restore, made from the journal's states.
 
     Attributes:
         target: The operation that is taken back, or the checkpoint's name.
+        earlier: What goes back after `changes`, of the same files, newest first: somebody else wrote
+            in between, and that stays.
     """
 
     kind: OperationKind
     target: str
     summary: str
     changes: ChangeSet
+    earlier: tuple[ChangeSet, ...] = ()
 
 
 def operations_on(
@@ -113,8 +135,8 @@ def plan_redo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
 def plan_restore(store: Store, root: RootId, name: str) -> Plan:
     """Plan to bring every file back to what it was when a checkpoint was set."""
     checkpoint = store.checkpoint(name, root)
-    first: dict[WorkspacePath, Revision | None] = {}
-    last: dict[WorkspacePath, Revision | None] = {}
+    runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
+    unread: set[WorkspacePath] = set()
     operations = store.operations(
         root=root, after_seq=checkpoint.seq, limit=None, newest_first=False
     )
@@ -122,19 +144,29 @@ def plan_restore(store: Store, root: RootId, name: str) -> Plan:
         if operation.state not in _DONE:
             continue
         for change in operation.changes.changes:
-            # What was never read cannot come back, and must not keep the rest from coming back.
-            if change.path.root == root and change.retraceable:
-                first.setdefault(change.path, change.before)
-                last[change.path] = change.after
-    changes = tuple(
-        FileChange(path, last[path], first[path]) for path in first if first[path] != last[path]
-    )
-    if not changes:
+            if change.path.root != root:
+                continue
+            if not change.retraceable:
+                # What was never read cannot come back, and must not keep the rest from coming back.
+                unread.add(change.path)
+                continue
+            known = runs.setdefault(change.path, [])
+            if known and (known[-1][1] == change.before or change.path in unread):
+                known[-1] = (known[-1][0], change.after)
+            else:
+                known.append((change.before, change.after))
+            unread.discard(change.path)
+    back = [
+        [FileChange(path, after, before) for before, after in reversed(known) if before != after]
+        for path, known in runs.items()
+    ]
+    steps = tuple(ChangeSet(tuple(filter(None, step))) for step in zip_longest(*back))
+    if not steps:
         raise NoChangeError(
             f"nothing has changed since the checkpoint {name!r}",
             hint="`filepact log` shows what happened.",
         )
-    return Plan("restore", name, f"restore the checkpoint {name!r}", ChangeSet(changes))
+    return Plan("restore", name, f"restore the checkpoint {name!r}", steps[0], steps[1:])
 
 
 def _newest_in_force(store: Store, roots: frozenset[RootId]) -> Operation:
@@ -194,3 +226,191 @@ def check_name(name: str) -> str:
             hint="Use up to 100 printable characters without a slash.",
         )
     return name
+
+
+_STEP: Final = 0.2
+_DECIDED: Final = 10
+
+
+class WaitSlots:
+    """Bounds how many sessions wait for a person at the same time; further ones do not wait."""
+
+    def __init__(self, most: int = 2) -> None:
+        self._room = BoundedSemaphore(most)
+
+    def wait(self, seconds: float, over: Callable[[], bool], cancelled: Callable[[], bool]) -> None:
+        """Wait until something is over, nobody wants to know any more, or the time has passed."""
+        if not self._room.acquire(blocking=False):
+            return
+        try:
+            until = time.monotonic() + seconds
+            while not over() and not cancelled():
+                left = until - time.monotonic()
+                if left <= 0:
+                    return
+                time.sleep(min(_STEP, left))
+        finally:
+            self._room.release()
+
+
+class SessionHistory:
+    """The operations and proposals of one session.
+
+    Args:
+        store: The journal.
+        waiting: What sessions have proposed.
+        session: Whose they are.
+        roots: The folders in use.
+        go_back: Carries out what is planned, or has it wait.
+        diff: The diff of a change, as the session may see it.
+        patience: Bounds how many wait.
+        cancelled: Whether nobody waits for the answer any more.
+        page: What one answer may take, in bytes as UTF-8.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts of an engine, by name
+        self,
+        store: Store,
+        waiting: PendingProposals,
+        session: Session,
+        *,
+        roots: Iterable[RootId],
+        go_back: Callable[[Plan, bool], Receipt],
+        diff: Callable[[Operation | Proposal], str],
+        patience: WaitSlots,
+        cancelled: Callable[[], bool],
+        page: int,
+    ) -> None:
+        self.page = page
+        self.diff = diff
+        self._roots = tuple(roots)
+        self._go_back = go_back
+        self._store = store
+        self._waiting = waiting
+        self._session = session
+        self._patience = patience
+        self._cancelled = cancelled
+
+    def log(self, limit: int) -> tuple[Operation, ...]:
+        """The session's own operations, newest first."""
+        return self._store.operations(session=self._session, limit=limit)
+
+    def change(self, change_id: str | None) -> Operation | Proposal:
+        """One change by its id or the beginning of it; the newest where none is named.
+
+        Raises:
+            NotFoundError: The session has no such change.
+        """
+        if change_id is None:
+            newest = self.log(1)
+            if not newest:
+                raise NotFoundError("you have changed nothing yet")
+            return newest[0]
+        found: Operation | Proposal
+        try:
+            found = self._store.operation(change_id)
+            if found.state == "rolled_back":
+                # Where it was approved, it waits again.
+                with suppress(NotFoundError):
+                    proposal = self._store.proposal(found.id)
+                    found = proposal if proposal.state == "proposed" else found
+        except NotFoundError:
+            found = self._proposal(change_id)
+        if found.session.id not in self._store.sessions(self._session):
+            raise self._not_its_own(change_id)
+        return found
+
+    def undo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
+        """Take back one of the session's own operations, or a proposal of its own that waits.
+
+        Without an id it is the newest operation in force.
+
+        Raises:
+            NotFoundError: The session has no such change.
+            NoChangeError: There is nothing to take back.
+        """
+        change = self._newest(undone=False) if change_id is None else self.change(change_id)
+        if isinstance(change, Proposal):
+            return self._withdraw(change, dry_run=dry_run)
+        plan = plan_undo(self._store, self._roots, change.id)
+        return self._go_back(plan, dry_run)
+
+    def redo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
+        """Bring back what the session has undone itself; arguments and errors as for `undo`."""
+        change = self._newest(undone=True) if change_id is None else self.change(change_id)
+        plan = plan_redo(self._store, self._roots, change.id)
+        if self._store.operation(plan.target).session.id not in self._store.sessions(self._session):
+            raise NoChangeError(
+                f"{change.id} was undone by somebody else",
+                hint="Ask the person whether it is to come back.",
+            )
+        return self._go_back(plan, dry_run)
+
+    def status(self, wait: float = 0.0) -> tuple[Proposal, ...]:
+        """The session's proposals: those that wait, and the last on which somebody has decided.
+
+        Args:
+            wait: Seconds to wait until one of those that wait is decided.
+        """
+        waiting = frozenset(one.id for one in self._open())
+        if wait and waiting:
+
+            def decided() -> bool:
+                return not waiting <= {one.id for one in self._open()}
+
+            self._patience.wait(wait, decided, self._cancelled)
+        done = [
+            *self._store.proposals(session=self._session, state="committed"),
+            *self._store.proposals(session=self._session, state="rejected"),
+            *self._store.proposals(session=self._session, state="expired"),
+        ]
+        done.sort(key=lambda proposal: proposal.created)
+        return (*self._open(), *done[: -_DECIDED - 1 : -1])
+
+    def _open(self) -> tuple[Proposal, ...]:
+        return self._store.proposals(session=self._session)
+
+    def _proposal(self, change_id: str) -> Proposal:
+        try:
+            return self._store.proposal(change_id)
+        except NotFoundError:
+            raise self._not_its_own(change_id) from None
+
+    def _not_its_own(self, change_id: str) -> NotFoundError:
+        return NotFoundError(
+            f"there is no change {change_id!r} of yours",
+            hint="history with action log lists yours; people see all with `filepact log`.",
+        )
+
+    def _newest(self, *, undone: bool) -> Operation:
+        """The newest change in force; with ``undone`` the last undo if no change came after it."""
+        for operation in self._own():
+            if operation.kind == "undo":
+                if undone and operation.undone_by is None:
+                    return operation
+            elif operation.kind != "redo":
+                if undone:
+                    break
+                if operation.undone_by is None:
+                    return operation
+        what = (
+            "redo: no undo of yours since your last change"
+            if undone
+            else "undo: no change of yours"
+        )
+        raise NoChangeError(f"there is nothing to {what}")
+
+    def _own(self) -> Iterator[Operation]:
+        before: int | None = None
+        while page := self._store.operations(session=self._session, before_seq=before, limit=100):
+            yield from (one for one in page if one.state in ("applied", "interrupted"))
+            before = page[-1].seq
+
+    def _withdraw(self, proposal: Proposal, *, dry_run: bool) -> Receipt:
+        if proposal.state != "proposed":
+            raise NoChangeError(f"{proposal.id} does not wait: it was {proposal.state}")
+        summary = f"take back the proposal {proposal.id} ({proposal.summary})"
+        if dry_run:
+            return Receipt(None, "preview", summary)
+        self._waiting.withdraw([proposal])
+        return Receipt(None, "withdrawn", summary)

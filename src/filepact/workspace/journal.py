@@ -1,20 +1,19 @@
-"""What the engine asks of its journal; every store is held to this shape."""
+"""The journal: the port that every store implements, and the ids of changes."""
 
 from __future__ import annotations
 
+import secrets
 from typing import TYPE_CHECKING, Protocol
 
-from filepact.domain.figures import Pruned, Statistics
+from filepact.domain.operation import ChangeId, Pruned, Statistics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.domain.asked import Question
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import (
         Approval,
-        ChangeId,
         Checkpoint,
         Limits,
         Operation,
@@ -23,8 +22,10 @@ if TYPE_CHECKING:
         ProposalState,
         Session,
     )
+    from filepact.domain.permission_log import Question
 
-__all__ = ["Pruned", "Statistics", "Store"]
+
+__all__ = ["Pruned", "Statistics", "Store", "new_id"]
 
 
 class Store(Protocol):
@@ -257,3 +258,9 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of the journal; anything else afterwards is a `StateFailedError`."""
+
+
+def new_id() -> ChangeId:
+    """``c`` and ten characters without look-alikes: fifty bits, not to be guessed."""
+    alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+    return ChangeId("c" + "".join(secrets.choice(alphabet) for _ in range(10)))

@@ -1,4 +1,4 @@
-"""What a reading tool works with: files seen through the guard, and nothing else."""
+"""The reader: the port of tools that read, which sees files through the guard alone."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from filepact.errors import (
     PathBlockedError,
     TooLargeError,
 )
-from filepact.fs.entry import Question
+from filepact.fs.walk import VisibilityFilter
+from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of
 from filepact.text.secrets import LONGEST_KEY
-from filepact.text.shown import shown_name
-from filepact.workspace.documents import EDIT_LIMIT, window
-from filepact.workspace.excerpt import excerpt_of, stream_excerpt
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.excerpt import excerpt_of, stream_excerpt, window
+from filepact.workspace.find import find_files, tree
+from filepact.workspace.grep import grep
 from filepact.workspace.guard import check_is_file, not_there
-from filepact.workspace.search import find_files, grep, tree
 from filepact.workspace.target import proposed_gone
 
 if TYPE_CHECKING:
@@ -35,15 +36,16 @@ if TYPE_CHECKING:
     from filepact.domain.deadline import Deadline
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
-    from filepact.text.match import Query
     from filepact.text.picture import Picture
-    from filepact.workspace.asked import Asked
-    from filepact.workspace.documents import Documents, Window
-    from filepact.workspace.excerpt import Excerpt, Wanted
-    from filepact.workspace.guard import Guard, Spot
-    from filepact.workspace.search import Found, Grepped, Line, Tree
-    from filepact.workspace.seen import Seen, Span
-    from filepact.workspace.waiting import Layer
+    from filepact.text.query import Query
+    from filepact.workspace.documents import Documents
+    from filepact.workspace.excerpt import Excerpt, Wanted, Window
+    from filepact.workspace.find import Found, Tree
+    from filepact.workspace.grep import Grepped, Line
+    from filepact.workspace.guard import Guard, Location, Name
+    from filepact.workspace.pending import Layer
+    from filepact.workspace.permission_log import PermissionLog
+    from filepact.workspace.read_tracker import ReadTracker, Span
 
 __all__ = ["MAX_PICTURE", "Piece", "Reader"]
 
@@ -85,11 +87,11 @@ class Reader:
     def __init__(
         self,
         guard: Guard,
-        seen: Seen,
+        seen: ReadTracker,
         session: Session,
         *,
         documents: Documents,
-        asked: Asked,
+        asked: PermissionLog,
         deadline: Deadline,
         progress: Callable[[int, str], None],
         page: int,
@@ -131,7 +133,7 @@ class Reader:
         if folder or self._guard.hides(layer.path, self._session.agent):
             return False
         try:
-            spot = self._guard.find(layer.path.absolute, "read", agent=self._session.agent)
+            spot = self._guard.find(layer.path, "read", agent=self._session.agent)
             now = self._documents.present(spot)
         except FilepactError:
             return True
@@ -151,7 +153,7 @@ class Reader:
         part = window(
             spot,
             None if streamed else self._open(spot),
-            self._documents,
+            self._documents.given(spot.path) if streamed else None,
             first=first,
             count=count,
             column=column,
@@ -233,7 +235,7 @@ class Reader:
             span = part.span(document.text, sent, reached)
             self._seen.shown(self._session, document, [span])
 
-    def excerpt(self, path: str, wanted: Wanted, *, found: Spot | None = None) -> Excerpt:
+    def excerpt(self, path: Name, wanted: Wanted, *, found: Location | None = None) -> Excerpt:
         """A part of a text file of any size, exactly as it stands.
 
         Args:
@@ -262,7 +264,7 @@ class Reader:
         self._asked.read(self._session, spot.path.absolute)
         return part
 
-    def document(self, path: str) -> Document:
+    def document(self, path: Name) -> Document:
         """A whole file, text or not.
 
         Raises:
@@ -270,8 +272,8 @@ class Reader:
         """
         return self.remember(self.glance(path))
 
-    def glance(self, path: str) -> Document:
-        """The same for who does not know yet whether it will be shown."""
+    def glance(self, path: Name) -> Document:
+        """A whole file, for a caller that does not know yet whether it will be shown."""
         return self._look(self._file(path))
 
     def remember(self, document: Document, parts: Iterable[Span] | None = None) -> Document:
@@ -280,7 +282,7 @@ class Reader:
         self._seen.shown(self._session, document, parts)
         return document
 
-    def _file(self, path: str) -> Spot:
+    def _file(self, path: Name) -> Location:
         self._deadline.check()
         agent, held = self._session.agent, self._documents.held
         with self._refusing():
@@ -290,27 +292,28 @@ class Reader:
             if layer.change.after is None:
                 raise proposed_gone(spot.shown, layer)
             if layer.change.after.is_folder:
-                raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
+                sent = spot.as_sent(path)
+                raise NotAFileError(f"{sent}: is a folder, as you proposed", path=sent)
             self._marked[layer.path] = layer
         return spot
 
-    def _open(self, spot: Spot) -> Document:
+    def _open(self, spot: Location) -> Document:
         document = self._opened[spot.shown] = self._look(spot)
         self._asked.read(self._session, spot.path.absolute)
         return document
 
-    def _look(self, spot: Spot) -> Document:
+    def _look(self, spot: Location) -> Document:
         document = self._documents.load(spot)
         if document is None:
             raise NotFoundError(f"{spot.shown}: was removed just now", path=spot.shown)
         self._check(document.data, spot)
         return document
 
-    def _check(self, data: bytes, spot: Spot) -> None:
+    def _check(self, data: bytes, spot: Location) -> None:
         with self._refusing():
             self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
 
-    def _check_around(self, spot: Spot, within: tuple[int, int]) -> None:
+    def _check_around(self, spot: Location, within: tuple[int, int]) -> None:
         """Refuse a part of a large file that may be the inside of a key: above it stands how it begins."""
         start, end = within
         first = max(start - LONGEST_KEY, 0)
@@ -418,10 +421,10 @@ class Reader:
         )
 
     def naming(self, path: str) -> Callable[[str], str]:
-        """How paths in the root that holds this one are shown."""
+        """The function that shows paths of the root that holds this one."""
         return partial(self._guard.show, self._there(path).root.path)
 
-    def _sight(self, spot: Spot) -> tuple[Question, tuple[str, ...]]:
+    def _sight(self, spot: Location) -> tuple[VisibilityFilter, tuple[str, ...]]:
         """Which names below a folder may be seen, and the files there that are only proposed."""
         allow = self._guard.listing(spot.root, "read", agent=self._session.agent)
         proposed = self._documents.proposed
@@ -435,13 +438,13 @@ class Reader:
         )
         return (_Without(allow, gone) if gone else allow), come
 
-    def _mark(self, spot: Spot, paths: Iterable[str]) -> None:
+    def _mark(self, spot: Location, paths: Iterable[str]) -> None:
         for path in paths:
             layer = self._documents.layer(WorkspacePath(spot.root.path, path))
             if layer is not None:
                 self._marked[layer.path] = layer
 
-    def _proposes_below(self, spot: Spot) -> bool:
+    def _proposes_below(self, spot: Location) -> bool:
         """Whether there is something at a place for this session alone."""
         proposed = self._documents.proposed
         layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
@@ -449,14 +452,14 @@ class Reader:
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
-        """What the rules refuse here is written down."""
+        """Record refusals of the rules in the permission log."""
         try:
             yield
         except (PathBlockedError, ApprovalRequiredError) as error:
             self._asked.refused(self._session, "read", error)
             raise
 
-    def _there(self, path: str) -> Spot:
+    def _there(self, path: str) -> Location:
         with self._refusing():
             spot = self._guard.find(path, "read", agent=self._session.agent)
         layer = self._documents.layer(spot.path) if spot.place.path != "." else None
@@ -469,7 +472,7 @@ class Reader:
             check_is_file(spot, path)
         return spot
 
-    def _folder(self, path: str) -> Spot:
+    def _folder(self, path: str) -> Location:
         spot = self._there(path)
         proposed = spot.place.kind == "missing" and not self._documents.holds_file(spot.path)
         if spot.place.kind != "directory" and not proposed:
@@ -481,10 +484,10 @@ class Reader:
         return spot
 
 
-class _Without(Question):
+class _Without(VisibilityFilter):
     """A walk's question, for a session that wants some of the files to be gone."""
 
-    def __init__(self, allow: Question, gone: frozenset[str]) -> None:
+    def __init__(self, allow: VisibilityFilter, gone: frozenset[str]) -> None:
         super().__init__(allow)
         self._inner = allow
         self._gone = gone

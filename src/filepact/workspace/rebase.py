@@ -9,7 +9,7 @@ shown.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -18,19 +18,20 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER, Document, Revision
 from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
-from filepact.fs.root import LARGEST
-from filepact.text.bearings import lost_place
+from filepact.fs.atomic import LARGEST
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
+from filepact.text.landmarks import lost_place
 from filepact.text.merge import merge
+from filepact.workspace.documents import Versions
 from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.fs.lock import FileLocks
+    from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Store
@@ -83,8 +84,57 @@ class Fitting:
 
     def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> Fitted:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`."""
+        return self._fit(changes, self._current, hides, deadline)
+
+    def fit_all(
+        self, steps: Sequence[ChangeSet], hides: Hides, deadline: Deadline = FOREVER
+    ) -> Fitted:
+        """Change sets fitted one after the other, each to what the one before it leaves.
+
+        Args:
+            steps: The first names every file; the locks of all are held.
+            hides: As for `fit`, with its other arguments and errors.
+            deadline: The same.
+        """
+        if len(steps) == 1:
+            return self.fit(steps[0], hides, deadline)
+        began: dict[WorkspacePath, Document | None] = {}
+        standing: dict[WorkspacePath, Document | None] = {}
+        contents: dict[str, bytes] = {}
+        notes: list[str] = []
+
+        def current(path: WorkspacePath) -> Document | None:
+            if path not in standing:
+                standing[path] = began[path] = self._current(path)
+            return standing[path]
+
+        for step in steps:
+            with suppress(NoChangeError):
+                fitted = self._fit(step, current, hides, deadline)
+                contents |= fitted.contents
+                notes += fitted.notes
+                for path, after in ((one.path, one.after) for one in fitted.changes.changes):
+                    given = self._documents.given(path)
+                    data = b"" if after is None else contents.get(after.content, b"")
+                    standing[path] = None if after is None else Document(path, data, after, given)
+        changes = tuple(
+            FileChange(path, before, after)
+            for path, now in standing.items()
+            if (before := _revision(began[path])) != (after := _revision(now))
+        )
+        if not changes:
+            raise _nothing_to_do()
+        return Fitted(ChangeSet(changes), contents, tuple(dict.fromkeys(notes)))
+
+    def _fit(
+        self,
+        changes: ChangeSet,
+        current: Callable[[WorkspacePath], Document | None],
+        hides: Hides,
+        deadline: Deadline,
+    ) -> Fitted:
         return fit(
-            *(changes, self._current, self._store.content),
+            *(changes, current, self._store.content),
             show=self._show,
             hides=hides,
             deadline=deadline,
@@ -95,7 +145,7 @@ class Fitting:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
-        spot = self._guard.find(path.absolute, "write", follow=False)
+        spot = self._guard.find(path, "write", follow=False)
         if spot.path != path:
             # What was shown was another file; what this one holds is not told.
             raise StaleFileError(
@@ -132,14 +182,15 @@ def fit(
         StaleFileError: A file was changed in the same lines, or made, or removed, meanwhile.
         NoChangeError: Everything is already as the change set wants it.
     """
+    versions = Versions(content, lambda _path: None)
     fitted: list[FileChange] = []
     contents: dict[str, bytes] = {}
     notes: list[str] = []
     for change in changes.changes:
         deadline.check()
         now = current(change.path)
-        held = () if now is None else (now.data,)
-        hidden = hides(change.path, chain(held, states(change, content)))
+        held = () if now is None else (now,)
+        hidden = hides(change.path, chain(held, states(change, versions)))
         try:
             result = _fit_one(change, now, content, show(change.path))
         except NotFoundError:
@@ -165,11 +216,19 @@ def fit(
             notes.append(f"{show(change.path)} had changed; the later changes were kept.")
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
-        raise NoChangeError(
-            "every file is already as it should be",
-            hint="Nothing has to be done; `filepact log` shows what happened.",
-        )
+        raise _nothing_to_do()
     return Fitted(ChangeSet(tuple(fitted)), contents, tuple(notes))
+
+
+def _nothing_to_do() -> NoChangeError:
+    return NoChangeError(
+        "every file is already as it should be",
+        hint="Nothing has to be done; `filepact log` shows what happened.",
+    )
+
+
+def _revision(document: Document | None) -> Revision | None:
+    return None if document is None else document.revision
 
 
 def not_kept(shown: str) -> NotFoundError:

@@ -1,4 +1,4 @@
-"""What a change answers: facts for programs, and the diff that people read."""
+"""Receipts of changes: facts for programs, and the diff that people read."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final, Literal
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER
 from filepact.errors import BinaryFileError, NotFoundError
-from filepact.text.codec import decode
 from filepact.text.compare import compare_lines
+from filepact.text.confusables import encoding_named, with_bytes_shown
 from filepact.text.diff import quote_name, unified, unified_binary
-from filepact.text.disguise import encoding_named, with_bytes_shown
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.change import ChangeSet, FileChange
-    from filepact.domain.document import Revision, WorkspacePath
+    from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.domain.operation import Operation
-    from filepact.text.codec import Given, SourceText
+    from filepact.text.codec import SourceText
+    from filepact.workspace.documents import Versions
 
     _Sides = tuple[Revision | None, Revision | None]
 
@@ -47,11 +47,11 @@ __all__ = [
 Status = Literal["applied", "preview", "pending", "unchanged", "withdrawn"]
 """``withdrawn``: nothing waits any more of what the session itself had proposed."""
 
-Hides = Callable[["WorkspacePath", Iterable[bytes]], bool]
+Hides = Callable[["WorkspacePath", Iterable["bytes | Document"]], bool]
 """Whether the reader may not see what a file holds, by its path and what it holds or held."""
 
 ENCODING: Final = "Encoding of "
-"""How the line of a diff begins that names what decides a file's bytes."""
+"""The beginning of the line of a diff that names a file's encoding."""
 
 _NAMED = 5
 _FEW_PAIRS = 16
@@ -119,7 +119,7 @@ class Shown:
 
     @property
     def lines(self) -> tuple[int, int] | None:
-        """How many lines it adds and removes; None when not all of them are shown."""
+        """The numbers of lines added and removed; None when not all of them are shown."""
         if not self.whole:
             return None
         return sum(one.added for one in self.files), sum(one.removed for one in self.files)
@@ -137,25 +137,20 @@ def done_receipt(operation: Operation, shown: Shown, notes: tuple[str, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a file holds before a change and after it; None for no file."""
+    """The texts of a file before and after a change; None for no file."""
 
     path: WorkspacePath
     before: str | None
     after: str | None
 
 
-def texts_of(
-    changes: ChangeSet,
-    content: Callable[[str], bytes],
-    given: Callable[[WorkspacePath], Given | None],
-) -> tuple[Texts, ...]:
+def texts_of(changes: ChangeSet, versions: Versions) -> tuple[Texts, ...]:
     """The texts of a change set; files that are no text, or were not kept, are left out."""
     texts: list[Texts] = []
     for change in changes.changes:
         if change.retraceable:
             old, new = (
-                _side(side, content, change.path.path, given(change.path))
-                for side in (change.before, change.after)
+                _side(change.path, side, versions) for side in (change.before, change.after)
             )
             if not isinstance(old, int) and not isinstance(new, int):
                 texts.append(Texts(change.path, _text(old), _text(new)))
@@ -164,9 +159,8 @@ def texts_of(
 
 def show_changes(
     changes: ChangeSet,
-    content: Callable[[str], bytes],
+    versions: Versions,
     show: Callable[[WorkspacePath], str],
-    given: Callable[[WorkspacePath], Given | None],
     hides: Hides = lambda _path, _held: False,
     *,
     to_agent: bool = False,
@@ -176,9 +170,8 @@ def show_changes(
 
     Args:
         changes: What changes.
-        content: The bytes of a revision by content id.
+        versions: The states that the changes name.
         show: How a path is shown.
-        given: What is said about a file's encoding outside the file.
         hides: Whether the reader may not see what a file holds.
         to_agent: Whether it is for an agent, which is told no path outside, and sees each text as
             it can be sent.  For a person the encoding is named where it is not plain UTF-8, and
@@ -188,9 +181,10 @@ def show_changes(
     diffs: list[str] = []
     files: list[FileReport] = []
     several = len(changes.changes) > 1
-    hidden = {one.path for one in changes.changes if hides(one.path, states(one, content))}
+    hidden = {one.path for one in changes.changes if hides(one.path, states(one, versions))}
     whole = not hidden
-    origins = _origins([one for one in changes.changes if one.path not in hidden], content)
+    seen = [one for one in changes.changes if one.path not in hidden]
+    origins = _origins(seen, versions.content)
     moved = {one.path for one in origins.values()}
     for change in changes.changes:
         deadline.check()
@@ -203,25 +197,16 @@ def show_changes(
             diff = _HIDDEN.format(name=shown)
         elif not change.retraceable:
             diff = _UNREAD.format(name=shown)
-        elif to_agent and _leads_out(change, content):
+        elif to_agent and _leads_out(change, versions.content):
             whole, diff = False, _AWAY.format(name=shown)
         elif change.path in moved:
             diff = ""  # It is told of the new name.
         elif origin is not None:
-            sides = (origin.before, change.after)
-            diff = _file_diff(
-                sides,
-                content,
-                (show(origin.path), shown),
-                given(change.path),
-                git=True,
-                to_agent=to_agent,
-            )
+            sides, names = (origin.before, change.after), (show(origin.path), shown)
+            diff = _file_diff(change.path, sides, versions, names, git=True, to_agent=to_agent)
         else:
-            sides = (change.before, change.after)
-            diff = _file_diff(
-                sides, content, (shown, shown), given(change.path), git=several, to_agent=to_agent
-            )
+            sides, names = (change.before, change.after), (shown, shown)
+            diff = _file_diff(change.path, sides, versions, names, git=several, to_agent=to_agent)
         added, removed = _counts(diff)
         diffs.append(diff)
         files.append(
@@ -236,12 +221,12 @@ def show_changes(
     return Shown("".join(diffs), tuple(files), whole)
 
 
-def states(change: FileChange, content: Callable[[str], bytes]) -> Iterator[bytes]:
-    """What a file holds before a change and after it, as far as that was kept."""
+def states(change: FileChange, versions: Versions) -> Iterator[Document]:
+    """The states of a file before and after a change, as far as they were kept."""
     for side in (change.before, change.after):
         if side is not None and side.was_read and not side.is_folder:
             with suppress(NotFoundError):
-                yield content(side.content)
+                yield versions.of(change.path, side)
 
 
 def _leads_out(change: FileChange, content: Callable[[str], bytes]) -> bool:
@@ -360,10 +345,10 @@ def _counts(diff: str) -> tuple[int, int]:
 
 
 def _file_diff(
+    path: WorkspacePath,
     sides: _Sides,
-    content: Callable[[str], bytes],
+    versions: Versions,
     names: tuple[str, str],
-    given: Given | None,
     *,
     git: bool,
     to_agent: bool,
@@ -371,9 +356,9 @@ def _file_diff(
     before, after = sides
     if before is not None and after is not None and before.content == after.content:
         return _unified(sides, "", "", names, git=git)
-    old, new = (_side(side, content, names[1], given) for side in sides)
+    old, new = _side(path, before, versions), _side(path, after, versions)
     if isinstance(old, int) or isinstance(new, int):
-        sizes = [None if side is None else len(content(side.content)) for side in sides]
+        sizes = [None if side is None else versions.of(path, side).size for side in sides]
         return unified_binary(sizes[0], sizes[1], names[1])
     exact = to_agent or not (encoding := _encodings(old, new))
     texts = [
@@ -388,7 +373,7 @@ def _text(side: SourceText | None) -> str | None:
 
 
 def _encodings(old: SourceText | None, new: SourceText | None) -> str:
-    """What a file is in, before and after; empty where it is plain UTF-8."""
+    """The encodings of a file before and after; empty for plain UTF-8."""
     sides = [encoding_named(side) for side in (old, new) if side is not None]
     if len(set(sides)) == 1:
         return sides[0]
@@ -396,18 +381,18 @@ def _encodings(old: SourceText | None, new: SourceText | None) -> str:
 
 
 def _side(
-    revision: Revision | None, content: Callable[[str], bytes], shown: str, given: Given | None
+    path: WorkspacePath, revision: Revision | None, versions: Versions
 ) -> SourceText | int | None:
     """The text of one side, None for no file, or a number of bytes when it is not shown as text."""
     if revision is None:
         return None
-    data = content(revision.content)
-    if len(data) > EDIT_LIMIT:
-        return len(data)
+    document = versions.of(path, revision)
+    if document.size > EDIT_LIMIT:
+        return document.size
     try:
-        return decode(data, name=shown, given=given)
+        return document.source
     except BinaryFileError:
-        return len(data)
+        return document.size
 
 
 def summary_of(files: tuple[FileReport, ...]) -> str:

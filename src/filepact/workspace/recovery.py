@@ -1,4 +1,4 @@
-"""What becomes of operations that a crash or a power cut has cut off.
+"""Recovery of operations that a crash or a power cut has cut off.
 
 The journal has the intention.  Of the end it has nothing, and that alone says little: how an
 operation ended is not synchronised, so after a power cut one that was answered may look unfinished.
@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.change import ChangeSet
 from filepact.domain.document import FOLDER, LINK, Revision, content_id
 from filepact.errors import FilepactError, TooLargeError
-from filepact.fs.root import LARGEST, UNFINISHED
+from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.text.merge import merge
 from filepact.workspace.commit import (
     End,
@@ -87,7 +87,7 @@ class _Leftover:
 
 @dataclass(slots=True)
 class _Trace:
-    """What a crash has left of one change.
+    """The remains of one change after a crash.
 
     Attributes:
         aside: What lies under the temporary name.

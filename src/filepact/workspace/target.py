@@ -1,21 +1,54 @@
-"""A file that was opened for a change."""
+"""Targets: files opened for a change, and how a change of an earlier text fits what they hold now."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import dirname, normpath
 from typing import TYPE_CHECKING
 
-from filepact.errors import InvalidParamsError, NotFoundError, PathBlockedError
+from filepact.errors import (
+    AmbiguousMatchError,
+    BinaryFileError,
+    FilepactError,
+    InvalidParamsError,
+    NotFoundError,
+    PatchAmbiguousError,
+    PathBlockedError,
+    StaleFileError,
+)
+from filepact.text.diff import cut_diff, unified
+from filepact.text.edit import EditList
+from filepact.text.landmarks import Lost, lost_place
+from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
+from filepact.text.merge import merge
 from filepact.workspace.guard import not_there
+from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
-    from filepact.domain.document import Document
-    from filepact.workspace.guard import Spot
-    from filepact.workspace.seen import Known
-    from filepact.workspace.waiting import Layer
+    from collections.abc import Callable
 
-__all__ = ["Target", "check_link_moves", "existing", "proposed_gone"]
+    from filepact.domain.document import Document
+    from filepact.workspace.guard import Location
+    from filepact.workspace.pending import Layer
+
+
+__all__ = [
+    "DIFF_IN_ERROR",
+    "Carried",
+    "Target",
+    "carried",
+    "check_link_moves",
+    "check_revision",
+    "check_still",
+    "check_taken_back",
+    "check_unshown",
+    "existing",
+    "kept_typed",
+    "placed",
+    "proposed_gone",
+    "since",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +65,9 @@ class Target:
         overtaken: The disk has changed under what the editor holds.
     """
 
-    spot: Spot
+    spot: Location
     document: Document | None
-    seen: Known | None
+    seen: KnownText | None
     waits: Layer | None = None
     proved: bool = False
     hidden: bool = False
@@ -71,7 +104,7 @@ def proposed_gone(shown: str, layer: Layer) -> NotFoundError:
 
 
 def existing(target: Target) -> Document:
-    """What a target holds.
+    """The document of a target.
 
     Raises:
         NotFoundError: There is no such file.
@@ -104,3 +137,239 @@ def check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
             hint="Leave the link in its folder.",
             path=target.spot.shown,
         )
+
+
+DIFF_IN_ERROR = 4_000
+"""Characters of a difference in a refusal or a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A change of a file that may have moved.
+
+    Attributes:
+        edits: The change, in places of what the file holds now.
+        known: What the session knows of the file then; None where the change says it.
+        notes: Sentences for the answer.
+    """
+
+    edits: EditList
+    known: KnownText | None = None
+    notes: tuple[str, ...] = ()
+
+
+def placed(target: Target, make: Callable[[str], EditList]) -> Carried:
+    """Edits of what a file holds now.
+
+    They were made for what the session knows.  When the file moved since, they are placed there and
+    carried over; only what does not fit there is looked for in the present text.
+
+    Args:
+        target: An existing file.
+        make: Computes the edits for a text; raises when they do not fit it.
+
+    Raises:
+        StaleFileError: Their place in the present text is not certain.
+    """
+    document, seen = existing(target), target.seen
+    if not target.moved or seen is None:
+        return Carried(make(document.text))
+    try:
+        text = seen.text
+        if text == document.text:
+            return Carried(make(text))
+        edits = make(text)
+    except FilepactError as error:
+        edits = make(document.text)
+        if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
+            # One of several places is left, and nobody said that it was this one.
+            raise _stale(target, "what you send stood in several places when you read it") from None
+        note = "The file had changed since you read it; the edit fits what it holds now."
+        return Carried(edits, notes=(note,))
+    found = carried(target, seen, edits.apply(text))
+    return Carried(found.edits, seen.edited(edits), found.notes)
+
+
+def carried(target: Target, seen: KnownText, mine: str) -> Carried:
+    """A session's whole text, brought line by line into a file that moved since it was read.
+
+    The session goes on knowing its own text: made from that, its next change is merged again.
+
+    Args:
+        target: An existing file.
+        seen: What the session knows of it.
+        mine: The text that it made of what it knows.
+
+    Raises:
+        StaleFileError: Both sides changed the same lines, or a place is not certain.
+    """
+    edits, lost = _joined(target, seen.text, mine)
+    if edits is None:
+        why = "somebody changed the same lines since you read it"
+        if lost is not None:
+            why = (
+                f"somebody changed it since you read it, and whether line {lost.line} of what you "
+                f"read is line {lost.there} now is not certain: {lost.why}"
+            )
+        raise _stale(target, why)
+    note = (
+        "The file had changed since you read it; both changes were merged, line by line:\n"
+        + since(target)
+    )
+    return Carried(edits, KnownText(mine, seen.revision), (note,))
+
+
+def kept_typed(target: Target, saved: str, mine: str) -> Carried:
+    """A whole text of a session that never read the file, beside what an editor holds unsaved.
+
+    The session can know no more than the disk has, so it means to take nothing away that was typed.
+
+    Args:
+        target: An existing file.
+        saved: The text that the disk has.
+        mine: The text that it is to have.
+
+    Raises:
+        StaleFileError: Somebody typed in lines that the new text changes, or a place is not
+            certain.
+    """
+    name, revision = target.spot.shown, existing(target).revision
+    text = adopt_line_ends(mine, saved)
+    edits, _ = _joined(target, saved, text)
+    if edits is None:
+        told = {} if target.hidden else {"revision": revision.short}
+        raise StaleFileError(
+            f"{name}: an editor holds unsaved text of it, in the same lines",
+            hint="Read the file, which shows what was typed, and make the change for that.",
+            path=name,
+            **told,
+        )
+    return Carried(
+        edits, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
+    )
+
+
+def check_revision(target: Target, expected: str) -> None:
+    """Refuse a file that is at another revision.
+
+    Raises:
+        StaleFileError: It is, or at which it is may not be known.
+    """
+    if target.hidden:
+        raise StaleFileError(
+            f"{target.spot.shown}: at which revision it is may not be known",
+            hint="Leave out expected_revision; a person sees what would change.",
+            path=target.spot.shown,
+        )
+    now = target.document.revision.short if target.document is not None else "none"
+    if len(expected) >= 8 and now.startswith(expected.lower()):
+        return
+    known = target.seen
+    difference = ""
+    if known is not None and known.revision.short == expected.lower():
+        difference = "\n" + since(target)
+    raise StaleFileError(
+        f"{target.spot.shown}: is at revision {now}, not {expected}{difference}",
+        hint="Read the file again and make the change for what it holds now.",
+        path=target.spot.shown,
+        revision=now,
+    )
+
+
+def check_unshown(target: Target, seen: KnownText, text: str) -> None:
+    """Refuse a whole text that lacks lines that its author was never shown.
+
+    Raises:
+        StaleFileError: It does.
+    """
+    lost = seen.lost_unshown(text)
+    if not lost:
+        return
+    name = target.spot.shown
+    count = sum(last - first + 1 for first, last in lost)
+    some = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in lost[:5])
+    raise StaleFileError(
+        f"{name}: the new text lacks {count} {'line' if count == 1 else 'lines'} of the "
+        f"file that you have not been shown (lines {some}{', ...' if len(lost) > 5 else ''})",
+        hint="Read the rest of the file first, or change single places with edit_file. To "
+        "overwrite all of it, send expected_revision as read_file shows it.",
+        path=name,
+        revision=existing(target).revision.short,
+    )
+
+
+def check_taken_back(target: Target, seen: KnownText, text: str) -> None:
+    """Refuse a whole text that was made from an earlier one, and would undo what came since.
+
+    Raises:
+        StaleFileError: It was.
+    """
+    earlier = seen.taken_back(text)
+    if earlier is None:
+        return
+    name, revision = target.spot.shown, existing(target).revision.short
+    diff = unified(earlier, seen.text, old_name=name, new_name=name)
+    raise StaleFileError(
+        f"{name}: the new text was made from what the file held before, and would take "
+        f"back what was changed here since:\n{cut_diff(diff, DIFF_IN_ERROR)}",
+        hint="Read the file again and make the change for what it holds now. If all of "
+        f"this is to go, send expected_revision {revision}.",
+        path=name,
+        revision=revision,
+    )
+
+
+def check_still(target: Target) -> None:
+    """Refuse to lose what somebody wrote since the session read a file.
+
+    Raises:
+        StaleFileError: Somebody did.
+    """
+    if not target.moved or target.document is None:
+        return
+    difference = ""
+    with suppress(BinaryFileError):
+        difference = ":\n" + since(target)
+    raise StaleFileError(
+        f"{target.spot.shown}: somebody changed it since you read it{difference}",
+        hint="Read the file again before you remove what it holds.",
+        path=target.spot.shown,
+        revision=target.document.revision.short,
+    )
+
+
+def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, Lost | None]:
+    """Rebase the difference of two texts onto the file's present text.
+
+    None where both changed the same lines, or a place is not certain; the latter is said.
+    """
+    now = existing(target).text
+    known, wanted = (with_line_ends_of(now, text) for text in (base, mine))
+    merged = merge(known, wanted, now)
+    if merged.text is None:
+        return None, None
+    lost = lost_place(known, wanted, now)
+    return (EditList.between(now, merged.text) if lost is None else None), lost
+
+
+def since(target: Target) -> str:
+    """The diff of a file since the session read it."""
+    if target.seen is None or target.document is None:
+        return ""
+    name, now = target.spot.shown, target.document.text
+    known = with_line_ends_of(now, target.seen.text)
+    ends = (
+        f"(its line ends were {line_ends(target.seen.text)} and are {line_ends(now)})\n"
+        if known != target.seen.text
+        else ""
+    )
+    return ends + cut_diff(unified(known, now, old_name=name, new_name=name), DIFF_IN_ERROR)
+
+
+def _stale(target: Target, why: str) -> StaleFileError:
+    return StaleFileError(
+        f"{target.spot.shown}: {why}:\n{since(target)}",
+        hint="Read the file again and make the change for what it holds now.",
+        path=target.spot.shown,
+        revision=existing(target).revision.short,
+    )

@@ -1,4 +1,4 @@
-"""The one door: every read, change and look back goes through here."""
+"""The workspace: every read, change, approval and undo goes through here."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.deadline import FOREVER, Deadline
+from filepact.domain.document import FOLDER
 from filepact.domain.operation import ChangeId, Checkpoint, Limits, Operation, Proposal
 from filepact.errors import FilepactError
 from filepact.text.page import PAGE
-from filepact.workspace.approving import Approving
-from filepact.workspace.asked import Asked
+from filepact.workspace.approval import Approvals
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
-from filepact.workspace.documents import Documents
+from filepact.workspace.documents import EDITORCONFIG, Documents, Encodings, Versions
 from filepact.workspace.draft import Draft
-from filepact.workspace.editors import Editors
-from filepact.workspace.encodings import Encodings
+from filepact.workspace.editors import BufferWriter, Editors
+from filepact.workspace.external import ExternalChanges
 from filepact.workspace.history import (
     Plan,
+    SessionHistory,
+    WaitSlots,
     add_checkpoint,
     operations_on,
     plan_redo,
     plan_restore,
     plan_undo,
 )
-from filepact.workspace.ids import new_id
-from filepact.workspace.outside import Outside
-from filepact.workspace.past import Past, Patience
-from filepact.workspace.reader import Reader
+from filepact.workspace.journal import new_id
+from filepact.workspace.observe import RawFiles
+from filepact.workspace.pending import PendingProposals, check_free
+from filepact.workspace.permission_log import PermissionLog
+from filepact.workspace.read_tracker import ReadTracker
 from filepact.workspace.rebase import Fitted, Fitting
 from filepact.workspace.receipt import (
     Receipt,
@@ -43,10 +46,6 @@ from filepact.workspace.receipt import (
     texts_of,
 )
 from filepact.workspace.recovery import Recovery
-from filepact.workspace.seen import Seen
-from filepact.workspace.surroundings import Surroundings
-from filepact.workspace.unsaved import Unsaved
-from filepact.workspace.waiting import Waiting, check_free
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,9 +57,10 @@ if TYPE_CHECKING:
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import Statistics, Store
-    from filepact.workspace.news import News
+    from filepact.workspace.pending import News
+    from filepact.workspace.read_tracker import PersistentTexts
+    from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import Hides, Shown
-    from filepact.workspace.seen import Lasting
 
 __all__ = ["Mode", "Workspace"]
 
@@ -94,28 +94,30 @@ class Workspace:
         mode: Mode = "auto",
         encodings: Encodings | None = None,
         buffers: Buffers | None = None,
-        lasting: Lasting | None = None,
+        lasting: PersistentTexts | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
     ) -> None:
         self.guard = guard
         self.mode = mode
         self._store = store
         self._state = state
-        self._seen = Seen(lasting=lasting)
+        self._seen = ReadTracker(lasting=lasting)
         self._buffers = Buffers() if buffers is None else buffers
         self._documents = Documents(encodings or Encodings(guard), self._buffers)
         self.editors = Editors(guard, self._documents, self._buffers)
-        self._patience = Patience()
-        self._waiting = Waiting(store, self._seen, self._documents.given, guard.hides, limits)
+        self._patience = WaitSlots()
+        self._waiting = PendingProposals(
+            store, self._seen, self._documents.given, guard.hides, limits
+        )
         self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
-        self.outside = Outside(guard, store, state.locks)
-        self.surroundings = Surroundings(guard, self._documents.given)
-        self.asked = Asked(guard, store)
-        self.unsaved = Unsaved(
+        self.external = ExternalChanges(guard, store, state.locks)
+        self.raw_files = RawFiles(guard, self._documents.given)
+        self.asked = PermissionLog(guard, store)
+        self.unsaved = BufferWriter(
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
         self._fitting = Fitting(guard, self._documents, store, state.locks)
-        self._approving = Approving(
+        self._approving = Approvals(
             guard,
             store,
             self._waiting,
@@ -138,7 +140,7 @@ class Workspace:
     def close(self) -> None:
         """Look once more for late writes, then close journal and roots."""
         self._committer.close()
-        self.outside.close()
+        self.external.close()
         self.asked.close()
         self._seen.close()
         # Nobody waits for an answer now, so this is the time to keep the journal small.
@@ -152,8 +154,6 @@ class Workspace:
         """A path as people and agents see it."""
         return self.guard.show(path.root, path.path)
 
-    # -- reading --------------------------------------------------------------------------
-
     def reader(
         self,
         session: Session,
@@ -163,7 +163,7 @@ class Workspace:
         progress: Callable[[int, str], None] = lambda _done, _what: None,
         page: int = PAGE,
     ) -> Reader:
-        """What a reading tool works with.
+        """The port of tools that read.
 
         Args:
             session: Who reads.
@@ -172,6 +172,8 @@ class Workspace:
             progress: Told how far it is.
             page: What its answers should fit into.
         """
+        from filepact.workspace.reader import Reader  # noqa: PLC0415 - a server starts without
+
         self._mend()
         documents = self._documents
         return Reader(
@@ -188,7 +190,7 @@ class Workspace:
     # -- changing -------------------------------------------------------------------------
 
     def draft(self, session: Session, tool: str, deadline: Deadline = FOREVER) -> Draft:
-        """What a writing tool works with; a context manager that holds the files' locks.
+        """The port of tools that write; a context manager that holds the files' locks.
 
         It goes on with what the session has proposed.
         """
@@ -197,7 +199,7 @@ class Workspace:
             self.guard,
             self._state.locks,
             self._seen,
-            documents=self._documents.over(self._waiting.of(session)),
+            documents=self._documents.over(self._waiting.of(session), once=True),
             session=session,
             tool=tool,
             deadline=deadline,
@@ -220,10 +222,8 @@ class Workspace:
         if [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
         self.guard.check_together(changes, agent=draft.session.agent)
-        shown = self._shown(changes, contents.__getitem__, draft.session, draft.deadline)
-        step = ""
-        if grows:
-            step = self._shown(draft.step, contents.__getitem__, draft.session, draft.deadline).diff
+        shown = self._shown_draft(draft, changes)
+        step = self._shown_draft(draft, draft.step).diff if grows else ""
         draft.deadline.check()
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
@@ -245,7 +245,8 @@ class Workspace:
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
-        operation = self._do(proposal, Fitted(changes.compared, contents, ()), shown)
+        fitted = Fitted(changes.compared, contents, ())
+        operation = self._do(proposal, fitted, shown, draft.versions)
         self._seen.wrote(draft.session, draft.known)
         return done_receipt(operation, shown, notes)
 
@@ -256,7 +257,7 @@ class Workspace:
             notes = (*notes, f"{waits.id} holds this already; there is no second proposal.")
             if draft.dry_run:
                 return Receipt(None, "unchanged", summary, notes=notes)
-            shown = self._shown(waits.changes, self._store.content, draft.session)
+            shown = self._shown(waits.changes, self._versions(), draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if not draft.dry_run:
             if self._buffers and (draft.mode or self.mode) == "auto":
@@ -265,21 +266,33 @@ class Workspace:
         return Receipt(None, "unchanged", summary, notes=notes)
 
     def wrote(self, draft: Draft) -> None:
-        """Somebody else has done for its session what a draft is about."""
+        """Mark the draft's texts as known: another program has written them for its session."""
         self._seen.wrote(draft.session, draft.known)
+
+    def _versions(self, content: Callable[[str], bytes] | None = None) -> Versions:
+        """The states that changes name: of the journal, or whose bytes somebody has."""
+        return Versions(content or self._store.content, self._documents.given)
 
     def _shown(
         self,
         changes: ChangeSet,
-        contents: Callable[[str], bytes],
+        versions: Versions,
         session: Session | None,
         deadline: Deadline = FOREVER,
     ) -> Shown:
         """A change set as a session may see it, or a person who is to decide about it."""
         return show_changes(
-            *(changes, contents, self.show, self._documents.given, self._hides(session)),
+            *(changes, versions, self.show, self._hides(session)),
             to_agent=session is not None and bool(session.agent),
             deadline=deadline,
+        )
+
+    def _shown_draft(self, draft: Draft, changes: ChangeSet) -> Shown:
+        """The changes of a draft as its author may see them."""
+        return show_changes(
+            *(changes, draft.versions, self.show, draft.hides),
+            to_agent=bool(draft.session.agent),
+            deadline=draft.deadline,
         )
 
     def _hides(self, session: Session | None) -> Hides:
@@ -306,7 +319,12 @@ class Workspace:
         )
 
     def _do(
-        self, proposal: Proposal, fitted: Fitted, shown: Shown, approval: Approval | None = None
+        self,
+        proposal: Proposal,
+        fitted: Fitted,
+        shown: Shown,
+        versions: Versions,
+        approval: Approval | None = None,
     ) -> Operation:
         """Commit a proposal whose files are locked."""
         operation = Operation(
@@ -328,14 +346,22 @@ class Workspace:
             self.unsaved.save(fitted.changes, fitted.contents)
         done = self._committer.commit(operation, fitted.contents)
         session = proposal.session
-        for before, after in self._documents.sides(done.changes, fitted.contents):
+        if any(
+            change.path.path.rpartition("/")[2] == EDITORCONFIG for change in done.changes.changes
+        ):
+            # It may say something else about the other files now.
+            versions = self._versions(fitted.contents.__getitem__)
+        for change in done.changes.changes:
+            if FOLDER in (change.before, change.after):
+                continue
+            before, after = versions.sides(change)
             if after is None:
                 if before is not None:
                     self._seen.forget(session, before.path)
                 continue
             self._buffers.deliver(after)
             # Who goes back is shown what that changes.
-            held = (one.data for one in (before, after) if one is not None)
+            held = (one for one in (before, after) if one is not None)
             if done.kind != "change" and not self.guard.hides(after.path, session.agent, held):
                 self._seen.shown_change(session, before, after)
         return done
@@ -352,7 +378,7 @@ class Workspace:
         return self._waiting.of(session).of(path) is not None
 
     def news(self, session: Session) -> tuple[News, ...]:
-        """What a person has said meanwhile to proposals of a session, until it was `heard`."""
+        """The notices about decisions on a session's proposals, each until it was `heard`."""
         return self._waiting.news(session.id)
 
     def heard(self, session: Session, news: Sequence[News]) -> None:
@@ -360,7 +386,7 @@ class Workspace:
         self._waiting.heard(session.id, news)
 
     def answered(self, session: Session, change_id: str) -> None:
-        """What was said to a change, or to what stands in its place, is told in its answer."""
+        """Drop the notice about a proposal, which the answer itself tells."""
         self._waiting.answered(session.id, ChangeId(change_id))
 
     def proposal(self, change_id: str) -> Proposal:
@@ -440,16 +466,14 @@ class Workspace:
         cancelled: Callable[[], bool] = lambda: False,
         deadline: Deadline = FOREVER,
         page: int = PAGE,
-    ) -> Past:
-        """What a session has done and proposed, for itself."""
+    ) -> SessionHistory:
+        """A session's view of its own operations and proposals."""
         self._mend()
-        return Past(
+        return SessionHistory(
             *(self._store, self._waiting, session),
             roots=self._root_ids(),
             go_back=lambda plan, dry_run: self._go_back(plan, session, deadline, dry_run=dry_run),
-            diff=lambda change: (
-                self._shown(change.kept, self._store.content, session, deadline).diff
-            ),
+            diff=lambda change: self._shown(change.kept, self._versions(), session, deadline).diff,
             patience=self._patience,
             cancelled=cancelled,
             page=page,
@@ -498,8 +522,10 @@ class Workspace:
             self._permit(change)
         self.guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes):
-            fitted = self._fitting.fit(plan.changes, self._hides(reader), deadline)
-            shown = self._shown(fitted.changes, fitted.contents.__getitem__, reader, deadline)
+            steps = (plan.changes, *plan.earlier)
+            fitted = self._fitting.fit_all(steps, self._hides(reader), deadline)
+            versions = self._versions(fitted.contents.__getitem__)
+            shown = self._shown(fitted.changes, versions, reader, deadline)
             deadline.check()
             if dry_run:
                 return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
@@ -511,7 +537,7 @@ class Workspace:
                     notes=fitted.notes,
                     rule=rule,
                 )
-            return done_receipt(self._do(proposal, fitted, shown), shown)
+            return done_receipt(self._do(proposal, fitted, shown, versions), shown)
 
     # -- looking back ---------------------------------------------------------------------
 
@@ -536,12 +562,12 @@ class Workspace:
         return self.receipt(change).diff
 
     def texts(self, change: Operation | Proposal) -> tuple[Texts, ...]:
-        """What the files hold before it and after, for who shows that in a way of their own."""
-        return texts_of(change.changes, self._store.content, self._documents.given)
+        """The texts of the files before and after, for faces that render them themselves."""
+        return texts_of(change.changes, self._versions())
 
     def receipt(self, change: Operation | Proposal) -> Receipt:
         """The receipt of an operation or a proposal, from what the journal kept of it."""
-        shown = show_changes(change.kept, self._store.content, self.show, self._documents.given)
+        shown = show_changes(change.kept, self._versions(), self.show)
         if not isinstance(change, Proposal):
             return done_receipt(change, shown)
         return Receipt(
@@ -549,7 +575,7 @@ class Workspace:
         )
 
     def patch(self, change: Operation | Proposal) -> bytes:
-        """The same as a patch that programs take, in the bytes of the files.
+        """The change as a patch for programs, in the bytes of the files.
 
         Raises:
             NotFoundError: They are not kept any more.

@@ -52,6 +52,7 @@ class Screen:
     Attributes:
         texts: What it shows, by path; other files it reads from the disk.
         on_read: Done before a read; may refuse, or answer.
+        on_answer: Done once it is known what a read is answered, and before that is sent.
         on_write: Done before a write; may refuse.
         on_ask: Done while the person looks at a question of filepact's.
     """
@@ -59,10 +60,16 @@ class Screen:
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
         self.on_read: Callable[[str], Any] = lambda _path: None
+        self.on_answer: Callable[[str], Any] = lambda _path: None
         self.on_write: Callable[[str], Any] = lambda _path: None
         self.on_ask: Callable[[], Any] = lambda: None
 
     def read(self, path: str) -> Any:
+        answer = self._read(path)
+        self.on_answer(path)
+        return answer
+
+    def _read(self, path: str) -> Any:
         answer = self.on_read(path)
         if answer is not None:
             return answer
@@ -334,6 +341,10 @@ class AgentSide(Side):
     def tool(self, name: str, arguments: dict[str, Any]) -> str:
         outcome = self._loop.run(self._files.call(name, arguments))
         return f"{outcome.text} {outcome.receipt} {outcome.data!r}"
+
+    def take_back(self) -> None:
+        """The agent undoes its newest change."""
+        self._loop.run(self._files.undo())
 
     def _asked(self, awaitable: Any) -> Any:
         try:

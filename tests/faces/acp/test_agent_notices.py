@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.acp.notices import OpenTexts, path_of
-from filepact.text.position import LineIndex
+from filepact.text.lines import LineIndex
 from tests.faces.acp.test_agent_files import edit, refused, run
 
 OPEN, CHANGE = "document/didOpen", "document/didChange"

@@ -1,11 +1,13 @@
 """The tools over what a client shows: unsaved text, given back to it, undone when it says no."""
 
 import asyncio
+import re
 
 import pytest
 from acp import RequestError
 
-from filepact.faces.acp import delivery
+from filepact.domain.operation import who
+from filepact.faces.acp import buffer_sync
 from filepact.tools.registry import UnknownToolError
 from tests.faces.acp.schema import Talk
 from tests.faces.acp.test_agent_files import edit, refused, run
@@ -182,7 +184,7 @@ def test_an_undo_that_the_client_refuses_is_taken_back(tmp_path):
 
 
 def test_a_client_that_does_not_answer_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(delivery, "_PATIENCE", 0.05)
+    monkeypatch.setattr(buffer_sync, "_PATIENCE", 0.05)
 
     async def scene(editor, files, work):
         for name in ("a", "b"):
@@ -504,6 +506,8 @@ def test_what_waits_is_put_to_the_person_in_front_of_the_client(tmp_path, write)
         written = await files.write(path, "all new\n")
         assert written.receipt["status"] == "applied"
         (_, call, options), *_ = [one for one in editor.heard if one[0] == "asked"]
+        asking = re.escape(who(files._session.actor))
+        assert re.search(rf" {asking} at \d{{4}}-\d\d-\d\dT[\d:+-]+$", call.title), call.title
         kinds = [one.kind for one in options]
         assert kinds == ["allow_once", "allow_always", "allow_always", "reject_once"]
         assert [(one.path, one.line) for one in call.locations] == [(path, 1)]
@@ -707,7 +711,7 @@ def test_a_change_that_a_client_makes_after_it_was_cancelled_is_in_the_log(tmp_p
         editor.held.set()
         # Its answer comes before that to what is asked afterwards.
         assert await files.read(str(work / "a.txt")) == "1\n"
-        await asyncio.gather(*files._delivery._late)
+        await asyncio.gather(*files._sync._late)
         assert files.workspace.log()[0].tool == "outside"
         await files.undo()
         return (work / "a.txt").read_text()

@@ -237,7 +237,7 @@ def test_a_turn_that_ends_between_the_answer_and_the_write_drops_it(tmp_path):
         (workspace,) = files._sessions.workspaces
         writing = asyncio.ensure_future(files.write_text_file("s1", str(path), "late"))
         await answered.wait()
-        async with files._queues.turn(workspace.guard.find(str(path), "list").lock_key):
+        async with files._locks.hold(workspace.guard.find(str(path), "list").lock_key):
             # The answer is here, and waits for its place behind this.
             for _ in range(5):
                 await asyncio.sleep(0)

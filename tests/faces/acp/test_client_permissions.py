@@ -93,6 +93,9 @@ def test_what_a_persons_rule_allows_needs_no_second_question(tmp_path):
     folder.mkdir(parents=True)
     rule = '[[allow]]\npaths = ["docs/**"]\nactions = ["write"]\nwhy = "mine"\nname = "docs"\n'
     (folder / "filepact.toml").write_text(f'{rule}\n[default]\nwrite = "ask"\n')
+    docs = tmp_path / "work" / "docs"
+    docs.mkdir(parents=True)
+    (docs / "a.md").write_text("a\n")
     client, (one, other) = asked(
         tmp_path,
         ask(toolCallId="1", title="Edit", kind="edit", locations=[{"path": "docs/a.md"}]),

@@ -13,7 +13,7 @@ from filepact.config import layers
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp import client as client_module
 from filepact.faces.acp import files as files_module
-from filepact.faces.acp.order import Queues
+from filepact.faces.acp.cancellation import KeyedLock
 from tests.faces.acp.talking import READ, WRITE, run, talk
 
 DENY = '[[deny]]\npaths = ["plans/**"]\nactions = ["read", "write"]\nwhy = "not yet"\n'
@@ -521,10 +521,10 @@ def test_one_file_does_not_wait_for_another(tmp_path, monkeypatch):
 
 def test_an_empty_queue_is_forgotten():
     async def scene():
-        queues, order = Queues(), []
+        queues, order = KeyedLock(), []
 
         async def pass_through(number):
-            async with queues.turn("key"):
+            async with queues.hold("key"):
                 order.append(number)
                 await asyncio.sleep(0)
 
@@ -577,7 +577,7 @@ def test_a_thousand_sessions_leave_nothing_behind(tmp_path):
         for start in range(100, 1000, 20):
             await asyncio.gather(*(one(files, number) for number in range(start, start + 20)))
         after = held()
-        assert len(files._queues) == 0
+        assert len(files._locks) == 0
         assert files._sessions.workspaces == ()
         files.close()
         return before, after

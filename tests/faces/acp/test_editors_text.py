@@ -113,6 +113,108 @@ def test_nothing_is_written_between_the_editors_last_answer_and_its_new_text(tmp
         assert it.disk("b.txt") == BASE.replace("line 5", "line 5 TYPED").encode()
 
 
+def types_after_the_first_answer(it, old, new):
+    """Somebody types right after the editor's next answer, which does not have it."""
+    typed = []
+
+    def type_it(_path):
+        if not typed:
+            typed.append(new)
+            it.type("b.txt", old, new)
+
+    it.screen.on_answer = type_it
+
+
+EDIT = {"path": "b.txt", "old_string": "line 9\n", "new_string": "line 9 AGENT\n"}
+
+
+@asked
+@pytest.mark.parametrize("shown", [BASE, UNSAVED], ids=["saved", "unsaved"])
+def test_what_is_typed_after_the_first_answer_of_the_editor_is_kept_by_a_tool(
+    tmp_path, side, shown
+):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", shown)
+        it.read("b.txt")
+        types_after_the_first_answer(it, "line 5\n", "line 5 TYPED\n")
+        answered = it.tool("edit_file", EDIT)
+        both = shown.replace("line 5", "line 5 TYPED").replace("line 9", "line 9 AGENT")
+        assert it.shown("b.txt") == both, answered
+        assert it.disk("b.txt") == both.encode()
+
+
+def test_what_is_typed_after_the_first_answer_of_the_editor_is_kept_by_a_write(tmp_path):
+    with AgentSide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", UNSAVED)
+        text = it.read("b.txt")
+        types_after_the_first_answer(it, "line 5\n", "line 5 TYPED\n")
+        it.write("b.txt", text.replace("line 9", "line 9 AGENT"))
+        both = UNSAVED.replace("line 5", "line 5 TYPED").replace("line 9", "line 9 AGENT")
+        assert it.shown("b.txt") == both
+        assert it.disk("b.txt") == both.encode()
+
+
+def test_what_is_typed_after_the_first_answer_of_the_editor_is_kept_by_an_undo(tmp_path):
+    with AgentSide(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        it.tool("edit_file", EDIT)
+        types_after_the_first_answer(it, "line 5\n", "line 5 TYPED\n")
+        it.take_back()
+        assert it.shown("b.txt") == BASE.replace("line 5", "line 5 TYPED")
+        assert it.disk("b.txt") == it.shown("b.txt").encode()
+
+
+@asked
+def test_a_tools_change_of_lines_that_were_typed_in_after_the_answer_is_refused(tmp_path, side):
+    with side(tmp_path) as it:
+        (it.work / "b.txt").write_text(BASE)
+        it.show("b.txt", BASE)
+        it.read("b.txt")
+        types_after_the_first_answer(it, "line 9\n", "line 9 TYPED\n")
+        answered = it.tool("edit_file", EDIT)
+        assert "STALE" in answered or "line 9 TYPED" in answered
+        assert it.shown("b.txt") == BASE.replace("line 9", "line 9 TYPED")
+        assert it.disk("b.txt") == BASE.encode()
+
+
+def test_a_new_file_in_which_somebody_typed_meanwhile_is_not_written_over(tmp_path):
+    with AgentSide(tmp_path) as it:
+        it.show("b.txt", "")
+        types_after_the_first_answer(it, "", "TYPED\n")
+        with pytest.raises(Refused) as refused:
+            it.write("b.txt", BASE)
+        assert refused.value.kind == "stale"
+        assert it.shown("b.txt") == "TYPED\n"
+        assert not (it.work / "b.txt").exists()
+
+
+@asked
+def test_what_is_typed_before_a_change_is_taken_back_is_kept(tmp_path, side):
+    patch = "".join(
+        f"--- {name}\n+++ {name}\n@@ -9 +9 @@\n-line 9\n+line 9 AGENT\n"
+        for name in ("b.txt", "c.txt")
+    )
+    with side(tmp_path) as it:
+        for name in ("b.txt", "c.txt"):
+            (it.work / name).write_text(BASE)
+            it.show(name, BASE)
+
+        def refuse_the_second(path):
+            if path.endswith("c.txt"):
+                it.type("b.txt", "line 5\n", "line 5 TYPED\n")
+                raise Refused("Not now")
+
+        it.screen.on_write = refuse_the_second
+        it.tool("patch_apply", {"patch": patch})
+        assert it.shown("b.txt") == BASE.replace("line 5", "line 5 TYPED")
+        assert it.disk("b.txt") == it.shown("b.txt").encode()
+        assert it.shown("c.txt") == BASE
+        assert it.disk("c.txt") == BASE.encode()
+
+
 @asked
 def test_an_editor_that_is_busy_stops_a_write(tmp_path, side):
     with side(tmp_path) as it:

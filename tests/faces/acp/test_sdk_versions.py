@@ -26,7 +26,7 @@ SIDES = (
     "test_client_permissions.py",
     "test_client_changes.py",
     "test_agent_notices.py",
-    "test_client_checks.py::test_our_own_client_passes_everything",
+    "test_conformance.py::test_our_own_client_passes_everything",
 )
 """Conversations over pipes of a client with an agent that sends raw lines, and of both of ours; and the
 whole conformance suite."""

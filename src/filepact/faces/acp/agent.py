@@ -12,11 +12,11 @@ from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.approval import Approvals
-from filepact.faces.acp.asked import PATIENCE
+from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.notices import OpenTexts
 from filepact.faces.acp.own_session import SessionFiles
 from filepact.faces.acp.remote import Offers, Remote
-from filepact.faces.acp.shown import Shown
+from filepact.faces.acp.session_buffers import SessionBuffers
 from filepact.workspace.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from acp.schema import ClientCapabilities, Implementation
 
     from filepact.config.settings import Settings
-    from filepact.text.position import Unit
+    from filepact.text.lines import Unit
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["AgentFiles"]
@@ -52,7 +52,7 @@ class AgentFiles:
         patience: Seconds in which the client has to say what it shows of a file.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of a public class, by name
         self,
         connection: Any,
         *,
@@ -155,14 +155,13 @@ class AgentFiles:
         if not all(root.startswith("/") for root in roots):
             raise InvalidParamsError("a session's folders have to be absolute paths")
         await self.session_closed(session_id)
-        buffers = Buffers()
         caller = Session(session_id, self._agent, session_id)
-        workspace, shown = await asyncio.to_thread(self._open, roots, buffers, caller)
+        workspace, buffers = await asyncio.to_thread(self._open, roots, caller)
         remote = Remote(self._connection, session_id, self.offers, patience=self._patience)
-        asking = Approvals(workspace, shown, session=caller, remote=remote, client=self._client)
+        asking = Approvals(workspace, buffers, session=caller, remote=remote, client=self._client)
         files = SessionFiles(
             workspace,
-            shown,
+            buffers,
             session=caller,
             remote=remote,
             texts=self._texts,
@@ -173,12 +172,10 @@ class AgentFiles:
         self._sessions[session_id] = files
         return files
 
-    def _open(
-        self, roots: tuple[str, ...], buffers: Buffers, caller: Session
-    ) -> tuple[Workspace, Shown]:
-        workspace = self._workspace(roots, buffers=buffers)
-        shown = Shown(workspace, buffers, session=caller, client=self._client, folders=roots)
-        return workspace, shown
+    def _open(self, roots: tuple[str, ...], caller: Session) -> tuple[Workspace, SessionBuffers]:
+        workspace = self._workspace(roots, buffers=Buffers())
+        buffers = SessionBuffers(workspace, session=caller, client=self._client, folders=roots)
+        return workspace, buffers
 
     def get(self, session_id: str) -> SessionFiles | None:
         """The files of a session that was opened and has not ended."""

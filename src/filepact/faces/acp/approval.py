@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Proposal, Session
     from filepact.faces.acp.proposed import Message
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.shown import Shown
+    from filepact.faces.acp.session_buffers import SessionBuffers
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
@@ -43,7 +43,7 @@ class Approvals:
 
     Args:
         workspace: The session's folders.
-        shown: The client's texts of them.
+        buffers: The client's texts of them.
         session: Who wants the changes.
         remote: The client's methods.
         client: The client's name, in which a person answers.
@@ -52,14 +52,14 @@ class Approvals:
     def __init__(
         self,
         workspace: Workspace,
-        shown: Shown,
+        buffers: SessionBuffers,
         *,
         session: Session,
         remote: Remote,
         client: str,
     ) -> None:
         self._workspace = workspace
-        self._shown = shown
+        self._buffers = buffers
         self._session = session
         self._remote = remote
         self._person = Approval(Actor("person", client))
@@ -78,7 +78,7 @@ class Approvals:
 
         def name(path: WorkspacePath) -> str | None:
             with suppress(FilepactError):
-                asked = self._shown.ask(path.absolute)
+                asked = self._buffers.ask(path)
                 return None if asked is None else asked.name
             return None
 

@@ -16,10 +16,8 @@ from pydantic import BaseModel, ValidationError
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, Refusal, refuse
-from filepact.faces.acp.proxy.calls import Calls
-from filepact.faces.acp.proxy.permission import call_of, choose, read_question, rule_on
-from filepact.faces.acp.proxy.record import Record
-from filepact.faces.acp.proxy.report import read_report
+from filepact.faces.acp.proxy.permission import Calls, call_of, choose, read_question, rule_on
+from filepact.faces.acp.proxy.record import Record, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

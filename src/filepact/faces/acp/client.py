@@ -27,6 +27,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, InvalidParamsError, ProposalChangedError
 from filepact.faces.acp import files
 from filepact.faces.acp.asking import Asking, Permissions, Question, too_late, withdraw
+from filepact.faces.acp.cancellation import KeyedLock, ThreadCalls
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -38,7 +39,6 @@ from filepact.faces.acp.errors import (
 )
 from filepact.faces.acp.listening import listen
 from filepact.faces.acp.open_files import OpenFiles
-from filepact.faces.acp.order import Flights, Queues
 from filepact.faces.acp.proposed import ROUNDS
 from filepact.faces.acp.proxy.traffic import Facts
 from filepact.faces.acp.quirks import quirks_of
@@ -89,7 +89,7 @@ class ClientFileSystem:
         buffers: What the client's editors say about the files that they show.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of a public class, by name
         self,
         *,
         state_dir: str | None = None,
@@ -117,8 +117,8 @@ class ClientFileSystem:
         self._connection: Any = None
         self._began = False
         self._agent = Actor("agent", self._facts.agent)
-        self._queues = Queues()
-        self._flights = Flights()
+        self._locks = KeyedLock()
+        self._calls = ThreadCalls()
         self._starts: list[Start] = []
         self._early: dict[str, Bound] = {}
         self._settled = asyncio.Event()
@@ -181,7 +181,7 @@ class ClientFileSystem:
             self._drop(bound)
             bound.ending = True
             self._permissions.end(bound)
-            await self._flights.landed(bound)
+            await self._calls.landed(bound)
         self._sessions.start(session_id, cwd, additional_directories)
         self._began = True
         self.buffers.settle()
@@ -196,7 +196,7 @@ class ClientFileSystem:
         self._drop(bound)
         bound.ending = True
         self._permissions.end(bound)
-        await self._flights.landed(bound)
+        await self._calls.landed(bound)
         if self._sessions.get(bound.id) is bound:
             self._sessions.end(bound.id)
 
@@ -281,7 +281,7 @@ class ClientFileSystem:
             InvalidParamsError: No such session is open.
         """
         bound = self._open(session_id)
-        found: tuple[Change, ...] = await self._flights.run(
+        found: tuple[Change, ...] = await self._calls.run(
             bound, _go_on, files.changes, bound, limit
         )
         return found
@@ -308,7 +308,7 @@ class ClientFileSystem:
         self, back: Callable[..., Change], session_id: str, change: str | None
     ) -> Change:
         bound = self._open(session_id)
-        done: Change = await self._flights.run(bound, _go_on, back, bound, change)
+        done: Change = await self._calls.run(bound, _go_on, back, bound, change)
         await self.buffers.tell(done.receipt.notes)
         self._tell(done)
         return done
@@ -344,10 +344,10 @@ class ClientFileSystem:
         session = Session(session_id, self._agent, session_id)
         try:
             bound = await self._find(session_id, early=True)
-            async with self._queues.turn(files.key(bound, session, path)):
+            async with self._locks.hold(files.key(bound, session, path)):
                 self._check_open(bound)
                 work = partial(files.excerpt, bound, session, path, line, limit)
-                part = await self._flights.run(bound, _go_on, work)
+                part = await self._calls.run(bound, _go_on, work)
         except Refusal as refusal:
             if refusal.code == MISSING and quirks.missing_is_empty:
                 return ReadTextFileResponse(content="")
@@ -370,7 +370,7 @@ class ClientFileSystem:
             if bound.cancelled:
                 raise refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             turn = bound.turn
-            async with self._queues.turn(files.key(bound, session, path)):
+            async with self._locks.hold(files.key(bound, session, path)):
                 self._check_open(bound)
                 work = partial(
                     files.write,
@@ -378,7 +378,7 @@ class ClientFileSystem:
                     dropped=dropped.is_set,
                     form=form,
                 )
-                receipt = await self._flights.run(bound, dropped.set, work)
+                receipt = await self._calls.run(bound, dropped.set, work)
                 await self.buffers.tell(receipt.notes)
             if receipt.status == "unchanged":
                 return WriteTextFileResponse()
@@ -444,7 +444,7 @@ class ClientFileSystem:
         diff = await asyncio.to_thread(files.shown_diff, bound.workspace, change)
         approved = await self._asking.answer(bound, Question(change, path, diff, receipt.rule))
         person = Approval(Actor("person", "client"))
-        async with self._queues.turn(
+        async with self._locks.hold(
             files.key(bound, Session(bound.id, self._agent, bound.id), path)
         ):
             self._check_open(bound)
@@ -454,7 +454,7 @@ class ClientFileSystem:
             approve = partial(bound.workspace.approve, to_agent=True)
             decide = approve if approved else bound.workspace.reject
             try:
-                done = await self._flights.run(bound, _go_on, decide, change, person)
+                done = await self._calls.run(bound, _go_on, decide, change, person)
             except ProposalChangedError:
                 raise
             except FilepactError as error:

@@ -21,7 +21,14 @@ from filepact.errors import (
     TooLargeError,
     UserDeniedError,
 )
-from filepact.workspace.standing import needs_decoding
+from filepact.wire.messages import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    REQUEST_CANCELLED,
+    RESOURCE_NOT_FOUND,
+    ResponseError,
+)
+from filepact.workspace.buffers import needs_decoding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +48,8 @@ __all__ = [
     "to_refusal",
 ]
 
-INVALID, MISSING, REFUSED, CANCELLED = -32602, -32002, -32603, -32800
+INVALID, MISSING = INVALID_PARAMS, RESOURCE_NOT_FOUND
+REFUSED, CANCELLED = INTERNAL_ERROR, REQUEST_CANCELLED
 
 _KINDS: Mapping[str, str] = {
     "NOT_FOUND": "not_found",
@@ -97,29 +105,8 @@ _UNREADABLE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class PeerError:
-    """An error that the other side answered with.
-
-    Attributes:
-        code: The number of JSON-RPC.
-        message: In its words.
-        data: What it sent along.
-    """
-
-    code: int
-    message: str
-    data: object = None
-
-    @classmethod
-    def of(cls, error: object) -> PeerError:
-        """From the member ``error`` of an answer, whatever that is."""
-        fields = error if isinstance(error, dict) else {}
-        code, message = fields.get("code"), fields.get("message")
-        return cls(
-            code if type(code) is int else REFUSED,
-            message if isinstance(message, str) else "",
-            fields.get("data"),
-        )
+class PeerError(ResponseError):
+    """The error of an answer, as programs of this protocol spell their reasons."""
 
     @property
     def kind(self) -> str:

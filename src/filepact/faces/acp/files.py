@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
-from filepact.text.hidden import readable
+from filepact.text.confusables import readable
 from filepact.workspace.excerpt import Wanted, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Operation
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.excerpt import Excerpt
-    from filepact.workspace.guard import Spot
+    from filepact.workspace.guard import Location
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
@@ -66,7 +66,7 @@ def excerpt(
     line: int | None,
     limit: int | None,
     *,
-    found: Spot | None = None,
+    found: Location | None = None,
 ) -> Excerpt:
     """The same, with what else was seen of the file.
 

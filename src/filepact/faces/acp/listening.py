@@ -19,6 +19,12 @@ from acp import Client, RequestError
 from pydantic import BaseModel, ValidationError
 
 from filepact.faces.acp.errors import CANCELLED, INVALID
+from filepact.wire.messages import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    error_response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -67,9 +73,8 @@ _SERVED: Final = frozenset(
 )
 _PERMISSION: Final = "session/request_permission"
 _UPDATE: Final = "session/update"
-_UNKNOWN, _INTERNAL = -32601, -32603
 _NUMBERS: Final = (int, str, type(None))
-_NO_MESSAGE: Final = {"code": -32600, "message": "This is no message of the protocol."}
+_NO_MESSAGE: Final = "This is no message of the protocol."
 
 
 _log = logging.getLogger("filepact.acp")
@@ -246,7 +251,7 @@ class _Incoming:
         number = message.get("id") if isinstance(message, dict) else None
         number = number if type(number) in _NUMBERS else None
         if self._send is not None:
-            answer = {"jsonrpc": "2.0", "id": number, "error": _NO_MESSAGE}
+            answer = error_response(number, INVALID_REQUEST, _NO_MESSAGE)
             refusing = asyncio.ensure_future(self._send(answer))
             self._refusing.add(refusing)
             refusing.add_done_callback(self._refused)
@@ -292,7 +297,7 @@ class _Incoming:
             await self._handler(method, without_overrides(params), True)
         except RequestError as error:
             # Agents tell more than the protocol has; nobody has to know of it.
-            if error.code != _UNKNOWN:
+            if error.code != METHOD_NOT_FOUND:
                 raise
 
     async def _serve(self, method: str, params: Any) -> Any:
@@ -317,7 +322,7 @@ class _Incoming:
                 raise
             _log.exception("%s could not be answered", method)
             said = "This could not be done, by a mistake of the client's."
-            raise RequestError(_INTERNAL, said, {"errorKind": "internal"}) from None
+            raise RequestError(INTERNAL_ERROR, said, {"errorKind": "internal"}) from None
 
     async def _ask(self, params: dict[str, Any]) -> Any:
         return await self._handler(_PERMISSION, params, False)
@@ -336,7 +341,10 @@ def _sound(message: Any) -> dict[str, Any] | None:
     if not isinstance(message.get("method", ""), str):
         return None
     if "method" not in message and not isinstance(message.get("error", {}), dict):
-        return {**message, "error": {"code": _INTERNAL, "message": "The answer was no answer."}}
+        return {
+            **message,
+            "error": {"code": INTERNAL_ERROR, "message": "The answer was no answer."},
+        }
     return message
 
 

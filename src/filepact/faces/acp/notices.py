@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.remote import TEXT_LIMIT
 from filepact.text.edit import Edit, EditList
-from filepact.text.position import LineIndex, Position
+from filepact.text.lines import LineIndex, Position
 from filepact.wire import uris
 
 if TYPE_CHECKING:
-    from filepact.text.position import Unit
+    from filepact.text.lines import Unit
 
 __all__ = ["OpenText", "OpenTexts", "path_of"]
 
@@ -73,6 +73,11 @@ class OpenTexts:
     def present(self) -> tuple[OpenText, ...]:
         """All documents as they are now; what comes later does not change them."""
         return tuple(replace(one) for one in self._known.values())
+
+    def text(self, path: str) -> str | None:
+        """What the client shows of a document, where its notices leave no doubt."""
+        known = self._known.get(path)
+        return known.text if known is not None and known.sure else None
 
     def hear(self, method: str, params: object) -> None:
         """Take one notice down.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from filepact.faces.acp.sessions import Sessions
-    from filepact.text.position import Unit
+    from filepact.text.lines import Unit
     from filepact.workspace.buffers import Delivery
 
 __all__ = ["OpenFiles"]

@@ -15,13 +15,12 @@ from filepact.errors import (
     ProposalChangedError,
     TooLargeError,
 )
-from filepact.faces.acp.asked import News
-from filepact.faces.acp.delivery import Delivery
-from filepact.faces.acp.in_step import InStep
+from filepact.faces.acp.buffer_sync import BufferSync
+from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, run_to_completion
 from filepact.faces.acp.named import named_files
 from filepact.faces.acp.proposed import ROUNDS, renewed
 from filepact.faces.acp.remote import TEXT_LIMIT
-from filepact.faces.acp.waiting import Stop, StoppedError, to_its_end
+from filepact.faces.acp.session_buffers import PendingWrite
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.registry import Call, Outcome
@@ -34,10 +33,9 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Session
     from filepact.faces.acp.approval import Approvals
-    from filepact.faces.acp.asked import Asked
     from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.shown import Shown
+    from filepact.faces.acp.session_buffers import ClientFile, SessionBuffers
     from filepact.tools.registry import Tool
     from filepact.workspace.draft import Draft
     from filepact.workspace.workspace import Workspace
@@ -59,7 +57,7 @@ class SessionFiles:
 
     Args:
         workspace: The session's folders; closed with this.
-        shown: The client's texts of them.
+        buffers: The client's texts of them.
         session: Who asks.
         remote: The client's methods.
         texts: What the client tells of by itself.
@@ -72,7 +70,7 @@ class SessionFiles:
     def __init__(
         self,
         workspace: Workspace,
-        shown: Shown,
+        buffers: SessionBuffers,
         *,
         session: Session,
         remote: Remote,
@@ -80,15 +78,14 @@ class SessionFiles:
         approvals: Approvals | None = None,
     ) -> None:
         self.workspace = workspace
-        self._shown = shown
+        self._buffers = buffers
         self._session = session
         self._remote = remote
-        self._step = InStep(shown, remote=remote, texts=texts)
         self._approvals = approvals
-        self._delivery = Delivery(workspace, shown, session=session, remote=remote, texts=texts)
+        self._sync = BufferSync(workspace, buffers, session=session, remote=remote, texts=texts)
         self._toolbox = open_toolbox(workspace)
         self._lock = asyncio.Lock()
-        self._stops: set[Stop] = set()
+        self._stops: set[CancelScope] = set()
         self._closed = False
 
     @property
@@ -99,7 +96,7 @@ class SessionFiles:
     async def close(self) -> None:
         """End the session's files; what is being done with them ends or is taken back first."""
         for stop in self._stops:
-            stop.call()
+            stop.cancel()
         async with self._lock:
             if not self._closed:
                 self._closed = True
@@ -151,31 +148,31 @@ class SessionFiles:
         """Take back one operation, the newest in force unless one is named."""
         return await self._run(lambda stop: self._undo(operation, stop))
 
-    async def _run(self, work: Callable[[Stop], Coroutine[Any, Any, _T]]) -> _T:
-        async def run(stop: Stop) -> _T:
+    async def _run(self, work: Callable[[CancelScope], Coroutine[Any, Any, _T]]) -> _T:
+        async def run(stop: CancelScope) -> _T:
             self._stops.add(stop)
             try:
                 async with stop.holding(self._lock):
                     if self._closed:
-                        stop.call()
+                        stop.cancel()
                     stop.check()
                     return await work(stop)
-            except StoppedError:
+            except ScopeCancelledError:
                 # Who was cancelled does not hear it.
                 raise InvalidParamsError("this session's files were closed") from None
             finally:
                 self._stops.discard(stop)
 
-        return await to_its_end(run)
+        return await run_to_completion(run)
 
     # -- reading --------------------------------------------------------------------------
 
-    async def _read(self, path: str, line: int | None, limit: int | None, stop: Stop) -> str:
+    async def _read(self, path: str, line: int | None, limit: int | None, stop: CancelScope) -> str:
         _check_path(path)
         # The protocol knows no others, and has no say about what lies beyond.
         line, limit = _within(line), _within(limit)
-        asked = await self._step.look(path)
-        if not self._remote.offers.read or self._shown.is_sure(asked.path):
+        asked = await self._sync.look(path)
+        if not self._remote.offers.read or self._buffers.is_sure(asked.path):
             return await asyncio.to_thread(self._read_here, asked, line, limit)
         if limit is None and (asked.size or 0) > TEXT_LIMIT:
             raise TooLargeError(
@@ -184,28 +181,28 @@ class SessionFiles:
                 path=path,
             )
         small = (asked.size or 0) <= EDIT_LIMIT
-        if small and await asyncio.to_thread(self._shown.may_be_older, asked.path):
+        if small and await asyncio.to_thread(self._buffers.may_be_older, asked.path):
             # Only of all of it can be told whether anybody typed it.
-            await self._step.take(asked, await stop.unless(self._remote.read(asked.name)))
+            await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
             return await asyncio.to_thread(self._read_here, asked, line, limit)
         text = await stop.unless(self._remote.read(asked.name, line, limit))
         whole = limit is None and (line or 0) <= 1 and small
-        if await self._step.take(asked, text, read=True, whole=whole):
+        if await self._sync.take(asked, text, read=True, whole=whole):
             if (
                 small
                 and not whole
                 and not await asyncio.to_thread(self._is_saved, asked, line, limit, text)
             ):
                 # What was typed counts as shown once it is known where it stands.
-                await self._step.take(asked, await stop.unless(self._remote.read(asked.name)))
+                await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
                 await asyncio.to_thread(self._read_here, asked, line, limit)
             return text
         return await asyncio.to_thread(self._read_here, asked, line, limit)
 
-    def _is_saved(self, asked: Asked, line: int | None, limit: int | None, text: str) -> bool:
+    def _is_saved(self, asked: ClientFile, line: int | None, limit: int | None, text: str) -> bool:
         """Whether the disk has the same in some lines; they count as shown then."""
         with suppress(FilepactError):
-            disk = self._shown.stored(asked.path)
+            disk = self._buffers.stored(asked.path)
             if disk is not None:
                 part = excerpt_of(disk.text, Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT), "")
                 if part.text.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
@@ -214,21 +211,21 @@ class SessionFiles:
                     return True
         return False
 
-    def _read_here(self, asked: Asked, line: int | None, limit: int | None) -> str:
+    def _read_here(self, asked: ClientFile, line: int | None, limit: int | None) -> str:
         wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
-        return self.workspace.reader(self._session).excerpt(asked.path.absolute, wanted).text
+        return self.workspace.reader(self._session).excerpt(asked.path, wanted).text
 
     # -- changing -------------------------------------------------------------------------
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], stop: Stop) -> Outcome:
+    async def _call(self, tool: str, arguments: Mapping[str, object], stop: CancelScope) -> Outcome:
         try:
             paths = named_files(tool, arguments)
-            await self._step.catch_up(paths, stop, searching=tool == "grep")
-            call = Call(self._session, cancelled=lambda: stop.called)
+            await self._sync.catch_up(paths, stop, searching=tool == "grep")
+            call = Call(self._session, cancelled=lambda: stop.cancelled)
             refusal = await self._try_and_save(tool, arguments, paths, call, stop)
             if refusal is not None:
                 return refusal
-            before = await asyncio.to_thread(self._delivery.before, paths)
+            before = await asyncio.to_thread(self._sync.before, paths)
             outcome = await asyncio.to_thread(self._toolbox.call, tool, arguments, call)
             receipt = outcome.receipt or {}
             if receipt.get("status") == "pending":
@@ -236,7 +233,7 @@ class SessionFiles:
                 receipt = outcome.receipt or {}
             if receipt.get("status") != "applied":
                 return outcome
-            return await self._delivery.carry_out(outcome, str(receipt["operation"]), before, stop)
+            return await self._sync.carry_out(outcome, str(receipt["operation"]), before, stop)
         except FilepactError as error:
             return Outcome(error.report(), failed=True, code=error.code)
 
@@ -246,7 +243,7 @@ class SessionFiles:
         arguments: Mapping[str, object],
         paths: Sequence[str],
         call: Call,
-        stop: Stop,
+        stop: CancelScope,
     ) -> Outcome | None:
         """Before a change of unsaved text: see that it can be made, and let the client save.
 
@@ -257,18 +254,18 @@ class SessionFiles:
             The tool's refusal; None when the change can be made.
         """
         for_now = self.workspace.mode == "preview" or arguments.get("dry_run") is True
-        if tool in _LOOKING or for_now or not self._shown.to_save(paths):
+        if tool in _LOOKING or for_now or not self._buffers.to_save(paths):
             return None
         trial = {**arguments, "dry_run": True}
         outcome = await asyncio.to_thread(self._toolbox.call, tool, trial, call)
         if outcome.failed:
             return outcome
         if (outcome.receipt or {}).get("status") == "preview":
-            await self._step.save(paths, stop)
+            await self._sync.save(paths, stop)
         return None
 
     async def _answered(
-        self, outcome: Outcome, change: str, paths: Sequence[str], stop: Stop
+        self, outcome: Outcome, change: str, paths: Sequence[str], stop: CancelScope
     ) -> Outcome:
         """What a person makes of a change that waits: done, or waiting as before.
 
@@ -285,16 +282,16 @@ class SessionFiles:
                 allowed = await stop.unless(self._approvals.ask(question))
                 if allowed is None:
                     return outcome
-                await self._step.catch_up(paths, stop)
+                await self._sync.catch_up(paths, stop)
                 if allowed:
-                    await self._step.save(paths, stop)
+                    await self._sync.save(paths, stop)
                 receipt = await asyncio.to_thread(self._approvals.carry_out, waits, allowed=allowed)
                 done = True
             except ProposalChangedError as changed:
                 # The files moved while they looked: they are shown what fits now.
                 receipt = await asyncio.to_thread(renewed, self.workspace, changed)
                 waits, since = str(receipt.operation), str(changed.details["since"])
-            except StoppedError:
+            except ScopeCancelledError:
                 await asyncio.to_thread(self._approvals.withdraw, waits)
                 raise
             finally:
@@ -305,30 +302,30 @@ class SessionFiles:
                 break
         return outcome
 
-    async def _undo(self, operation: str | None, stop: Stop) -> Outcome:
+    async def _undo(self, operation: str | None, stop: CancelScope) -> Outcome:
         try:
             plan = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=True
             )
             paths = [file.path for file in plan.files]
-            await self._step.catch_up(paths, stop)
-            await self._step.save(paths, stop)
-            before = await asyncio.to_thread(self._delivery.before, paths)
+            await self._sync.catch_up(paths, stop)
+            await self._sync.save(paths, stop)
+            before = await asyncio.to_thread(self._sync.before, paths)
             receipt = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=False
             )
             outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
-            return await self._delivery.carry_out(outcome, str(receipt.operation), before, stop)
+            return await self._sync.carry_out(outcome, str(receipt.operation), before, stop)
         except FilepactError as error:
             return Outcome(error.report(), failed=True, code=error.code)
 
     # -- writing --------------------------------------------------------------------------
 
-    async def _write(self, path: str, content: str, stop: Stop) -> Outcome:
+    async def _write(self, path: str, content: str, stop: CancelScope) -> Outcome:
         _check_path(path)
         _check_content(path, content)
-        await self._step.catch_up([path], stop)
-        before = await asyncio.to_thread(self._delivery.before, [path])
+        await self._sync.catch_up([path], stop)
+        before = await asyncio.to_thread(self._sync.before, [path])
         made = await asyncio.to_thread(self._make, path, content, stop)
         if isinstance(made, Receipt):
             outcome = Outcome(render_receipt(made), receipt=receipt_facts(made))
@@ -342,21 +339,22 @@ class SessionFiles:
                     path=path,
                 )
             if facts["status"] == "applied":
-                outcome = await self._delivery.carry_out(
-                    outcome, str(facts["operation"]), before, stop
-                )
+                outcome = await self._sync.carry_out(outcome, str(facts["operation"]), before, stop)
             return outcome
         news, draft = made
-        await stop.unless(self._remote.write(news.asked.name, news.text))
-        self._delivery.mark(news)
-        note = await asyncio.to_thread(self._shown.settle, news)
+        news = await self._sync.with_typed(news, stop)
+        await stop.unless(self._remote.write(news.file.name, news.text))
+        self._sync.mark(news)
+        note = await asyncio.to_thread(self._buffers.settle, news)
         self.workspace.wrote(draft)
         said = [f"The client has written {path}.", *draft.notes, note]
         return Outcome("\n".join(filter(None, said)))
 
-    def _make(self, path: str, content: str, stop: Stop) -> Receipt | tuple[News, Draft]:
+    def _make(
+        self, path: str, content: str, stop: CancelScope
+    ) -> Receipt | tuple[PendingWrite, Draft]:
         """What the client is to write, or what became of it where it is not for the client."""
-        asked = self._shown.ask(path)
+        asked = self._buffers.ask(path)
         with self.workspace.draft(self._session, "fs/write_text_file") as draft:
             target = draft.open(path)
             draft.write(target, content)
@@ -372,7 +370,7 @@ class SessionFiles:
                 document = Document(target.spot.path, data, after, document.given)
             if document is not None:
                 text = document.text
-        return News(asked, document, self._shown.as_shown(asked.path, text)), draft
+        return PendingWrite(asked, document, self._buffers.as_shown(asked.path, text)), draft
 
 
 def _within(number: int | None) -> int | None:

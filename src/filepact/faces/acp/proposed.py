@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.domain.operation import moment, who
+from filepact.domain.permission_log import shorten
+from filepact.errors import NotFoundError
+from filepact.text.confusables import readable, visible
 from filepact.text.diff import cut_diff, unified
-from filepact.text.ends import middle_of
-from filepact.text.hidden import readable, visible
+from filepact.text.lines import middle_of
 from filepact.workspace.receipt import ENCODING, Receipt
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ _REJECT: Final = "filepact-reject"
 _LONGEST: Final = 60_000  # characters of a diff in a dialog
 _TEXTS: Final = 400_000  # characters of all texts before and after
 _NAMED: Final = 3  # files that an option names
+_AUTHOR: Final = 80  # characters of an agent's name, which is of its own choice
 
 Message = dict[str, Any]
 Scope = Literal["once", "file", "session"]
@@ -99,8 +103,16 @@ def exhibit(
         name: How the person's program calls a file; None for one that it cannot name.
         modern: In the form of version 2 of the protocol.
         since: The diff of what has happened to the files since they were asked about an earlier one.
+
+    Raises:
+        NoChangeError: It waits no more: its author has added to it, or somebody has decided.
     """
-    texts, diff = workspace.texts(proposal), workspace.diff(proposal)
+    try:
+        texts, diff = workspace.texts(proposal), workspace.diff(proposal)
+    except NotFoundError:
+        # What stands in its place may have been proposed just now, and its contents go at once.
+        workspace.proposal(proposal.id).check_waits()
+        raise
     shown = readable(diff)
     size = sum(len(one.before or "") + len(one.after or "") for one in texts)
     named = [(one, path) for one in texts if (path := name(one.path)) is not None]
@@ -116,12 +128,19 @@ def exhibit(
         moved = _fenced(readable(since), proposal.id)
         said.insert(0, f"The files have changed meanwhile, and nothing is done yet:\n{moved}")
     return Exhibit(
-        title=visible(f"{proposal.summary} ({proposal.rule})"),
+        title=_title(proposal),
         text="\n".join(said),
         contents=contents,
         locations=tuple({"path": path, "line": _line(one)} for one, path in named),
         whole=(understood or len(shown) <= _LONGEST) and len(since) <= _LONGEST,
     )
+
+
+def _title(proposal: Proposal) -> str:
+    """What is wanted, by which rule it waits, and who asked for it and when."""
+    wanted = visible(f"{proposal.summary} ({proposal.rule})")
+    author = shorten(who(proposal.session.actor), _AUTHOR)
+    return f"{wanted}, asked for by {author} at {moment(proposal.created)}"
 
 
 def _plain(named: list[tuple[Texts, str]]) -> Iterator[Message]:

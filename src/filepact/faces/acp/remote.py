@@ -18,7 +18,7 @@ from filepact.errors import (
     TooLargeError,
     WriteFailedError,
 )
-from filepact.faces.acp.asked import PATIENCE
+from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import MISSING, PeerError, error_of_kind, is_for_the_disk
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.config.settings import Settings
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["Bound", "Sessions"]
@@ -63,7 +63,7 @@ class Sessions:
         mode: Mode,
         settings: Settings,
         home: str | None = None,
-        look: Callable[[Workspace], Insight | None] | None = None,
+        look: Callable[[Workspace], SemanticWorkspace | None] | None = None,
     ) -> None:
         self.buffers = Buffers()
         self.settings = settings
@@ -78,7 +78,7 @@ class Sessions:
         self._bound: dict[str, Bound] = {}
         self._shared: dict[tuple[str, ...], tuple[Workspace, int]] = {}
         self._look = look
-        self._insights: dict[Workspace, Insight | None] = {}
+        self._insights: dict[Workspace, SemanticWorkspace | None] = {}
         self._looking = threading.Lock()
 
     def start(self, session_id: str, cwd: str, additional: Sequence[str] = ()) -> Bound:
@@ -98,7 +98,7 @@ class Sessions:
         """A session that was started and has not ended."""
         return self._bound.get(session_id)
 
-    def insight(self, bound: Bound) -> Insight | None:
+    def semantics(self, bound: Bound) -> SemanticWorkspace | None:
         """What language servers make of a session's files; made when it is first wanted."""
         if self._look is None:
             return None
@@ -133,12 +133,12 @@ class Sessions:
         else:
             del self._shared[bound.roots]
             with self._looking:
-                insight = self._insights.pop(workspace, None)
-            if insight is None:
+                semantics = self._insights.pop(workspace, None)
+            if semantics is None:
                 workspace.close()
             else:
                 # Servers take their time to end, and whoever ends a session may hold a lock.
-                threading.Thread(target=_close, args=(insight, workspace)).start()
+                threading.Thread(target=_close, args=(semantics, workspace)).start()
 
     def end_all(self) -> None:
         """Forget every session."""
@@ -146,6 +146,6 @@ class Sessions:
             self.end(session_id)
 
 
-def _close(insight: Insight, workspace: Workspace) -> None:
-    insight.close()
+def _close(semantics: SemanticWorkspace, workspace: Workspace) -> None:
+    semantics.close()
     workspace.close()

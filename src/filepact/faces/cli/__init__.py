@@ -7,7 +7,6 @@ wrote can steer a terminal.
 
 from __future__ import annotations
 
-from filepact.faces.cli.main import run
-from filepact.faces.cli.parser import build_parser
+from filepact.faces.cli.main import build_parser, run
 
 __all__ = ["build_parser", "run"]

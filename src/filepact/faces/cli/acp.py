@@ -1,27 +1,34 @@
-"""The command that editors start in an agent's place: the proxy between the two."""
+"""Commands `acp` and `acp-check`: the proxy before an agent, and the conformance suite."""
 
 from __future__ import annotations
 
+import json
+import selectors
 import sys
+import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
+from filepact.faces.acp.proxy.child import Child
 from filepact.faces.cli.screen import Answer, plain
+from filepact.wire.framing import LineCutter
+from filepact.wire.pipes import read_some, write_all, write_at_once
 
-# What is not needed to start the agent is loaded while it starts.
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Actor, Session
+    from filepact.faces.acp.proxy.doors import Habits
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.cli.screen import Screen
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Toolbox
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["acp"]
+__all__ = ["acp", "acp_check"]
 
 
 def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
@@ -29,9 +36,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
     from filepact.faces.acp.proxy.start import run  # noqa: PLC0415 - only this command needs it
 
     if arguments.explain:
-        from filepact.faces.cli.acp_doors import explain  # noqa: PLC0415 - only for this
-
-        return explain(arguments.agent)
+        return _explain(arguments.agent)
     if not arguments.agent and sys.stdin.isatty():
         raise InvalidParamsError(
             "no agent was named", hint="Give its command after `--`: filepact acp -- gemini --acp"
@@ -45,7 +50,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         serve=None if arguments.no_tools else _serve,
         watch=not arguments.no_watch,
         patience=arguments.patience,
-        begun=_listen_to_remarks,
+        begun=_log_to_standard_error,
     )
     return Answer(plain(""), {}, code=status) if status else None
 
@@ -56,10 +61,15 @@ def _absolute(root: str) -> str:
     return str(Path(root).absolute())
 
 
-def _listen_to_remarks() -> None:
-    from filepact.faces.cli.remarks import log_to_standard_error  # noqa: PLC0415 - see above
+def _log_to_standard_error() -> None:
+    """Log to standard error, and drop the lines that an editor does not read at once."""
+    import logging  # noqa: PLC0415 - not before the agent is started
 
-    log_to_standard_error()
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            write_at_once(2, f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
+
+    logging.basicConfig(handlers=[Handler()], level=logging.INFO, format="filepact: %(message)s")
 
 
 def _sessions(arguments: Namespace) -> Sessions:
@@ -71,12 +81,12 @@ def _sessions(arguments: Namespace) -> Sessions:
 
     settings = read_settings(arguments.config)
 
-    def look(workspace: Workspace) -> Insight | None:
-        from filepact.app import open_insight  # noqa: PLC0415 - not before it is needed
+    def look(workspace: Workspace) -> SemanticWorkspace | None:
+        from filepact.app import open_semantic_workspace  # noqa: PLC0415 - not before it is needed
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
         programs = Programs(workspace.changeable)
-        return open_insight(
+        return open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
             servers=settings.agents_servers,
@@ -97,7 +107,7 @@ def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> Non
     import secrets  # noqa: PLC0415 - not before it is needed
 
     from filepact.domain.operation import Actor, Session  # noqa: PLC0415 - the same
-    from filepact.faces.cli.hosts import own_version  # noqa: PLC0415 - the same
+    from filepact.faces.cli.main import own_version  # noqa: PLC0415 - the same
     from filepact.faces.cli.serve import instructions  # noqa: PLC0415 - the same
     from filepact.faces.mcp import serve  # noqa: PLC0415 - the same
 
@@ -106,7 +116,7 @@ def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> Non
         return Session(name, Actor("agent", facts.agent, facts.version))
 
     serve(
-        toolbox,
+        lambda: toolbox,
         name="filepact",
         version=own_version(),
         instructions=instructions(bound.workspace, changes=True, moves=False),
@@ -114,3 +124,126 @@ def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> Non
         narrow=lambda _folders: None,
         pipes=(descriptor, descriptor),
     )
+
+
+_PATIENCE: Final = 60.0  # seconds for an agent to say who it is; some install themselves first
+_TABLE: Final = "{:<18} {:<9} {:<8} {:<8} {:<12} {:<6}  {}\n"
+
+
+def _explain(command: Sequence[str]) -> Answer:
+    """All agents that are known, or one that is started and asked who it is.
+
+    Raises:
+        InvalidParamsError: It cannot be started.
+        ReadFailedError: It does not say who it is.
+    """
+    from dataclasses import asdict  # noqa: PLC0415
+
+    from filepact.faces.acp.proxy.doors import AGENTS, habits_of  # noqa: PLC0415 - only for this
+
+    if not command:
+        heads = ("agent", "seen in", "reads", "writes", "permission", "tools", "")
+        rows = [_row(name, habits) for name, habits in sorted(AGENTS.items())]
+        text = _TABLE.format(*heads) + "".join(rows) + _LEGEND
+        return Answer(plain(text), {"agents": {name: asdict(one) for name, one in AGENTS.items()}})
+    told = _introduced(command)
+    info = told.get("agentInfo") or told.get("info") or {}
+    name, version = str(info.get("name") or "?"), str(info.get("version") or "?")
+    habits = habits_of(name)
+    protocol = told.get("protocolVersion")
+    facts = {
+        "agent": name,
+        "version": version,
+        "protocol": protocol,
+        "known": asdict(habits) if habits else None,
+    }
+    return Answer(plain("".join(_about(name, version, protocol, habits))), facts)
+
+
+_LEGEND: Final = """
+reads, writes   it asks its client for files: guarded, unsaved text first, recorded
+permission      it asks before it changes a file: the rules answer what they deny
+tools           it uses the seven tools that it is offered: guarded, recorded
+What an agent writes by itself is seen at the end of its turn, recorded, and can be undone; what
+it reads by itself is not seen, and nothing here keeps it from doing either.
+"""
+
+
+def _row(name: str, one: Habits) -> str:
+    row = _TABLE.format(name, one.version, one.reads, one.writes, one.asks, one.tools, one.note)
+    return f"{row.rstrip()}\n"
+
+
+def _about(name: str, version: str, protocol: object, habits: Habits | None) -> Iterator[str]:
+    yield f"{name} {version}, protocol version {protocol}\n\n"
+    if protocol == 1:
+        yield "files       offered to it by filepact, whether or not the editor has them\n"
+    else:
+        yield "files       its version of the protocol has none; it gets them by the tools\n"
+    yield "permission  what the rules deny is refused, the rest is for the person\n"
+    yield "tools       the seven tools are added to each of its sessions\n"
+    yield "watch       what it writes by itself is recorded at the end of its turn\n\n"
+    if habits is None:
+        yield "It is not known which of these it uses; `filepact log` will show it.\n"
+        return
+    yield (
+        f"Version {habits.version} was seen to read by its client: {habits.reads}, write by it: "
+        f"{habits.writes}, ask for permission: {habits.asks}, use tools: {habits.tools}"
+    )
+    yield f" ({habits.note}).\n" if habits.note else ".\n"
+
+
+def _introduced(command: Sequence[str]) -> dict[str, Any]:
+    """What an agent says of itself."""
+    child = Child(command)
+    try:
+        child.begun()
+        source, sink = child.pipes
+        able = {"fs": {"readTextFile": True, "writeTextFile": True}}
+        asked = {"protocolVersion": 1, "clientCapabilities": able}
+        request = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": asked}
+        write_all(sink, json.dumps(request).encode() + b"\n")
+        for line in _lines(source):
+            try:
+                message = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(message, dict) and message.get("id") == 0 and "method" not in message:
+                result = message.get("result")
+                return result if isinstance(result, dict) else {}
+    finally:
+        child.end()
+    raise ReadFailedError(
+        f"{command[0]} did not say who it is within {_PATIENCE:.0f} s",
+        hint="Is this the command that an editor would start, with its words for the protocol?",
+    )
+
+
+def _lines(source: int) -> Iterator[bytes]:
+    cutter, until = LineCutter(), time.monotonic() + _PATIENCE
+    with selectors.DefaultSelector() as selector:
+        selector.register(source, selectors.EVENT_READ)
+        while (left := until - time.monotonic()) > 0 and selector.select(left):
+            data = read_some(source)
+            if not data:
+                return
+            yield from (line for line in cutter.feed(data) if line is not None)
+
+
+def acp_check(arguments: Namespace, screen: Screen) -> None:
+    """Do what `acp-conformance` does with the same words, and end as it does.
+
+    Raises:
+        NotFoundError: It is not installed.
+        SystemExit: The suite has run.
+    """
+    words = [*(["--json"] if arguments.json else []), *arguments.words]
+    try:
+        from acp_conformance.cli import main  # noqa: PLC0415 - it may not be there
+    except ImportError:
+        screen.json = "--json" in words
+        raise NotFoundError(
+            "the conformance suite acp-conformance is not installed",
+            hint="Install it from filepact's repository: pip install ./packages/acp-conformance",
+        ) from None
+    sys.exit(main(words, "filepact acp-check"))

@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
-from filepact.config.files import find_problems
 from filepact.config.layers import Source
 from filepact.config.person import rule_files, settings_file
+from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
-from filepact.faces.cli.hosts import own_command, own_version
-from filepact.faces.cli.record import count, size
-from filepact.text.ignore import MACHINE_FOLDERS
-from filepact.workspace.project import PROJECT_FILE
+from filepact.faces.cli.hosts import own_command
+from filepact.faces.cli.main import own_version
+from filepact.faces.cli.render import count, size
+from filepact.text.gitignore import MACHINE_FOLDERS
+from filepact.workspace.project_rules import PROJECT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -258,9 +259,9 @@ def check_wall(
     workspace: Workspace, state: str, wanted: Literal["auto", "off", "required"]
 ) -> Finding:
     """Whether servers confine themselves here, as a child process finds that tries it."""
-    from filepact.app import try_wall  # noqa: PLC0415 - only the doctor needs it
+    from filepact.app import try_sandbox  # noqa: PLC0415 - only the doctor needs it
 
-    abi, trial = try_wall(workspace, state_dir=state)
+    abi, trial = try_sandbox(workspace, state_dir=state)
     has = f"Landlock, ABI {abi}" if abi else "no Landlock"
     name = "second wall"
     if trial == "holds":

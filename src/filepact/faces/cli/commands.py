@@ -1,15 +1,16 @@
-"""The commands that connect agents, look at what they did, take it back and review it."""
+"""Declares every command: its names, arguments and help, and the function behind it."""
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.group import add_dry_run, add_unattended, count, seconds
+from filepact.faces.cli.parser import add_dry_run, add_unattended, count, seconds, whole
 
 if TYPE_CHECKING:
-    from filepact.faces.cli.group import Group
+    from filepact.faces.cli.parser import Group
 
-__all__ = ["add_commands"]
+__all__ = ["add_acp_commands", "add_commands", "add_file_commands"]
 
 
 def add_commands(group: Group) -> None:
@@ -266,11 +267,11 @@ _PROPOSAL = "the proposal's id, or the beginning of it, four characters at least
 
 def _add_reviewing(group: Group) -> None:
     group.add(
-        "pending", "review:pending", "list the changes that wait for a person", "filepact pending"
+        "pending", "history:pending", "list the changes that wait for a person", "filepact pending"
     )
     add = group.add(
         "approve",
-        "review:approve",
+        "history:approve",
         "do a change that waits",
         "filepact approve c4k2m",
         "Shows the change first, whole, and asks. Where a file has moved since it was proposed, nothing is done: what "
@@ -280,7 +281,7 @@ def _add_reviewing(group: Group) -> None:
     add_unattended(add)
     add = group.add(
         "reject",
-        "review:reject",
+        "history:reject",
         "refuse a change that waits",
         'filepact reject c4k2m --reason "keep the old name"',
         "With --all everything that waits is refused, or nothing where somebody decides about one in that moment. What "
@@ -333,7 +334,9 @@ def _add_rules(group: Group) -> None:
         "policy:lint",
         "tell everything that is wrong in the files of rules, at once",
         "filepact policy lint .filepact.toml",
-        "The exit code is 1 if anything is. Nothing else starts while a file in force is wrong.",
+        "The exit code is 1 if anything is. Nothing else starts while a file in force is wrong. Where "
+        "nothing is, it tells for each rule what it answers when an agent asks leave to read, change, "
+        "delete or move a file, to run a command, to fetch, to use another tool or to switch its mode.",
     )
     add(
         "file",
@@ -349,3 +352,229 @@ def _add_rules(group: Group) -> None:
         "filepact policy test",
         "The exit code is 1 if one is not met, 3 if there is none.",
     )
+
+
+def add_acp_commands(group: Group) -> None:
+    """Add those for the Agent Client Protocol, in the order in which the help shows them."""
+    _add_proxy(group)
+    _add_check(group)
+
+
+def _add_proxy(group: Group) -> None:
+    add = group.add(
+        "acp",
+        "acp:acp",
+        "stand between an editor and an agent that speak the Agent Client Protocol",
+        "filepact acp -- gemini --acp",
+        "Put `filepact acp --` before the agent's command in the editor's settings. Files that the "
+        "agent asks for are guarded and recorded, the agent gets the seven tools as well, and "
+        "everything else passes as it is. The editor's folders count; --root narrows them. Without "
+        "an agent it takes its place in a chain of proxies, when a conductor starts it.",
+    )
+    add("agent", metavar="AGENT", nargs="*", help="the agent's command, after `--`")
+    add(
+        "--mode",
+        choices=("auto", "preview"),
+        default="auto",
+        help="auto: do what the rules allow; preview: ask the person about every change (default: auto)",
+    )
+    add(
+        "--explain",
+        action="store_true",
+        help="say which doors agents use; with an agent, start it, ask who it is, and end it",
+    )
+    add("--no-tools", action="store_true", help="do not give the agent the seven tools")
+    add(
+        "--no-watch",
+        action="store_true",
+        help="do not look for what the agent writes by itself, past the protocol",
+    )
+    add(
+        "--patience",
+        metavar="SECONDS",
+        type=_seconds,
+        default=30.0,
+        help="how long the editor may take to say what it shows of a file; then the request fails "
+        "and nothing is written (default: 30)",
+    )
+
+
+def _add_check(group: Group) -> None:
+    group.hand_on(
+        "acp-check",
+        "acp:acp_check",
+        "check how a client of the Agent Client Protocol serves files",
+        "The words behind it are those of the command acp-conformance, which is a distribution of "
+        "its own and has to be installed.",
+    )
+
+
+def _seconds(text: str) -> float:
+    """A span of time above 0."""
+    seconds = float(text)
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"{text} is no span between 0 and 86400")
+    return seconds
+
+
+_seconds.__name__ = "number"
+
+
+def add_file_commands(group: Group) -> None:
+    """Add them, those that only look first."""
+    _add_file_reads(group)
+    _add_file_changes(group)
+
+
+def _add_file_reads(group: Group) -> None:
+    add = group.add(
+        "read",
+        "files:read",
+        "print a text file, or a part of it",
+        "filepact read src/app.py --offset 40 --lines 20",
+    )
+    add("path", metavar="PATH", help="the file")
+    add("--lines", metavar="N", type=whole, help="most lines to print")
+    add(
+        "--offset",
+        metavar="N",
+        type=int,
+        default=0,
+        help="lines to skip (default: 0); -5 for the last five",
+    )
+    add("--column", metavar="N", type=whole, default=0, help="characters of the first one to skip")
+    add("--base64", action="store_true", help="the bytes of any file as base64")
+    add("--no-numbers", action="store_true", help="no line numbers")
+    add = group.add(
+        "find", "files:find", "list files whose path matches a glob", "filepact find '**/*.py' src"
+    )
+    add("pattern", metavar="GLOB", help="such as '**/*.ts'; quote it")
+    add(
+        "directory",
+        metavar="DIR",
+        nargs="?",
+        default=".",
+        help="where to look (default: this folder)",
+    )
+    add("--max", metavar="N", type=count, default=100, help="most files (default: 100)")
+    add = group.add(
+        "grep",
+        "files:grep",
+        "print lines that match a regular expression",
+        "filepact grep 'def \\w+_test' src -C 2",
+    )
+    add("pattern", metavar="PATTERN", help="regular expression; letter case does not matter")
+    add(
+        "path", metavar="PATH", nargs="?", default=".", help="file or folder (default: this folder)"
+    )
+    add("--glob", metavar="GLOB", default="**/*", help="only files whose path matches")
+    add(
+        "-C",
+        "--context",
+        metavar="N",
+        type=whole,
+        default=0,
+        help="lines before and after each match",
+    )
+    add("--max", metavar="N", type=count, default=50, help="most matches (default: 50)")
+    add("--offset", metavar="N", type=whole, default=0, help="matches to skip")
+    add("-s", "--case-sensitive", action="store_true", help="tell letter case apart")
+    add("-U", "--multiline", action="store_true", help="let a match span lines")
+    add(
+        "-l",
+        "--files",
+        dest="output_mode",
+        action="store_const",
+        const="files",
+        default="content",
+        help="only the names of files",
+    )
+    add(
+        "-c",
+        "--count",
+        dest="output_mode",
+        action="store_const",
+        const="count",
+        help="only a count for each file",
+    )
+    add = group.add(
+        "tree", "files:tree", "draw a folder and what it holds", "filepact tree src --depth 2"
+    )
+    add("path", metavar="PATH", nargs="?", default=".", help="the folder (default: this one)")
+    add(
+        "--depth",
+        metavar="N",
+        type=count,
+        default=3,
+        help="levels to descend, 1 to 10 (default: 3)",
+    )
+    add("--no-files", action="store_true", help="folders only")
+    add("--pattern", metavar="GLOB", help="only files whose name matches")
+
+
+def _add_file_changes(group: Group) -> None:
+    add = group.add(
+        "write",
+        "files:write",
+        "create a file or overwrite it",
+        "echo hello | filepact write notes.txt",
+        "The text comes from standard input, or from --content.",
+    )
+    add("path", metavar="PATH", help="the file")
+    add("--content", metavar="TEXT", help="the text, instead of standard input")
+    add("--append", action="store_true", help="add to the end instead")
+    add("--create-dirs", action="store_true", help="make missing folders")
+    add_dry_run(add, revision=True)
+    add = group.add(
+        "edit",
+        "files:edit",
+        "replace exact text in a file",
+        "filepact edit app.py --old 'port = 80' --new 'port = 8080'",
+        "The old text has to stand in the file once, or use --all.",
+    )
+    add("path", metavar="PATH", help="the file")
+    add("--old", metavar="TEXT", help="text to replace")
+    add("--old-file", metavar="FILE", help="the same from a file, - for standard input")
+    add("--new", metavar="TEXT", help="text to put in its place")
+    add("--new-file", metavar="FILE", help="the same from a file, - for standard input")
+    add("--all", action="store_true", help="replace every occurrence")
+    add_dry_run(add, revision=True)
+    add = group.add(
+        "patch",
+        "files:patch",
+        "apply a patch, all of it or nothing",
+        "git diff | filepact patch -R",
+        "The patch comes from standard input, or from --file; its names are relative to the root.",
+    )
+    add(
+        "path",
+        metavar="PATH",
+        nargs="?",
+        help="the one file to patch, when the patch does not name it",
+    )
+    add("--file", metavar="FILE", help="the patch, instead of standard input")
+    add("-R", "--reverse", action="store_true", help="take the patch back")
+    add_dry_run(add, revision=True)
+    add = group.add(
+        "mkdir", "files:mkdir", "make a folder, and those above it", "filepact mkdir docs/notes"
+    )
+    add("path", metavar="PATH", help="the folder")
+    add_dry_run(add)
+    add = group.add(
+        "mv",
+        "files:mv",
+        "move or rename a file, or a folder with all it holds",
+        "filepact mv src/old.py src/new.py",
+    )
+    add("path", metavar="PATH", help="the file or folder")
+    add("to", metavar="NEW", help="the whole new path, which has to be free")
+    add_dry_run(add, revision=True)
+    add = group.add(
+        "rm",
+        "files:rm",
+        "remove a file, or a folder with all it holds",
+        "filepact rm docs/old.md",
+        "`filepact undo` brings it back.",
+    )
+    add("path", metavar="PATH", help="the file or folder")
+    add_dry_run(add, revision=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import shtab
 
-from filepact.faces.cli.parser import build_parser
+from filepact.faces.cli.main import build_parser
 from filepact.faces.cli.screen import Answer, plain
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from collections import Counter
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.app import open_insight
+from filepact.app import open_semantic_workspace
 from filepact.config.person import read_settings
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.programs import Programs
-from filepact.faces.cli.record import count
+from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
 from filepact.lsp.diagnostics import Severity
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.faces.cli.screen import Screen, Style
     from filepact.lsp.diagnostics import Diagnostic, Report
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["diagnostics"]
@@ -51,21 +51,21 @@ def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
         )
     with opened(arguments) as workspace:
         programs = Programs(workspace.changeable)
-        insight = open_insight(
+        semantics = open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
             servers=settings.peoples_servers,
             environment=programs.environment,
             locate=programs,
         )
-        if insight is None:
+        if semantics is None:
             return _nothing("no language server is installed")
-        with closing(insight):
+        with closing(semantics):
             session = person()
-            paths = _chosen(workspace, arguments.paths, session, insight)
+            paths = _chosen(workspace, arguments.paths, session, semantics)
             if not paths:
                 return _nothing("no language server that is installed knows any of these files")
-            reports = _ask(insight, paths, session, arguments.seconds, screen)
+            reports = _ask(semantics, paths, session, arguments.seconds, screen)
     differing = {one.name for one in settings.servers if one.only_new}
     listing = [one for one in reports if one.server not in differing]
     if not listing:
@@ -80,7 +80,7 @@ def _nothing(said: str) -> Answer:
 
 
 def _chosen(
-    workspace: Workspace, named: Sequence[str], session: Session, insight: Insight
+    workspace: Workspace, named: Sequence[str], session: Session, semantics: SemanticWorkspace
 ) -> list[str]:
     """The files that were named, or lie in folders that were, as far as a server knows them."""
     guard, agent = workspace.guard, session.agent
@@ -96,13 +96,17 @@ def _chosen(
         for path in (f"{spot.root.path.rstrip('/')}/{one}" for one in names):
             # A link that leads out, or a file that went: nobody named it.
             with suppress(FilepactError):
-                if insight.claims(path):
+                if semantics.claims(path):
                     found[guard.find_file(path, "read", agent=agent).path.absolute] = None
-    return [path for path in found if insight.claims(path)]
+    return [path for path in found if semantics.claims(path)]
 
 
 def _ask(
-    insight: Insight, paths: Sequence[str], session: Session, seconds: float, screen: Screen
+    semantics: SemanticWorkspace,
+    paths: Sequence[str],
+    session: Session,
+    seconds: float,
+    screen: Screen,
 ) -> list[Report]:
     """Ask about some files after the other, as long as there is time."""
     end = time.monotonic() + seconds
@@ -112,7 +116,7 @@ def _ask(
         of = f", {start} of {len(paths)} done" if len(paths) > _AT_ONCE else ""
         screen.progress(f"asking language servers about {count(len(some), 'file')}{of} ...")
         rest = max(end - time.monotonic(), 0.0)
-        reports += insight.look(some, session=session, seconds=rest)
+        reports += semantics.look(some, session=session, seconds=rest)
     return reports
 
 

@@ -15,13 +15,14 @@ from filepact.errors import (
     ReadFailedError,
 )
 from filepact.faces.cli.place import here, opened, person
-from filepact.faces.cli.record import answer_receipt
+from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain, remark
 from filepact.text.page import PAGE
 from filepact.tools.catalogue import SERVER_TOOLS
 from filepact.tools.registry import Blob
-from filepact.workspace.documents import Window
-from filepact.workspace.search import Found, Grepped, Tree
+from filepact.workspace.excerpt import Window
+from filepact.workspace.find import Found, Tree
+from filepact.workspace.grep import Grepped
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -21,7 +21,7 @@ from filepact.faces.cli.checks import (
     check_wall,
 )
 from filepact.faces.cli.place import find_place, opened
-from filepact.faces.cli.record import age, count, listed, size
+from filepact.faces.cli.render import age, count, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 from filepact.faces.cli.servers import check_servers
 

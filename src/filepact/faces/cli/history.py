@@ -1,27 +1,61 @@
-"""The commands that look back and go back: log, show, diff, undo, redo and checkpoints."""
+"""Commands over the journal: log and diffs, undo and redo, checkpoints, review of proposals."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from filepact.errors import NoChangeError, NotFoundError
-from filepact.faces.cli.deciding import decider
-from filepact.faces.cli.paint import show_diff, tally
-from filepact.faces.cli.place import here, opened
-from filepact.faces.cli.record import age, answer_receipt, asked, details, facts, listed, moment
-from filepact.faces.cli.screen import Answer, Span, plain
+from filepact.domain.operation import Approval, moment
+from filepact.errors import (
+    InvalidParamsError,
+    NoChangeError,
+    NotFoundError,
+    ProposalChangedError,
+    UnattendedError,
+)
+from filepact.faces.cli.place import here, opened, person
+from filepact.faces.cli.render import (
+    HOW_TO_DECIDE,
+    age,
+    answer_receipt,
+    asked,
+    count,
+    details,
+    facts,
+    listed,
+    show_diff,
+    tally,
+)
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span, plain
+from filepact.text.confusables import visible
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.domain.operation import Checkpoint, Operation, Proposal
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Checkpoint, Operation, Proposal, Session
     from filepact.faces.cli.screen import Screen
+    from filepact.workspace.guard import Location
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["checkpoint", "checkpoints", "diff", "log", "redo", "restore", "show", "undo"]
+__all__ = [
+    "approve",
+    "checkpoint",
+    "checkpoints",
+    "diff",
+    "log",
+    "pending",
+    "redo",
+    "reject",
+    "restore",
+    "show",
+    "undo",
+]
 
 
 def log(arguments: Namespace, _screen: Screen) -> Answer:
@@ -84,7 +118,7 @@ def undo(arguments: Namespace, screen: Screen) -> Answer:
     with opened(arguments) as workspace:
         return answer_receipt(
             workspace.undo(
-                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
+                _decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
             ),
             screen,
         )
@@ -95,7 +129,7 @@ def redo(arguments: Namespace, screen: Screen) -> Answer:
     with opened(arguments) as workspace:
         return answer_receipt(
             workspace.redo(
-                decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
+                _decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
             ),
             screen,
         )
@@ -106,7 +140,7 @@ def restore(arguments: Namespace, screen: Screen) -> Answer:
     with opened(arguments) as workspace:
         return answer_receipt(
             workspace.restore(
-                decider(arguments, screen), arguments.name, dry_run=arguments.dry_run
+                _decider(arguments, screen), arguments.name, dry_run=arguments.dry_run
             ),
             screen,
         )
@@ -173,3 +207,139 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
             proposal = workspace.proposal(operation.id)
             return proposal if proposal.state == "proposed" else operation
     return operation
+
+
+def pending(arguments: Namespace, _screen: Screen) -> Answer:
+    """What waits for a person, oldest first."""
+    with opened(arguments) as workspace:
+        waiting = workspace.pending()
+        spans, known = listed(workspace, waiting)
+    if waiting:
+        spans.append(Span(f"\n{HOW_TO_DECIDE}", "dim"))
+    return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True)
+
+
+def approve(arguments: Namespace, screen: Screen) -> Answer:
+    """Do what was proposed; a person at a terminal is shown it and asked."""
+    word = Approval(_decider(arguments, screen).actor)
+    with opened(arguments) as workspace:
+        proposal = workspace.proposal(arguments.operation)
+        asks = _at_terminal(screen) and not arguments.unattended
+        while True:
+            if asks and not _agrees_to_change(workspace, proposal, screen):
+                return Answer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
+            try:
+                return answer_receipt(workspace.approve(proposal.id, word), screen)
+            except ProposalChangedError as changed:
+                if not asks:
+                    raise
+                proposal = workspace.proposal(str(changed.details["proposal"]))
+                screen.write(plain(f"\nNothing is done: {changed.message}.\n\n"))
+                if since := str(changed.details["since"]):
+                    screen.write(plain("What has happened since:\n\n"))
+                    screen.write((*show_diff(since, screen), Span("\nWhat it is now:\n\n")))
+
+
+def _agrees_to_change(workspace: Workspace, proposal: Proposal, screen: Screen) -> bool:
+    """Whether a person at the terminal says yes to what they are shown now."""
+    proposal.check_waits()
+    diff = show_diff(workspace.diff(proposal), screen)
+    screen.page((*details(workspace, proposal), Span("\n"), *diff))
+    return _agrees(f"\nDo {proposal.id}?", screen)
+
+
+def reject(arguments: Namespace, screen: Screen) -> Answer:
+    """Refuse what was proposed."""
+    if bool(arguments.operation) == arguments.all:
+        raise InvalidParamsError(
+            "name one change, or all of them",
+            hint="`filepact reject ID`, or `filepact reject --all`.",
+        )
+    if (arguments.agent or arguments.path) and not arguments.all:
+        raise InvalidParamsError("--agent and --path go with --all", hint="Leave them out.")
+    approval = Approval(_decider(arguments, screen).actor, arguments.reason)
+    with opened(arguments) as workspace:
+        if arguments.all:
+            chosen = _chosen(workspace, arguments)
+            workspace.reject_all(chosen, approval)
+        else:
+            chosen = (workspace.reject(arguments.operation, approval),)
+        refused = [workspace.proposal(one.id) for one in chosen]
+        known = [facts(workspace, one, None) for one in refused]
+    reason = f": {arguments.reason}" if arguments.reason else "."
+    if not arguments.all:
+        return Answer((Span(f"Rejected {refused[0].id}{reason}\n", "warn"),), known[0])
+    said = f"Rejected {count(len(refused), 'change')}{reason}\n" if refused else "Nothing waits.\n"
+    return Answer((Span(said, "warn"),), {"rejected": known}, DONE if refused else NOTHING)
+
+
+def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
+    """What waits, as far as it is meant."""
+    spot = None
+    if arguments.path is not None:
+        spot = workspace.guard.find(here(workspace, arguments.path), "list")
+    return tuple(
+        one
+        for one in workspace.pending()
+        if (not arguments.agent or one.session.actor.name == arguments.agent)
+        and (spot is None or any(_is_in(spot, path) for path in one.changes.paths))
+    )
+
+
+def _is_in(spot: Location, path: WorkspacePath) -> bool:
+    folder = spot.place.path
+    inside = folder in (".", path.path) or path.path.startswith(f"{folder}/")
+    return path.root == spot.root.path and inside
+
+
+_NAMED: Final = 6  # programs that one decision came through; the first of them say the most
+
+
+def _at_terminal(screen: Screen) -> bool:
+    """Whether a person reads what is said here, and types what is asked."""
+    asks = sys.stdin is not None and sys.stdin.isatty()
+    return asks and screen.terminal and not screen.json
+
+
+def _decider(arguments: Namespace, screen: Screen) -> Session:
+    """Return the session of the person or program that decides, as the journal keeps it.
+
+    Raises:
+        UnattendedError: Neither is a person there, nor does the caller say that none is needed.
+    """
+    there = _at_terminal(screen)
+    if not there and not arguments.unattended and not getattr(arguments, "dry_run", False):
+        raise UnattendedError(
+            f"`filepact {arguments.command}` is for a person at a terminal, and no terminal is here",
+            hint="Type it in a terminal. A program of the person's that is meant to decide says "
+            "`--unattended`, and stands in the journal.",
+        )
+    where = "at a terminal" if there else "without a terminal"
+    programs = ", ".join(_callers())
+    return person(how=f"{where}, from {programs}" if programs else where, program=not there)
+
+
+def _agrees(question: str, screen: Screen) -> bool:
+    """Whether the person at the terminal says yes; an end of the input is a no."""
+    while True:
+        screen.ask(f"{question} [y/N] ")
+        said = sys.stdin.readline()
+        word = said.strip().lower()
+        if word in ("y", "yes"):
+            return True
+        if word in ("", "n", "no"):
+            return False
+
+
+def _callers() -> list[str]:
+    """The programs that this one was started by, the nearest first, as far as the system tells."""
+    names: list[str] = []
+    process = os.getppid()
+    with suppress(OSError, ValueError, IndexError):
+        while process > 1 and len(names) < _NAMED:
+            # The name stands in brackets and may hold any; what follows the last one is numbers.
+            told = Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
+            name, _, numbers = told.partition("(")[2].rpartition(")")
+            names.append(visible(name).replace("\n", " "))
+            process = int(numbers.split()[1])
+    return names

@@ -6,13 +6,15 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.errors import InvalidParamsError
+from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import find_place
+from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.screen import Answer, Span
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.cli.screen import Screen
 
-__all__ = ["Host", "editors", "hosts", "own_command", "own_version", "render_hosts", "setup"]
+__all__ = ["Host", "editors", "hosts", "own_command", "render_hosts", "setup"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,6 @@ def own_command() -> tuple[str, ...]:
             return (str(candidate),)
     found = shutil.which("filepact")
     return (str(Path(found).absolute()),) if found else (sys.executable, "-P", "-m", "filepact")
-
-
-def own_version() -> str:
-    """The version that is installed; from a bare source tree there is none."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
-
-    try:
-        return version("filepact")
-    except PackageNotFoundError:
-        return "0+source"
 
 
 def hosts(command: Sequence[str], arguments: Sequence[str]) -> tuple[Host, ...]:
@@ -217,9 +209,7 @@ def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[Span, 
 def setup(arguments: Namespace, screen: Screen) -> Answer:
     """Print the lines; nothing is written but what `csharp` fetches."""
     if arguments.host == "csharp":
-        from filepact.faces.cli.csharp_setup import setup_csharp  # noqa: PLC0415 - only there
-
-        return setup_csharp(arguments, screen)
+        raise SystemExit(_setup_csharp(screen))
     if arguments.host == "acp":
         return _setup_editors(arguments)
     place = find_place(arguments)
@@ -230,6 +220,18 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
     return _answer(
         [*command, *serving], [one for one in known if arguments.host in (None, one.name)]
     )
+
+
+def _setup_csharp(screen: Screen) -> int:
+    """Have the language server for C# fetch what it needs; the answer is its status."""
+    program = Programs(())("filepact-csharp")
+    if program is None:
+        raise NotFoundError(
+            "the program filepact-csharp is not installed",
+            hint="Run: pip install 'filepact[csharp]'",
+        )
+    command = [program, "setup", *(["--json"] if screen.json else [])]
+    return subprocess.run(command, check=False).returncode  # noqa: S603 - what the extra installs
 
 
 def _setup_editors(arguments: Namespace) -> Answer:

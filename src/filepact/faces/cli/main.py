@@ -1,4 +1,4 @@
-"""From the words of a command line to an exit code."""
+"""Runs a command line and turns its outcome into an exit code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
-from filepact.faces.cli.group import Misuse
-from filepact.faces.cli.parser import build_parser, parse
+from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
+from filepact.faces.cli.parser import Misuse, new_parser
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
@@ -19,6 +19,7 @@ from filepact.faces.cli.screen import (
     USAGE,
     Answer,
     Screen,
+    find_pager,
     plain,
     remark,
 )
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
-__all__ = ["execute", "run"]
+    from filepact.faces.cli.parser import Parser
+
+__all__ = ["build_parser", "execute", "own_version", "parse", "run"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -82,6 +85,32 @@ def _run(words: list[str]) -> int:
     return answer.code
 
 
+def parse(words: Sequence[str]) -> Namespace:
+    """Parse a command line; `does` of the answer names the function to call.
+
+    An editor waits for `filepact acp -- AGENT`, so the other commands are not made for it.
+
+    Raises:
+        Misuse: It cannot be understood.
+    """
+    before = list(words[: words.index("--")]) if "--" in words else []
+    if "acp" in before and "-h" not in before and "--help" not in before:
+        # Whatever is not understood is for the whole parser to explain.
+        with suppress(Misuse):
+            return build_parser(only_acp=True).parse_args(words)
+    return build_parser().parse_args(words)
+
+
+def build_parser(*, only_acp: bool = False) -> Parser:
+    """Make the parser of all commands, or of those for that protocol alone."""
+    parser, group = new_parser()
+    if not only_acp:
+        add_commands(group)
+        add_file_commands(group)
+    add_acp_commands(group)
+    return parser
+
+
 def execute(words: Sequence[str], screen: Screen) -> Answer | None:
     """Do what a command line says, for another command that wants to show the answer.
 
@@ -113,8 +142,6 @@ def _screen(arguments: Namespace) -> Screen:
     )
     pager: list[str] = []
     if terminal and not arguments.json and not arguments.no_pager:
-        from filepact.faces.cli.pager import find_pager  # noqa: PLC0415 - only people need it
-
         pager = find_pager()
     return Screen(
         sys.stdout.buffer,
@@ -125,9 +152,17 @@ def _screen(arguments: Namespace) -> Screen:
     )
 
 
-def _print_version(arguments: Namespace) -> int:
-    from filepact.faces.cli.hosts import own_version  # noqa: PLC0415 - only this needs it
+def own_version() -> str:
+    """The version that is installed; from a bare source tree there is none."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
 
+    try:
+        return version("filepact")
+    except PackageNotFoundError:
+        return "0+source"
+
+
+def _print_version(arguments: Namespace) -> int:
     number = own_version()
     _screen(arguments).answer(Answer(plain(f"filepact {number}\n"), {"version": number}))
     return DONE

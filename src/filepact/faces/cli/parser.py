@@ -1,24 +1,29 @@
-"""The whole command line as one parser.
+"""Declares commands: the parser of the command line, and the options that commands share.
 
-Only the standard library's argparse: `filepact --help` has to answer at once.  Each command names
-the function that does it as ``module:function`` of this package, imported when it is called.
+Only the standard library's argparse: `filepact --help` has to answer at once.
 """
 
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
-from typing import TYPE_CHECKING
-
-from filepact.faces.cli.acp_commands import add_acp_commands
-from filepact.faces.cli.commands import add_commands
-from filepact.faces.cli.file_commands import add_file_commands
-from filepact.faces.cli.group import Group, Misuse, Parser
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
-__all__ = ["build_parser", "parse"]
+__all__ = [
+    "Group",
+    "Misuse",
+    "Parser",
+    "add_dry_run",
+    "add_unattended",
+    "count",
+    "new_parser",
+    "seconds",
+    "whole",
+]
+
 
 _TOP = """\
 The guarded, previewable, undoable door through which AI agents read and change your files.
@@ -39,24 +44,107 @@ exit codes:
 """
 
 
-def parse(words: Sequence[str]) -> argparse.Namespace:
-    """What a command line says; `does` names the function to call.
+class Misuse(Exception):  # noqa: N818 - not an error of the product; becomes exit code 2
+    """The command line cannot be understood.
 
-    An editor waits for `filepact acp -- AGENT`, so the other commands are not made for it.
-
-    Raises:
-        Misuse: It cannot be understood.
+    Args:
+        message: What is wrong with it.
+        usage: The usage line of the command that was meant.
     """
-    before = list(words[: words.index("--")]) if "--" in words else []
-    if "acp" in before and "-h" not in before and "--help" not in before:
-        # Whatever is not understood is for the whole parser to explain.
-        with suppress(Misuse):
-            return build_parser(only_acp=True).parse_args(words)
-    return build_parser().parse_args(words)
+
+    def __init__(self, message: str, usage: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.usage = usage
 
 
-def build_parser(*, only_acp: bool = False) -> argparse.ArgumentParser:
-    """The whole command line as a parser, or as much of it as has to do with that protocol."""
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong to the caller, who knows in which form it is wanted."""
+
+    def error(self, message: str) -> NoReturn:
+        raise Misuse(message, self.format_usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Where commands are added, and the options that all of them take."""
+
+    commands: argparse._SubParsersAction[Parser]
+    common: Parser
+
+    def add(
+        self, name: str, does: str, short: str, example: str, more: str = ""
+    ) -> Callable[..., Any]:
+        """Add a command; the answer adds its arguments.
+
+        Args:
+            name: What people type.
+            does: The function behind it, as ``module:function`` of this package.
+            short: What it does, one line for the list of commands.
+            example: One way to call it.
+            more: Further sentences for its own help.
+        """
+        about = f"{short[:1].upper()}{short[1:]}."
+        parser = self.commands.add_parser(
+            name,
+            parents=[self.common],
+            help=short,
+            description=f"{about} {more}".strip(),
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        parser.set_defaults(does=does)
+        return parser.add_argument
+
+    def hand_on(self, name: str, does: str, short: str, more: str) -> None:
+        """Add a command whose words are another program's, options and `--` among them.
+
+        Args:
+            name: What people type.
+            does: The function behind it, as ``module:function`` of this package.
+            short: What it does, one line for the list of commands.
+            more: Further sentences, for the reference.
+        """
+        about = f"{short[:1].upper()}{short[1:]}."
+        parser = self.commands.add_parser(
+            name,
+            help=short,
+            description=f"{about} {more}",
+            add_help=False,
+            allow_abbrev=False,
+            # No word begins with it, so that none is taken for an option of ours.
+            prefix_chars="\0",
+        )
+        parser.add_argument(
+            "words", metavar="WORD", nargs=argparse.REMAINDER, help="for the other command"
+        )
+        parser.set_defaults(does=does)
+
+    def nested(self, name: str, short: str, more: str) -> Group:
+        """Add a word that further commands stand below; they are added to the answer.
+
+        Args:
+            name: What people type first.
+            short: What the commands are about, one line for the list of commands.
+            more: Further sentences for its own help.
+        """
+        about = f"{short[:1].upper()}{short[1:]}."
+        parser = self.commands.add_parser(
+            name,
+            help=short,
+            description=f"{about} {more}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        below = parser.add_subparsers(
+            dest="below", metavar="COMMAND", title="commands", required=True, parser_class=Parser
+        )
+        return Group(below, self.common)
+
+
+def new_parser() -> tuple[Parser, Group]:
+    """Make a parser without commands, and the group to add them to."""
     parser = Parser(
         prog="filepact",
         description=_TOP,
@@ -72,12 +160,7 @@ def build_parser(*, only_acp: bool = False) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
-    group = Group(commands, common)
-    if not only_acp:
-        add_commands(group)
-        add_file_commands(group)
-    add_acp_commands(group)
-    return parser
+    return parser, Group(commands, common)
 
 
 def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:
@@ -113,3 +196,46 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None
         shared.add_argument(
             option, action="store_true", default=False if before else default, help=about
         )
+
+
+def add_dry_run(add: Callable[..., Any], *, revision: bool = False) -> None:
+    """Add what every command takes that changes files."""
+    add("--dry-run", action="store_true", help="only show the diff, change nothing")
+    if revision:
+        add("--expect", metavar="REVISION", help="refuse if the file is at another revision")
+
+
+def add_unattended(add: Callable[..., Any]) -> None:
+    """Add what every command takes that is a person's decision."""
+    add(
+        "--unattended",
+        action="store_true",
+        help="decide without a person at a terminal, and without a question; the journal says so",
+    )
+
+
+def whole(text: str) -> int:
+    """A number of at least 0."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
+def count(text: str) -> int:
+    """A number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is below 1")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time of up to an hour."""
+    number = float(text)
+    if not 0 < number <= 3_600:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 3600")
+    return number
+
+
+whole.__name__ = count.__name__ = seconds.__name__ = "number"

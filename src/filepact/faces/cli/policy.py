@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from filepact.app import project_files
 from filepact.config.explain import explain as explain_request
-from filepact.config.files import find_problems, read_expecting
-from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together
-from filepact.config.patterns import exactly
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together, exactly
 from filepact.config.person import named_file, read_settings, rule_files, settings_file
+from filepact.config.rule_files import find_problems, read_expecting
 from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.place import find_place, here, opened
-from filepact.faces.cli.record import count
+from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
-from filepact.workspace.project import PROJECT_FILE
+from filepact.workspace.project_rules import PROJECT_FILE
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Rule, Verdict
     from filepact.faces.cli.screen import Screen, Style
 
-__all__ = ["explain", "lint", "show", "test"]
+__all__ = ["QUESTIONS", "answers", "explain", "lint", "show", "test"]
 
 _STYLES: dict[Verdict, Style] = {"deny": "bad", "ask": "warn", "allow": "good"}
 _SAID: dict[Verdict, str] = {
@@ -34,6 +33,34 @@ _SAID: dict[Verdict, str] = {
     "ask": "asked about: a person has to approve it",
     "allow": "allowed",
 }
+QUESTIONS: dict[str, tuple[frozenset[Action], bool]] = {
+    "read": (frozenset({"read"}), True),
+    "edit": (frozenset({"write"}), True),
+    "new": (frozenset({"write", "create"}), True),
+    "delete": (frozenset({"delete"}), True),
+    "move": (frozenset({"write", "create"}), False),
+    "command": (frozenset({"read"}), False),
+    "fetch": (frozenset({"read"}), False),
+    "other": (frozenset({"read"}), False),
+    "mode": (frozenset({"read"}), False),
+}
+"""What agents ask a person to permit: which actions it stands for, and whether a rule may allow it.
+
+`faces/acp/proxy/permission.py` answers so; a test holds both to each other.
+"""
+
+_ANSWERS: dict[str, tuple[str, Style]] = {
+    "allow": ("yes", "good"),
+    "deny": ("no", "bad"),
+    "person": ("you", "warn"),
+}
+_NAME_WIDTH = 18
+_LEGEND = """
+So a rule answers, behind filepact acp, when an agent asks leave to use a tool
+of its own on a file that the rule covers (new: to write one that is not there).
+yes: allowed once, if all files of the call are allowed and nothing is unknown.
+no: refused.  you: you are asked.  A call that brings a text counts as an edit.
+"""
 _ORDER: tuple[Action, ...] = ("read", "list", "write", "create", "delete")
 
 
@@ -140,10 +167,17 @@ def lint(arguments: Namespace, _screen: Screen) -> Answer:
         ]
         spans.append(Span(f"{one.said}\n"))
     checked = count(len(files), "file")
+    groups: list[tuple[Rule, ...]] = []
     if problems:
         spans.append(Span(f"\n{count(len(problems), 'problem')} in {checked}.\n", "bad"))
     else:
-        spans += [Span(f"{source.name}\n") for source, _text in files]
+        for source, text in files:
+            found = read_expecting(text, source)
+            own: list[tuple[Rule, ...]] = [(rule,) for rule in found.rules]
+            own += [found.fallbacks] if found.fallbacks else []
+            spans += [Span(f"{source.name}\n"), *_answer_table(own)]
+            groups += own
+        spans += [Span(f"{_LEGEND}\n", "dim")] if groups else []
         spans.append(Span(f"{checked}, nothing wrong.\n", "good"))
     return Answer(
         tuple(spans),
@@ -153,9 +187,49 @@ def lint(arguments: Namespace, _screen: Screen) -> Answer:
                 {"file": one.file, "line": one.line, "key": one.key, "said": one.said}
                 for one in problems
             ],
+            "answers": [
+                {"rule": first.name, "file": first.file, "line": first.line}
+                | answers((first, *rest))
+                for first, *rest in groups
+            ],
         },
         FAILED if problems else DONE,
     )
+
+
+def answers(rules: Sequence[Rule]) -> dict[str, str]:
+    """What a rule, or the defaults of a file together, answer to each question of an agent.
+
+    Returns:
+        For each of `QUESTIONS` ``allow`` (once), ``deny``, or ``person``, who is asked.
+    """
+    denied, allowed = (
+        frozenset(action for rule in rules if rule.verdict == verdict for action in rule.actions)
+        for verdict in ("deny", "allow")
+    )
+    return {
+        name: "deny"
+        if actions & denied
+        else "allow"
+        if may_allow and actions <= allowed
+        else "person"
+        for name, (actions, may_allow) in QUESTIONS.items()
+    }
+
+
+def _answer_table(groups: Sequence[Sequence[Rule]]) -> Iterator[Span]:
+    if not groups:
+        return
+    yield Span(f"{'':<{_NAME_WIDTH}} {'  '.join(QUESTIONS)}\n", "dim")
+    for rules in groups:
+        name = rules[0].name
+        name = name if len(name) < _NAME_WIDTH else f"{name[: _NAME_WIDTH - 2]}\u2026"
+        yield Span(f"{name:<{_NAME_WIDTH}}")
+        for question, answer in answers(rules).items():
+            word, style = _ANSWERS[answer]
+            yield Span(" " if question == "read" else "  ")
+            yield Span(word if question == "mode" else f"{word:<{len(question)}}", style)
+        yield Span("\n")
 
 
 def test(arguments: Namespace, _screen: Screen) -> Answer:

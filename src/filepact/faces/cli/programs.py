@@ -6,21 +6,25 @@ it could be theirs.  What a server sees is chosen by name, and nothing that look
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
-from functools import cache, cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from filepact.csharp.found import Toolchain
+__all__ = ["CHANGEABLE", "Programs"]
 
-__all__ = ["Programs"]
+CHANGEABLE: Final = "FILEPACT_CHANGEABLE"
+"""The variable that names the folders that agents may change, for servers that look for programs."""
+
+_OURS: Final = "filepact-"
+_PATIENCE: Final = 20.0
 
 _PASSED: Final = frozenset(
     {
@@ -58,7 +62,9 @@ class Programs:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
         self._all = dict(os.environ if environment is None else environment)
         self._found: dict[str, str | None] = {}
-        self.environment = dict(self._chosen())
+        self._said: dict[str, Mapping[str, object]] = {}
+        changeable = os.pathsep.join(map(str, self._roots))
+        self.environment = {**dict(self._chosen()), CHANGEABLE: changeable}
         """The variables that servers see."""
         self.refused: dict[str, str] = {}
         """Programs that are there and are not started, because of the folder that they lie in."""
@@ -67,47 +73,54 @@ class Programs:
         """The absolute path of a program, or None where there is none that may be started.
 
         Args:
-            name: As on a command line, or absolute; names that begin with ``filepact-`` stand for
-                what comes with this program, see `filepact.lsp.servers.Server.needs`.
+            name: As on a command line, or absolute.  A program with arguments is run, and counts
+                as there if it ends well: see `filepact.lsp.spec.ServerSpec.needs`.
         """
         if name not in self._found:
-            self._found[name] = (
-                self._own(name) if name.startswith("filepact-") else self._search(name)
-            )
+            program, *words = [name] if Path(name).is_absolute() else name.split(" ")
+            found = self._search(program)
+            if found is not None and words and not self._answers(name, found, words):
+                found = None
+            self._found[name] = found
         return self._found[name]
 
-    @cached_property
-    def csharp(self) -> Toolchain | None:
-        """The compiler for C# and its runtime, if they are there and may be started."""
-        from filepact.csharp.found import USUAL, find  # noqa: PLC0415 - only for C#
-        from filepact.faces.cli.csharp_setup import own_folder  # noqa: PLC0415 - the same
+    def facts(self, names: Iterable[str]) -> Mapping[str, object]:
+        """What programs have said that were run, because a server needs them.
 
-        home = self._all.get("HOME", "")
-        return find(
-            dotnet_root=self._all.get("DOTNET_ROOT", ""),
-            path=self.environment.get("PATH", ""),
-            usual=(*([str(Path(home, ".dotnet"))] if home else []), *USUAL),
-            own=str(own_folder()),
-            allowed=lambda folder: not self._changeable(folder),
-        )
+        Args:
+            names: As for a call of this object.
+        """
+        return {key: value for name in names for key, value in self._said.get(name, {}).items()}
 
-    def _own(self, name: str) -> str | None:
-        """Where something is that is ours to find."""
-        if name == "filepact-python":
-            return sys.executable or None
-        if name == "filepact-tree-sitter":
-            return _module("tree_sitter", "tree_sitter_c_sharp")
-        if name in ("filepact-roslyn", "filepact-dotnet"):
-            # Neither is of any use without the bridge to them.
-            found = self.csharp if _module("pythonnet", "clr_loader") else None
-            if found is not None:
-                return found.roslyn if name == "filepact-roslyn" else found.dotnet
-        return None
+    def _answers(self, name: str, program: str, words: Sequence[str]) -> bool:
+        """Whether a program ends well; what it prints is kept."""
+        try:
+            done = subprocess.run(  # noqa: S603 - a program that may be started, as a server needs it
+                [program, *words],
+                cwd=Path(program).parent,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        try:
+            facts = json.loads(done.stdout)
+        except ValueError:
+            facts = None
+        self._said[name] = facts if isinstance(facts, dict) else {}
+        return done.returncode == 0
 
     def _search(self, name: str) -> str | None:
         if os.sep in name and not Path(name).is_absolute():
             return None
-        for path in (self.environment.get("PATH", ""), self._all.get("PATH", "")):
+        paths = [self.environment.get("PATH", ""), self._all.get("PATH", "")]
+        if name.startswith(_OURS):
+            # What an extra has installed beside us, whether or not that folder is on the path.
+            paths.insert(0, str(Path(sys.executable).parent))
+        for path in paths:
             found = shutil.which(name, path=path)
             if found is None or not Path(found).is_absolute():
                 continue
@@ -136,10 +149,3 @@ class Programs:
         """Whether a place lies in a root, or leads into one."""
         places = {Path(os.path.normpath(path)), Path(os.path.realpath(path))}
         return any(place.is_relative_to(root) for place in places for root in self._roots)
-
-
-@cache
-def _module(*names: str) -> str | None:
-    """The file of the first of some modules, if all are there."""
-    found = [find_spec(name) for name in names]
-    return found[0].origin if found[0] is not None and all(found) else None

@@ -1,4 +1,4 @@
-"""What a command answers, and how it becomes bytes on a terminal or in a pipe.
+"""Writes the answer of a command to a terminal, a pager or a pipe.
 
 In a pipe every character is kept, so that a diff stays a patch.  On a terminal everything that
 could move the cursor, reorder text or hide is shown as an escape.
@@ -27,9 +27,11 @@ __all__ = [
     "Answer",
     "Screen",
     "Span",
+    "find_pager",
     "plain",
     "remark",
 ]
+
 
 DONE, FAILED, USAGE, NOTHING, INTERRUPTED = 0, 1, 2, 3, 130
 """Exit codes; part of the contract."""
@@ -148,12 +150,9 @@ class Screen:
 
     def page(self, spans: Sequence[Span]) -> None:
         """Write for people what may be long: where there is a pager and it does not fit, with that."""
-        if self.terminal and self._pager and not _fits(spans):
-            from filepact.faces.cli.pager import show_paged  # noqa: PLC0415 - short answers need none
-
-            if show_paged(self._pager, self._parts(spans)):
-                return
-        self.write(spans)
+        paged = self.terminal and self._pager and not _fits(spans)
+        if not paged or not _show_paged(self._pager, self._parts(spans)):
+            self.write(spans)
 
     def _parts(self, spans: Iterable[Span]) -> Iterator[bytes]:
         """The bytes, some at a time, so that the first are shown while the last are made."""
@@ -200,7 +199,7 @@ class Screen:
         if span.style == "line end":
             # The carriage return of a file that has them on every line is noise to a reader.
             return ""
-        from filepact.text.hidden import visible  # noqa: PLC0415 - not every command has an answer
+        from filepact.text.confusables import visible  # noqa: PLC0415 - not every command has an answer
 
         shown = visible(span.text)
         code = _CODES.get(span.style) if self.colour else None
@@ -225,3 +224,58 @@ def _fits(spans: Sequence[Span]) -> bool:
     text = "".join(span.text for span in islice(spans, rows * columns))
     taken = sum(1 + len(line) // columns for line in text.split("\n"))
     return len(spans) < rows * columns and taken < rows
+
+
+# As Git has it: end at once where all fits, let colours through, leave the screen as it is.
+_OPTIONS: Final = {"LESS": "FRX", "LV": "-c"}
+
+
+def find_pager() -> list[str]:
+    """Find the pager and its arguments; empty for none.
+
+    FILEPACT_PAGER goes before PAGER.  Never one that lies in the present folder or beneath, where
+    agents write.
+    """
+    import shlex  # noqa: PLC0415 - a pipe needs no pager
+    import shutil  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    wanted = os.environ.get("FILEPACT_PAGER", os.environ.get("PAGER", "less"))
+    try:
+        words = shlex.split(wanted)
+    except ValueError:
+        return []
+    found = shutil.which(words[0]) if words and words != ["cat"] else None
+    if found is None or not Path(found).is_absolute():
+        return []
+    if Path(found).resolve().is_relative_to(Path.cwd().resolve()):
+        return []
+    return [found, *words[1:]]
+
+
+def _show_paged(pager: list[str], parts: Iterable[bytes]) -> bool:
+    """Hand an answer to a pager, part by part, until it is read or left.
+
+    Returns:
+        Whether the pager could be started; if not, nothing is shown yet.
+    """
+    import subprocess  # noqa: PLC0415 - short answers need no pager
+    from contextlib import suppress  # noqa: PLC0415
+
+    try:
+        process = subprocess.Popen(  # noqa: S603 - what the person has chosen
+            pager, stdin=subprocess.PIPE, env={**_OPTIONS, **os.environ}
+        )
+    except OSError:
+        return False
+    with process:
+        # Whoever leaves has seen enough; an interrupt is for the pager, which goes on.
+        with suppress(BrokenPipeError, KeyboardInterrupt):
+            for part in parts:
+                process.stdin.write(part)  # type: ignore[union-attr]  # it is a pipe
+        with suppress(BrokenPipeError):
+            process.stdin.close()  # type: ignore[union-attr]  # it is a pipe
+        while True:
+            with suppress(KeyboardInterrupt):
+                process.wait()
+                return True

@@ -1,4 +1,4 @@
-"""The command that agents' programs start: folders over MCP on standard input and output."""
+"""Command `mcp`: serves folders, or a solution, to one client over standard input and output."""
 
 from __future__ import annotations
 
@@ -8,33 +8,36 @@ import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from posixpath import basename, dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.operation import Session
-from filepact.faces.cli.hosts import own_version
+from filepact.errors import InvalidParamsError
+from filepact.faces.cli.main import own_version
 from filepact.faces.cli.screen import remark
-from filepact.faces.cli.solution import solution_instructions, solution_place
-from filepact.faces.mcp.talks import conversation_of_server
+from filepact.faces.mcp.clients import conversation_of_server
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Screen
+    from filepact.tools.registry import Toolbox
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["instructions", "mcp"]
+__all__ = ["instructions", "mcp", "solution_instructions", "solution_place"]
 
 
 def mcp(arguments: Namespace, _screen: Screen) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import (  # noqa: PLC0415 - loads the database
         journal_roots,
-        open_insight,
+        open_semantic_workspace,
         open_solution,
         open_toolbox,
         open_workspace,
-        start_nursery,
+        start_fork_server,
     )
     from filepact.config.person import (  # noqa: PLC0415 - with it
         read_settings,
@@ -45,7 +48,9 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
 
     settings = read_settings(arguments.config)
     of_solution = arguments.toolset == "solution"
-    roots, solution = solution_place(arguments.roots) if of_solution else (arguments.roots, "")
+    roots, solution = arguments.roots, ""
+    if of_solution:
+        roots, solution = solution_place(roots)
     only_looks = arguments.read_only or arguments.max_level == "safe"
     # The seven tools have diagnostics for changes alone.
     diagnosing = settings.diagnosing
@@ -59,12 +64,12 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         programs = Programs(
             (*roots, *(journal_roots(state_folder(arguments.state)) if servers else ()))
         )
-        nursery = None
+        fork_server = None
         if settings.guard.landlock != "off":
-            # What is behind the wall starts no programs any more.
-            nursery = start_nursery(diagnosing, servers, programs)
-        if nursery is not None:
-            stack.callback(nursery.close)
+            # What is inside the sandbox starts no programs any more.
+            fork_server = start_fork_server(diagnosing, servers, programs)
+        if fork_server is not None:
+            stack.callback(fork_server.close)
         workspace = open_workspace(
             roots,
             state_dir=state_folder(arguments.state),
@@ -80,37 +85,41 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             )
         if solution:
             workspace.guard.find_file(solution, "read")
-        insight = open_insight(
+        semantics = open_semantic_workspace(
             workspace,
             diagnosing=diagnosing,
             servers=servers,
             environment=programs.environment,
             locate=programs,
-            nursery=nursery,
+            fork_server=fork_server,
         )
-        if insight is not None:
-            stack.callback(insight.close)
+        if semantics is not None:
+            stack.callback(semantics.close)
         shown = {
-            "insight": insight,
+            "semantics": semantics,
             "tier": arguments.tier,
             "max_level": arguments.max_level,
             "read_only": arguments.read_only,
         }
-        only_new = {one.name for one in servers if one.only_new}
-        toolbox = (
-            open_solution(workspace, name=solution, only_new=only_new, **shown)
-            if of_solution
-            else open_toolbox(workspace, own=True, seconds=settings.serving.timeout, **shown)
-        )
-        changes = any(tool.kind == "writes" for tool in toolbox.tools)
-        own = any(tool.port == "past" for tool in toolbox.tools)
+
+        def open_tools() -> Toolbox:
+            if not of_solution:
+                seconds = settings.serving.timeout
+                return open_toolbox(workspace, own=True, seconds=seconds, **shown)
+            only_new = {one.name for one in servers if one.only_new}
+            return open_solution(workspace, name=solution, only_new=only_new, **shown)
+
+        # Said before any tool is loaded, so not read off them.
+        if of_solution:
+            said = solution_instructions(workspace, solution, changes=not only_looks)
+        else:
+            own = not only_looks and arguments.tier != "essential"
+            said = instructions(workspace, changes=not only_looks, own=own)
         serve(
-            toolbox,
+            open_tools,
             name="filepact",
             version=own_version(),
-            instructions=solution_instructions(workspace, solution, changes=changes)
-            if of_solution
-            else instructions(workspace, changes=changes, own=own),
+            instructions=said,
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
@@ -121,10 +130,10 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
 def instructions(
     workspace: Workspace, *, changes: bool, own: bool = False, moves: bool = True
 ) -> str:
-    """What an agent should know before its first call.
+    """Write the instructions of a server for folders.
 
     Args:
-        workspace: What it will work in.
+        workspace: What the agent will work in.
         changes: Whether any tool that changes files is shown.
         own: Whether one is shown by which it takes its own changes back.
         moves: Whether relative paths start at a folder that the client shares.
@@ -132,9 +141,11 @@ def instructions(
     first, *others = (root.path for root in workspace.guard.roots)
     start = "Relative paths start there"
     start += ", or in the folder below it that your client shares." if moves else "."
-    said = [f"Files beneath {_short(first)}.", start]
+    said = [f"Files beneath {_shortened(first, 110)}.", start]
     if others:
-        said.append(f"Also {', '.join(map(_short, others[:3]))}, by absolute path.")
+        said.append(
+            f"Also {', '.join(_shortened(one, 110) for one in others[:3])}, by absolute path."
+        )
     said.append("Paths outside, and files that hold secrets, are refused; do not try other ways.")
     if changes:
         said.append(
@@ -152,11 +163,77 @@ def instructions(
     return " ".join(said)
 
 
-def _short(path: str) -> str:
-    """A path that leaves room for the rest."""
-    return path if len(path) <= 110 else f"...{path[-107:]}"
+def _shortened(path: str, room: int) -> str:
+    """Keep the end of a long path, at most `room` characters of it."""
+    return path if len(path) <= room else f"...{path[3 - room :]}"
 
 
 def _session(actor: Actor) -> Session:
     conversation = conversation_of_server(actor.name, os.environ)
     return Session(f"mcp-{secrets.token_hex(4)}", actor, conversation)
+
+
+_ENDS = (".sln", ".slnx", ".csproj")
+
+
+def solution_place(paths: Sequence[str]) -> tuple[list[str], str]:
+    """Split the paths of a command line into folders and the name of a solution.
+
+    Args:
+        paths: As they were typed: a solution, a project or a folder, then further folders.
+
+    Returns:
+        The folders, and the name of the file in the first; empty where a folder was named.
+
+    Raises:
+        InvalidParamsError: A file stands where only folders can.
+    """
+    first, *others = paths
+    if any(map(_is_solution, others)):
+        raise InvalidParamsError(
+            "several solutions were named",
+            hint="Start one server for each; what follows the solution are further folders.",
+        )
+    if not _is_solution(first):
+        return [first, *others], ""
+    return [dirname(first) or ".", *others], basename(first)
+
+
+def _is_solution(path: str) -> bool:
+    # The end of the name decides: nothing is opened before the roots are.
+    return path.lower().endswith(_ENDS)
+
+
+def solution_instructions(workspace: Workspace, name: str, *, changes: bool) -> str:
+    """Write the instructions of a server for a solution.
+
+    Args:
+        workspace: What the agent will work in.
+        name: The solution's file; empty for a folder.
+        changes: Whether files can be changed.
+    """
+    first, *others = (root.path for root in workspace.guard.roots)
+    what = f"The solution {_shortened(name, 60)} in" if name else "The folder"
+    said = [f"{what} {_shortened(first, 120)}; relative paths start there."]
+    if others:
+        shown = ", ".join(_shortened(one, 80) for one in others[:2])
+        more = ", ..." if len(others) > 2 else ""
+        said.append(f"Also {shown}{more}, by absolute path.")
+    said.append(
+        "Every answer is {success, data, meta, error}. Diagnostics of language servers count only "
+        "where fresh is true."
+    )
+    if changes:
+        said.append(
+            "write_file previews, with the diagnostics that the text would add and remove; send "
+            "applyChanges: true to write. applied: on the disk; workspaceUpdate.updated: taken up by "
+            "the servers. With kind pending or stale call sync or get_diagnostics, and do not write "
+            "again. Every change is recorded and the person can undo it."
+        )
+        if workspace.mode == "preview":
+            said.append(
+                "Changes here wait for the person: with data.pending nothing is changed yet."
+            )
+    else:
+        said.append("Nothing can be changed here.")
+    return " ".join(said)

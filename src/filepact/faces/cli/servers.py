@@ -10,14 +10,14 @@ from filepact.errors import FilepactError
 from filepact.faces.cli.checks import Finding
 from filepact.faces.cli.place import person
 from filepact.faces.cli.programs import Programs
-from filepact.faces.cli.record import count
+from filepact.faces.cli.render import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Settings
-    from filepact.lsp.outcome import Status
-    from filepact.lsp.servers import Server
+    from filepact.lsp.diagnostics import ServerStatus
+    from filepact.lsp.spec import ServerSpec
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["check_servers"]
@@ -26,7 +26,6 @@ _MOST_FILES: Final = 20_000
 _LARGEST: Final = 200_000
 _FACTOR: Final = 3
 """How many times as long as usual a server is waited for."""
-_NEVER_INSTALLED: Final = "filepact-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,41 +77,42 @@ def check_servers(
             continue
         rival = _rival(server, trusted)
         globs = ", ".join(glob for glob, _ in server.files)
-        shown, facts = place, {"program": place, "used": not rival}
-        if programs.csharp is not None and "filepact-roslyn" in server.needs:
-            shown = f"{programs.csharp.source}, in {programs.csharp.roslyn}"
-            facts["compiler"] = programs.csharp.version
+        told = programs.facts(server.needs)
+        shown, facts = told.get("said", place), {"program": place, "used": not rival, **told}
+        facts.pop("said", None)
         said = f"{shown}; " + (f"not used, {rival} goes before it" if rival else f"for {globs}")
-        sample = _sample(workspace, server, names)
+        sample = None if server.role == "projects" else _sample(workspace, server, names)
         if start and sample is not None:
             tell(f"starting {server.name} ...")
             status = _try(server, sample, programs, settings)
             yield _tried(server, said, facts, status)
         else:
             idle = "; not started, no file here is for it" if start else ""
+            idle = "" if server.role == "projects" else idle
             yield Finding(server.name, "ok", f"{said}{idle}", facts=facts)
 
 
-def _csharp(present: Sequence[Server], programs: Programs) -> Finding:
+def _csharp(present: Sequence[ServerSpec], programs: Programs) -> Finding:
     """By which of the ways that there are a C# file is judged."""
-    used = next((one for one in present if one.language("a.cs")), None)
+    known = (one for one in present if one.role != "projects")
+    used = next((one for one in known if one.language("a.cs")), None)
     if used is None:
         return Finding("C#", "none", "judged by nothing: none of its servers is installed")
     said = "by a language server"
-    if "filepact-roslyn" in used.needs and programs.csharp is not None:
-        said = f"by the compiler itself: {programs.csharp.source}"
+    if "said" in (told := programs.facts(used.needs)):
+        said = f"by the compiler itself: {told['said']}"
     elif used.only_new:
         said = "by the form of each file alone; only what a change adds is told"
     return Finding("C#", "ok", f"judged {said} ({used.name})", facts={"server": used.name})
 
 
-def _place(server: Server, programs: Programs) -> str | None:
+def _place(server: ServerSpec, programs: Programs) -> str | None:
     """Where a server's program is; None if anything that it needs is missing."""
     places = [programs(name) for name in (server.command[0], *server.needs)]
     return None if None in places else places[0]
 
 
-def _untrusted(server: Server, place: str) -> Finding:
+def _untrusted(server: ServerSpec, place: str) -> Finding:
     """A server that is there and is not used for agents before the person says so."""
     why = {
         "runs": "it runs what a project's build files say, which agents may write",
@@ -128,7 +128,7 @@ def _untrusted(server: Server, place: str) -> Finding:
     )
 
 
-def _missing(server: Server, programs: Programs) -> Finding:
+def _missing(server: ServerSpec, programs: Programs) -> Finding:
     wanted = (server.command[0], *server.needs)
     inside = next((programs.refused[name] for name in wanted if name in programs.refused), None)
     if inside is not None:
@@ -139,13 +139,13 @@ def _missing(server: Server, programs: Programs) -> Finding:
             f"Install it outside: {server.install}" if server.install else "",
         )
     missing = [name for name in wanted if programs(name) is None]
-    outside = [name for name in missing if not name.startswith(_NEVER_INSTALLED)]
-    also = f" ({', '.join(outside)} is not there)" if outside and outside != [wanted[0]] else ""
+    said = programs.facts(server.needs).get("said") or f"{', '.join(missing)} is not there"
+    also = f" ({said})" if missing != [wanted[0]] else ""
     how = f"To install: {server.install}" if server.install else ""
     return Finding(server.name, "none", f"not installed{also}", how)
 
 
-def _rival(server: Server, present: Sequence[Server]) -> str:
+def _rival(server: ServerSpec, present: Sequence[ServerSpec]) -> str:
     """The server that serves its files in its place; empty if there is none."""
     mine = {glob for glob, _ in server.files}
     for one in present[: present.index(server)]:
@@ -165,7 +165,7 @@ def _names(workspace: Workspace) -> tuple[tuple[str, str], ...]:
 
 
 def _sample(
-    workspace: Workspace, server: Server, names: Sequence[tuple[str, str]]
+    workspace: Workspace, server: ServerSpec, names: Sequence[tuple[str, str]]
 ) -> _Sample | None:
     """The first file that a server knows and that can be read."""
     reader = workspace.reader(person())
@@ -182,7 +182,9 @@ def _sample(
     return None
 
 
-def _try(server: Server, sample: _Sample, programs: Programs, settings: Settings) -> Status:
+def _try(
+    server: ServerSpec, sample: _Sample, programs: Programs, settings: Settings
+) -> ServerStatus:
     return try_server(
         server,
         sample.root,
@@ -194,7 +196,9 @@ def _try(server: Server, sample: _Sample, programs: Programs, settings: Settings
     )
 
 
-def _tried(server: Server, said: str, facts: Mapping[str, object], status: Status) -> Finding:
+def _tried(
+    server: ServerSpec, said: str, facts: Mapping[str, object], status: ServerStatus
+) -> Finding:
     facts = {
         **facts,
         "version": status.version,

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import state_folder
-from filepact.faces.cli.record import count, size
+from filepact.faces.cli.render import count, size
 from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.domain.figures import Integrity
+    from filepact.domain.operation import Integrity
     from filepact.faces.cli.screen import Screen, Style
 
 __all__ = ["check", "repair"]

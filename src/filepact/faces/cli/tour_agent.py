@@ -16,7 +16,7 @@ import filepact
 from filepact.app import journal_roots
 from filepact.config.person import state_folder
 from filepact.faces.cli.programs import Programs
-from filepact.faces.mcp.ordinary import RECEIPT_KEY
+from filepact.faces.mcp.fast_path import RECEIPT_KEY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.faces.cli.paint import paint_diff
+from filepact.faces.cli.render import paint_diff
 from filepact.faces.cli.screen import Span
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filepact.domain.policy import Policy, Request, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import NotAFileError, ReadFailedError
-from filepact.text.ignore import DEFAULT_IGNORED
+from filepact.text.gitignore import DEFAULT_IGNORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -143,6 +143,7 @@ class Rig:
         fs: What the editor says that it can do with files.
         protocol: The version that both sides speak.
         agent: The agent's name.
+        program: What Python is to run as the command.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class Rig:
         protocol: int = 1,
         agent: str = "far",
         checked: bool = True,
+        program: Sequence[str] = ("-m", "filepact"),
     ) -> None:
         self.work = folder / "work"
         self.work.mkdir(exist_ok=True)
@@ -165,6 +167,7 @@ class Rig:
         self._protocol = protocol
         self._name = agent
         self._near, self._far = Talk(), Talk()
+        self._program = program
         self._checked = checked and protocol == 1
         self.introduced: Message = {}
         self._shown: dict[str, str] = {}
@@ -174,7 +177,7 @@ class Rig:
         door.bind(str(self._address))
         door.listen()
         door.settimeout(_PATIENCE)
-        command = [sys.executable, "-m", "filepact", "acp", "--state", str(self.state)]
+        command = [sys.executable, *self._program, "acp", "--state", str(self.state)]
         agent = [sys.executable, str(_AGENT), str(self._address)]
         environment = {
             **os.environ,

@@ -1,5 +1,7 @@
 """Questions to the person: the agent's own, which the rules may answer, and ours."""
 
+import json
+
 import pytest
 
 from filepact.faces.acp.proxy.permission import READING
@@ -355,6 +357,16 @@ def test_a_question_that_is_closed_is_told_apart_from_one_that_was_refused(previ
     closed, refused = said
     assert closed["errorKind"] == refused["errorKind"] == "denied"
     assert (closed.get("closed"), refused.get("closed")) == (True, None)
+
+
+def test_a_question_says_who_asked_and_when(preview):
+    wanted, question = asked_about(preview, "a.txt", "x\n")
+    (waiting,) = json.loads(preview.command("pending", "--json"))["pending"]
+    name = f"{waiting['actor']['name']} {waiting['actor']['version']}".strip()
+    title = question["params"]["toolCall"]["title"]
+    assert title.endswith(f" agent {name} at {waiting['created']}")
+    preview.editor.answer(question, chosen(option(question, "reject_once")))
+    assert "error" in preview.agent.answer_to(wanted)
 
 
 def test_what_is_hidden_is_written_out_beside_the_texts(preview):

@@ -73,6 +73,7 @@ def test_what_a_person_has_written_down_as_allowed_names_that_rule(tmp_path):
         'lifts = ["manifests"]\n'
     )
     with Rig(tmp_path, fs=BOTH) as rig:
+        (rig.work / "Makefile").write_text("all:\n")
         rig.start()
         rig.agent.answer_to(ask(rig, locations=[{"path": "Makefile"}]))
         # There is nothing to choose, so nothing was allowed.

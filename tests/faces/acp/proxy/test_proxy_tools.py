@@ -113,3 +113,20 @@ def test_tools_are_there_before_the_session_has_its_id_and_gone_with_it(tmp_path
         with pytest.raises(AssertionError, match="gone"):
             rig.tools(request)
         tools.close()
+
+
+def test_tools_keep_the_time_limit_that_is_set(tmp_path):
+    settings = tmp_path / "home" / ".config" / "filepact"
+    settings.mkdir(parents=True)
+    (settings / "filepact.toml").write_text("[mcp]\ntimeout = 1\n")
+    with Rig(tmp_path, fs={}) as rig:
+        text = "".join(f"line {n}\n" for n in range(400_000))
+        (rig.work / "large.txt").write_text(text)
+        # More than a second's work, and less than the usual limit.
+        edits = [{"old_string": f"line {n}\n", "new_string": f"{n}\n"} for n in range(900, 1_050)]
+        tools = rig.tools(rig.start())
+        done, said = tools.call("edit_file", path="large.txt", edits=edits)
+        assert not done
+        assert said.startswith("TIMEOUT: ")
+        assert (rig.work / "large.txt").read_text() == text
+        tools.close()

@@ -9,8 +9,8 @@ import pytest
 
 from filepact.faces.acp.errors import PeerError
 from filepact.faces.acp.files import ANSWER_LIMIT, _at_most, _encoded
-from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.questions import Questions, Reply
+from filepact.wire.keyed_executor import KeyedExecutor
 from tests.faces.acp.proxy.rig import BOTH, Rig
 
 ASKED = "fs/read_text_file"
@@ -117,34 +117,34 @@ def test_an_editor_that_has_gone_answers_nothing() -> None:
 
 
 def test_a_lane_that_is_kept_holds_up_what_is_put_there_and_nothing_else() -> None:
-    lanes, done, other, last = Lanes(), [], threading.Event(), threading.Event()
-    assert lanes.take("a")
-    assert not lanes.take("a")
-    lanes.put("a", lambda: done.append(1))
-    lanes.put("a", lambda: (done.append(2), last.set()))
-    lanes.put("b", other.set)
+    lanes, done, other, last = KeyedExecutor(4, "test"), [], threading.Event(), threading.Event()
+    assert lanes.try_acquire("a")
+    assert not lanes.try_acquire("a")
+    lanes.submit("a", lambda: done.append(1))
+    lanes.submit("a", lambda: (done.append(2), last.set()))
+    lanes.submit("b", other.set)
     assert other.wait(20)
     assert not done
-    lanes.free("a")
+    lanes.release("a")
     assert last.wait(20)
     lanes.close()
     assert done == [1, 2]
-    assert lanes.take("a")
-    lanes.free("a")
+    assert lanes.try_acquire("a")
+    lanes.release("a")
 
 
 def test_who_leaves_a_lane_lets_others_through_and_comes_back_after_them() -> None:
-    lanes, done = Lanes(), []
+    lanes, done = KeyedExecutor(4, "test"), []
     begun, go, last = threading.Event(), threading.Event(), threading.Event()
 
     def waits_for_a_person() -> None:
         done.append("asked")
-        with lanes.left("a"):
+        with lanes.suspended("a"):
             begun.set()
             go.wait(20)
         done.append("answered")
 
-    lanes.put("a", waits_for_a_person)
+    lanes.submit("a", waits_for_a_person)
     assert begun.wait(20)
     through, held = threading.Event(), threading.Event()
 
@@ -154,11 +154,11 @@ def test_who_leaves_a_lane_lets_others_through_and_comes_back_after_them() -> No
         held.wait(20)
         done.append("other ended")
 
-    lanes.put("a", holds)
+    lanes.submit("a", holds)
     assert through.wait(20)
     go.set()
     held.set()
-    lanes.put("a", lambda: (done.append("next"), last.set()))
+    lanes.submit("a", lambda: (done.append("next"), last.set()))
     assert last.wait(20)
     lanes.close()
     assert done[:2] == ["asked", "other"]
@@ -168,18 +168,18 @@ def test_who_leaves_a_lane_lets_others_through_and_comes_back_after_them() -> No
 
 
 def test_closed_lanes_hold_up_nobody_who_comes_back() -> None:
-    lanes, done = Lanes(), []
+    lanes, done = KeyedExecutor(4, "test"), []
     begun, go, through = threading.Event(), threading.Event(), threading.Event()
 
     def waits_for_a_person() -> None:
-        with lanes.left("a"):
+        with lanes.suspended("a"):
             begun.set()
             go.wait(20)
         done.append("answered")
 
-    lanes.put("a", waits_for_a_person)
+    lanes.submit("a", waits_for_a_person)
     assert begun.wait(20)
-    lanes.put("a", lambda: (through.set(), go.wait(20)))
+    lanes.submit("a", lambda: (through.set(), go.wait(20)))
     assert through.wait(20)
     closing = threading.Thread(target=lanes.close)
     closing.start()
@@ -189,12 +189,12 @@ def test_closed_lanes_hold_up_nobody_who_comes_back() -> None:
 
 
 def test_closed_lanes_wait_for_one_that_is_kept() -> None:
-    lanes, done = Lanes(), []
-    assert lanes.take("a")
+    lanes, done = KeyedExecutor(4, "test"), []
+    assert lanes.try_acquire("a")
 
     def end() -> None:
         done.append("kept")
-        lanes.free("a")
+        lanes.release("a")
 
     elsewhere = threading.Thread(target=end)
     elsewhere.start()

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.asked import Named
+from filepact.domain.permission_log import Named
 from filepact.faces.acp.proxy.permission import Ruling, read_question
-from filepact.faces.acp.proxy.record import Record
-from filepact.faces.acp.proxy.report import Shown, count_lines, read_report
+from filepact.faces.acp.proxy.record import Record, Shown, count_lines, read_report
 from filepact.faces.acp.proxy.traffic import Facts
 from filepact.faces.acp.sessions import Bound
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.domain.asked import Question
+    from filepact.domain.permission_log import Question
 
 YES = {"optionId": "y", "kind": "allow_once"}
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.proxy.line import encode, parse
+from filepact.wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.faces.acp.proxy.side import Side
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
 
 __all__ = ["Chain", "Link"]
 
@@ -124,8 +125,7 @@ class Chain:
                 "This is a proxy without an agent. Give the agent's command after `--`, or let a "
                 "conductor start it."
             )
-            error = {"code": -32600, "message": reason}
-            told = {"jsonrpc": "2.0", "id": message.get("id"), "error": error}
+            told = error_response(message.get("id"), INVALID_REQUEST, reason)
             self._conductor.send(encode(told))
             return
         self._dialect = dialect

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact import lsp
 from filepact.errors import InvalidParamsError
-from filepact.faces.wire.pipes import read_some, write_at_once
+from filepact.wire.pipes import read_some, write_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,8 @@ class Child:
                     sys.executable,
                     "-I",
                     "-S",
-                    f"{lsp.__path__[0]}/warden.py",
+                    f"{lsp.__path__[0]}/supervisor.py",
+                    "run",
                     str(end),
                     "0",
                     *command,
@@ -71,7 +72,7 @@ class Child:
             InvalidParamsError: It cannot be started.
         """
         heard = self._hear(None)
-        if heard is not None and heard[0] == "warden":
+        if heard is not None and heard[0] == "supervisor":
             heard = self._hear(None)
         word, number = heard or ("failed", 0)
         if word != "started":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.questions import Questions
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["settle", "waits"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["AGENTS", "Doors", "Habits", "habits_of"]
+    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.proxy.traffic import Facts
+
+__all__ = ["AGENTS", "Doors", "Habits", "Links", "habits_of"]
 
 Use = Literal["yes", "no", "in part"]
 
@@ -96,3 +99,22 @@ class Doors:
             f"{counts['asked']} permissions asked for ({counts['refused']} refused by the rules), "
             f"{counts['calls']} calls of tools, {counts['past']} files changed past the doors"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The ways from the service back to both sides.
+
+    Attributes:
+        to_editor: Takes a line for the editor.
+        to_agent: Takes a line for the agent.
+        questions: Asks the editor.
+        facts: What both sides have said about themselves.
+        doors: Counts what comes through.
+    """
+
+    to_editor: Callable[[bytes], None]
+    to_agent: Callable[[bytes], None]
+    questions: Questions
+    facts: Facts
+    doors: Doors = field(default_factory=Doors)

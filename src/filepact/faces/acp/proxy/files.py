@@ -29,23 +29,24 @@ from filepact.faces.acp.proxy.dialog import settle, waits
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.traffic import READ
 from filepact.faces.acp.quirks import quirks_of
+from filepact.wire.messages import error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from filepact.domain.operation import Approval
-    from filepact.faces.acp.proxy.lanes import Lanes
     from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.steps import Request
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.keyed_executor import KeyedExecutor
+    from filepact.wire.messages import Message
     from filepact.workspace.excerpt import Excerpt
-    from filepact.workspace.guard import Spot
+    from filepact.workspace.guard import Location
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["FileRequests", "failure", "success"]
+__all__ = ["FileRequests", "failure"]
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class _Job:
 
     Attributes:
         turn: The session's turn in which it came.
-        key: Its lane.
+        key: Of its file, for the executor.
     """
 
     request: Request
@@ -76,7 +77,7 @@ class FileRequests:
         questions: Asks the editor.
         facts: What editor and agent have said about themselves.
         send: Takes a message for the agent, perhaps encoded.
-        lanes: Threads.
+        executor: Threads, by file.
     """
 
     def __init__(
@@ -85,13 +86,13 @@ class FileRequests:
         questions: Questions,
         facts: Facts,
         send: Callable[[Message | bytes], None],
-        lanes: Lanes,
+        executor: KeyedExecutor,
     ) -> None:
         self._texts = texts
         self._questions = questions
         self._facts = facts
         self._send = send
-        self._lanes = lanes
+        self._executor = executor
         self._jobs: dict[Hashable, _Job] = {}
 
     def take(self, request: Request, bound: Bound) -> None:
@@ -106,20 +107,20 @@ class FileRequests:
         asked = None if spot is None else self._texts.question(bound, spot, path)
         job = _Job(request, bound, bound.turn, key)
         self._jobs[_name(request.id)] = job
-        if spot is None or spot.place.size > _SMALL or not self._lanes.take(key):
-            self._lanes.put(key, lambda: self._finish(job, lambda: self._act(job)))
+        if spot is None or spot.place.size > _SMALL or not self._executor.try_acquire(key):
+            self._executor.submit(key, lambda: self._finish(job, lambda: self._act(job)))
             return
 
         def done(work: Callable[[], Message]) -> None:
             try:
                 self._finish(job, work)
             finally:
-                self._lanes.free(key)
+                self._executor.release(key)
 
         def heard(reply: Reply) -> None:
             work = partial(self._heard, job, session, spot, reply)
             if _is_long(reply.value):
-                self._lanes.aside(lambda: done(work))
+                self._executor.run(lambda: done(work))
             else:
                 done(work)
 
@@ -129,7 +130,9 @@ class FileRequests:
             patience = self._texts.patience
             self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
-    def _readable(self, request: Request, bound: Bound, session: Session, path: str) -> Spot | None:
+    def _readable(
+        self, request: Request, bound: Bound, session: Session, path: str
+    ) -> Location | None:
         """The file of a request to read, where the rules let it be read."""
         if request.method != READ or not path.startswith("/"):
             return None
@@ -147,7 +150,7 @@ class FileRequests:
 
     def close(self) -> None:
         """Begin nothing more, and wait for what has begun."""
-        self._lanes.close()
+        self._executor.close()
 
     # -- in the workers' threads ----------------------------------------------------------
 
@@ -177,7 +180,7 @@ class FileRequests:
             # The exception's text may name host paths: for the log only.
             _log.exception("%s failed", request.method)
             return failure(request.id, refuse(REFUSED, "internal", "It failed unexpectedly."))
-        return result if isinstance(result, bytes) else success(request.id, result)
+        return result if isinstance(result, bytes) else response(request.id, result)
 
     def _act(self, job: _Job) -> Message | bytes:
         if job.request.method != READ:
@@ -199,7 +202,7 @@ class FileRequests:
             # A long file takes as long here as there, and most often both have the same.
             known = files.beforehand(job.bound, session, *_window(job.request.params))
             if known is not None:
-                ready.append((known, encode(success(job.request.id, self._result(known.part)))))
+                ready.append((known, encode(response(job.request.id, self._result(known.part)))))
 
         patience = self._texts.patience
         reply = self._questions.ask(READ, asked, patience=patience, meanwhile=prepare)
@@ -210,7 +213,7 @@ class FileRequests:
         self._texts.heard(job.bound, spot, text)
         return self._found(job, session)
 
-    def _part(self, job: _Job, session: Session, spot: Spot, asked: Message) -> Excerpt | None:
+    def _part(self, job: _Job, session: Session, spot: Location, asked: Message) -> Excerpt | None:
         """Some lines of a long file, where the editor shows there what the disk has.
 
         None where only the whole text tells what it shows.
@@ -228,7 +231,7 @@ class FileRequests:
         known.remember(job.bound, session)
         return known.part
 
-    def _heard(self, job: _Job, session: Session, spot: Spot, reply: Reply) -> Message:
+    def _heard(self, job: _Job, session: Session, spot: Location, reply: Reply) -> Message:
         """The answer once the editor has said what it shows."""
         text = self._texts.text_in(job.bound, spot, reply)
         if text is not None:
@@ -239,7 +242,7 @@ class FileRequests:
         self._texts.heard(job.bound, spot, text)
         return self._found(job, session)
 
-    def _found(self, job: _Job, session: Session, spot: Spot | None = None) -> Message:
+    def _found(self, job: _Job, session: Session, spot: Location | None = None) -> Message:
         """The answer from what is known of a file here, which may just have been found."""
         window = _window(job.request.params)
         try:
@@ -305,11 +308,11 @@ class FileRequests:
                 return bound.workspace.approve(change, person, to_agent=True)
             except ProposalChangedError:
                 # They are asked once more.
-                outside.enter_context(self._lanes.left(job.key))
+                outside.enter_context(self._executor.suspended(job.key))
                 raise
 
         with ExitStack() as outside:
-            outside.enter_context(self._lanes.left(job.key))
+            outside.enter_context(self._executor.suspended(job.key))
             receipt = settle(self._questions, self._facts, bound, receipt, approve)
         if receipt.status == "pending":
             raise waits(receipt)
@@ -325,15 +328,9 @@ def _is_wanted(job: _Job) -> bool:
     return not job.cancelled and not (written and job.bound.turn != job.turn)
 
 
-def success(wanted: Any, result: Message) -> Message:
-    """A result as the answer to a request."""
-    return {"jsonrpc": "2.0", "id": wanted, "result": result}
-
-
 def failure(wanted: Any, refusal: Refusal) -> Message:
     """A refusal as the answer to a request."""
-    error = {"code": refusal.code, "message": refusal.message, "data": refusal.data}
-    return {"jsonrpc": "2.0", "id": wanted, "error": error}
+    return error_response(wanted, refusal.code, refusal.message, refusal.data)
 
 
 def _window(params: Message) -> tuple[str, int | None, int | None]:

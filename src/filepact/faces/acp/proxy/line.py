@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
 
 __all__ = ["Line", "encode", "parse", "without_overrides"]
 

@@ -20,7 +20,7 @@ from filepact.faces.acp.proxy.traffic import SERVER
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
 
 __all__ = ["Listener"]
 
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 _PREFIX: Final = "filepact-tools-"
 _LEFT: Final = 60.0  # seconds after which a folder belongs to nobody who is still starting
 _TOKEN_LIMIT: Final = 256
+_WAKING: Final = 1.0
 _PATIENCE: Final = 10.0  # seconds for a connection to say for which session it is
 
 
@@ -51,7 +52,8 @@ class Listener:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.bind(self._address)
         self._socket.listen()
-        threading.Thread(target=self._accept, name="tools-door", daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, name="tools-door", daemon=True)
+        self._accepting.start()
 
     def entry(self, token: str) -> Message:
         """The server as a session's request names it."""
@@ -72,6 +74,9 @@ class Listener:
         """Close the door and end who came in."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        # It lists its last connection before it ends.  Where `shutdown` does not wake `accept`
+        # (macOS), nobody is let in any more once the socket is closed.
+        self._accepting.join(_WAKING)
         self._socket.close()
         for one in tuple(self._open):
             with suppress(OSError):
@@ -89,12 +94,12 @@ class Listener:
             thread = threading.Thread(
                 target=self._let_in, args=(connection,), name="tools", daemon=True
             )
+            self._open.add(connection)
+            thread.start()  # before it is listed: `close` joins what the list holds
             self._threads = [one for one in self._threads if one.is_alive()] + [thread]
-            thread.start()
 
     def _let_in(self, connection: socket.socket) -> None:
         with connection:
-            self._open.add(connection)
             try:
                 token = self._secrets.get(_first_line(connection))
                 if token is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
+from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.domain.policy import Request, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
-from filepact.text.hidden import adds_hidden
+from filepact.text.confusables import adds_hidden
 from filepact.text.secrets import holds_private_key
 from filepact.wire.uris import path_named
 
@@ -16,13 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from filepact.domain.policy import Action, Decision
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
     from filepact.workspace.guard import Guard
 
 __all__ = [
     "MOST",
     "READING",
     "Asked",
+    "Calls",
     "Ruling",
     "both",
     "call_of",
@@ -161,8 +163,12 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
     decisions: list[Decision] = []
     open_question = not asked.plain
     for path in asked.paths:
+        actions: tuple[Action, ...] = (asked.action,)
         try:
             spot = guard.find(path, asked.action, agent=agent)
+            if asked.action == "write" and spot.place.kind == "missing":
+                actions = ("write", "create")
+                spot = guard.find(path, "create", agent=agent)
         except ApprovalRequiredError:
             open_question = True
             continue
@@ -171,8 +177,10 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
         except FilepactError:
             open_question = True
             continue
-        request = Request(spot.root.path, spot.place.path, asked.action, agent)
-        decisions.append(decide(request, guard.policy))
+        decisions += [
+            decide(Request(spot.root.path, spot.place.path, action, agent), guard.policy)
+            for action in actions
+        ]
     spoken = [
         decision.verdict == "allow" and decision.rule.layer in ("person", "administrator")
         for decision in decisions
@@ -311,3 +319,53 @@ def _texts(found: Any) -> Iterator[str]:
 
 def _objects(found: object) -> list[Message]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+_OPEN: Final = 1_000  # calls that are remembered; an agent has a few at once
+_LONGEST_ID: Final = 1_000
+
+
+class Calls:
+    """The calls of all sessions, by session and id."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], Asked] = OrderedDict()
+
+    def learn(self, session: str, call: Message, cwd: str) -> None:
+        """The agent tells of a call, or of more of one."""
+        name = call.get("toolCallId")
+        if not isinstance(name, str) or len(name) > _LONGEST_ID:
+            return
+        self._known[session, name] = self.whole(session, call, read_call(call, cwd))
+        self._known.move_to_end((session, name))
+        if len(self._known) > _OPEN:
+            self._known.popitem(last=False)
+
+    def whole(self, session: str, call: Message, asked: Asked) -> Asked:
+        """What is asked, with what was told of the call before."""
+        known = self._known.get((session, str(call.get("toolCallId"))))
+        if known is None:
+            return asked
+        paths = tuple(dict.fromkeys((*asked.paths, *known.paths)))[:MOST]
+        action = known.action if asked.action == "read" else asked.action
+        return replace(
+            asked,
+            title=asked.title or known.title,
+            action=action,
+            paths=paths,
+            plain=both(asked.plain, known.plain),
+            runs=asked.runs or known.runs,
+            tool=_same(asked.tool, known.tool),
+        )
+
+    def forget(self, session: str) -> None:
+        """A session is over."""
+        for key in [key for key in self._known if key[0] == session]:
+            del self._known[key]
+
+
+def _same(one: str, other: str) -> str:
+    """What two parts of one call say of its tool; nothing where they disagree."""
+    if one and other and one != other:
+        return ""
+    return one or other

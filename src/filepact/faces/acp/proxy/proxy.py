@@ -13,6 +13,7 @@ from filepact.faces.acp.proxy.line import encode, parse
 from filepact.faces.acp.proxy.questions import Questions
 from filepact.faces.acp.proxy.steps import Answered, Request, ToAgent, ToEditor
 from filepact.faces.acp.proxy.traffic import Traffic
+from filepact.wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.service import Service
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.acp.proxy.traffic import Facts
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
 __all__ = ["Neighbour", "Proxy"]
@@ -152,8 +153,8 @@ class Proxy:
     def _heard_agent(self, raw: bytes | None) -> None:
         if raw is None:
             _log.warning("a message of the agent is too long and was not passed on")
-            error = {"code": -32600, "message": "The message is too long."}
-            self._agent.send(encode({"jsonrpc": "2.0", "id": None, "error": error}))
+            told = error_response(None, INVALID_REQUEST, "The message is too long.")
+            self._agent.send(encode(told))
             return
         line = parse(raw)
         if line.message is None:
@@ -213,11 +214,11 @@ def _refuse(line: Line, sender: Neighbour) -> None:
     message = line.message
     if message is None or "id" not in message or not isinstance(message.get("method"), str):
         return
-    error = {"code": -32600, "message": "This could not be dealt with."}
+    said = INVALID_REQUEST, "This could not be dealt with."
     try:
-        sender.send(encode({"jsonrpc": "2.0", "id": message["id"], "error": error}))
+        sender.send(encode(error_response(message["id"], *said)))
     except RecursionError:
-        sender.send(encode({"jsonrpc": "2.0", "id": None, "error": error}))
+        sender.send(encode(error_response(None, *said)))
 
 
 def _beneath(folder: str, root: str) -> bool:

@@ -6,17 +6,20 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.errors import PeerError
 from filepact.faces.acp.proposed import Grants
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.traffic import OURS
+from filepact.wire import messages
+from filepact.wire.pending import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message, RequestId
 
 __all__ = ["Questions", "Reply"]
 
@@ -59,6 +62,10 @@ class _Question:
     late: Callable[[Reply], None] | None = None
 
 
+def _is_late(now: float, question: _Question) -> bool:
+    return question.until is not None and question.until <= now
+
+
 class Questions:
     """What the editor was asked and has not answered.
 
@@ -73,10 +80,8 @@ class Questions:
         self._send = send
         self.grants = Grants()
         self._lock = threading.Lock()
-        self._open: dict[str, _Question] = {}
-        self._given_up: dict[str, Callable[[Reply], None]] = {}
-        self._count = 0
-        self._over = False
+        self._open: PendingRequests[_Question] = PendingRequests(OURS)
+        self._given_up: dict[RequestId, Callable[[Reply], None]] = {}
         self._mine = threading.local()
         self._impatient: threading.Thread | None = None
         self._timed = threading.Event()
@@ -84,7 +89,7 @@ class Questions:
 
     def tell(self, method: str, params: Message) -> None:
         """Tell the editor something that it does not answer."""
-        self._send(encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        self._send(encode(messages.notification(method, params)))
 
     def ask(
         self,
@@ -112,19 +117,17 @@ class Questions:
             reply = found
             heard.set()
 
-        request = getattr(self._mine, "request", None)
+        because = getattr(self._mine, "request", None)
         session = str(params.get("sessionId"))
-        name = self._put(method, params, _Question(session, request, take, late=late))
-        if name and not getattr(self._mine, "wanted", _always)():
+        name = self._put(method, params, _Question(session, because, take, late=late))
+        if name is not None and not getattr(self._mine, "wanted", _always)():
             # It has ended since, and with it what was asked before this.
-            self._drop(lambda question: question.then is take, "cancelled")
-        elif name:
+            self._drop(lambda question: question.then is take)
+        elif name is not None:
             meanwhile()
-        if name and not heard.wait(patience):
-            with self._lock:
-                given_up = self._open.pop(name, None)
-            if given_up is None:
-                heard.wait()  # it is being told at this moment
+        if name is not None and not heard.wait(patience):
+            if self._open.pop(name) is None:
+                heard.wait()  # another thread has taken the answer and is handing it over
             else:
                 self._not_wanted(name)
         return reply
@@ -149,7 +152,7 @@ class Questions:
         """
         until = time.monotonic() + patience
         session = str(params.get("sessionId"))
-        if not self._put(method, params, _Question(session, request, then, until)):
+        if self._put(method, params, _Question(session, request, then, until)) is None:
             then(Reply("silent"))
             return
         with self._lock:
@@ -161,25 +164,20 @@ class Questions:
         if not self._timed.is_set():
             self._timed.set()
 
-    def _put(self, method: str, params: Message, question: _Question) -> str:
-        """Send a question; its name, which is empty where the editor has gone."""
-        with self._lock:
-            if self._over:
-                return ""
-            self._count += 1
-            name = f"{OURS}{self._count}"
-            self._open[name] = question
-        self._send(encode({"jsonrpc": "2.0", "id": name, "method": method, "params": params}))
+    def _put(self, method: str, params: Message, question: _Question) -> RequestId | None:
+        """Send a question; the id, which is None where the editor has gone."""
+        name = self._open.add(question)
+        if name is not None:
+            self._send(encode(messages.request(name, method, params)))
         return name
 
-    def _not_wanted(self, name: str) -> None:
-        told = {"method": "$/cancel_request", "params": {"requestId": name}}
-        self._send(encode({"jsonrpc": "2.0", **told}))
+    def _not_wanted(self, name: RequestId) -> None:
+        self._send(encode(messages.notification("$/cancel_request", {"requestId": name})))
 
     def answered(self, name: str, message: Message) -> None:
         """The editor has answered; what nobody waits for any more is ignored."""
+        question = self._open.pop(name)
         with self._lock:
-            question = self._open.pop(name, None)
             take = self._given_up.pop(name, None) if question is None else question.then
         if take is None:
             return
@@ -205,55 +203,45 @@ class Questions:
 
     def drop(self, session: str) -> None:
         """Nobody waits any more for what a session asked."""
-        self._drop(lambda question: question.session == session, "cancelled")
+        self._drop(lambda question: question.session == session)
 
     def drop_for(self, request: object) -> None:
         """Nobody waits any more for what was asked because of a request."""
-        self._drop(lambda question: question.request is request, "cancelled")
+        self._drop(lambda question: question.request is request)
 
     def end(self) -> None:
         """The editor has gone."""
-        with self._lock:
-            self._over = True
+        pending = self._open.close()
         self._ended.set()
         self._timed.set()
-        self._drop(lambda _question: True, "silent")
+        for question in pending.values():
+            question.then(Reply("silent"))
 
-    def _drop(
-        self, which: Callable[[_Question], bool], kind: Literal["cancelled", "silent"]
-    ) -> None:
+    def _drop(self, which: Callable[[_Question], bool]) -> None:
         with self._lock:
-            dropped = [name for name, question in self._open.items() if which(question)]
-            questions = {name: self._open.pop(name) for name in dropped}
+            # An answer that comes at this moment finds what takes late ones.
+            questions = self._open.pop_where(which)
             for name, question in questions.items():
-                if kind == "cancelled" and question.late is not None:
+                if question.late is not None:
                     self._given_up[name] = question.late
             while len(self._given_up) > _MOST:
                 del self._given_up[next(iter(self._given_up))]
         for name, question in questions.items():
-            question.then(Reply(kind))
-            if kind == "cancelled":
-                self._not_wanted(name)
+            question.then(Reply("cancelled"))
+            self._not_wanted(name)
 
     def _give_up(self) -> None:
         """End the waiting for those that nobody waits for in a thread of its own."""
         while not self._ended.is_set():
             self._timed.wait()
             self._timed.clear()
-            with self._lock:
-                ends = [one.until for one in self._open.values() if one.until is not None]
+            ends = [one.until for one in self._open.entries() if one.until is not None]
             # What is asked meanwhile ends later.  A moment is slept in any case: to wake up for
             # every question would take time from its answer.
             self._ended.wait(max(_MOMENT, min(ends, default=0.0) - time.monotonic()))
             now = time.monotonic()
-            with self._lock:
-                late = [
-                    name
-                    for name, one in self._open.items()
-                    if one.until is not None and one.until <= now
-                ]
-                questions = {name: self._open.pop(name) for name in late}
-            for name, question in questions.items():
+            late = self._open.pop_where(partial(_is_late, now))
+            for name, question in late.items():
                 question.then(Reply("silent"))
                 self._not_wanted(name)
             if ends:

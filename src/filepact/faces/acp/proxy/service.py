@@ -6,17 +6,16 @@ import logging
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
-from filepact.faces.acp.asked import PATIENCE
+from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
-from filepact.faces.acp.proxy.calls import Calls
 from filepact.faces.acp.proxy.files import FileRequests, failure
-from filepact.faces.acp.proxy.lanes import Lanes
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.listener import Listener
 from filepact.faces.acp.proxy.permission import (
+    Calls,
     Ruling,
     call_of,
     choose,
@@ -42,21 +41,25 @@ from filepact.faces.acp.proxy.steps import (
 from filepact.faces.acp.proxy.texts import Texts
 from filepact.faces.acp.proxy.traffic import READ, WRITE
 from filepact.faces.acp.proxy.watch import Watch
+from filepact.wire.keyed_executor import KeyedExecutor
+from filepact.wire.messages import response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.proxy.links import Links
+    from filepact.faces.acp.proxy.doors import Links
     from filepact.faces.acp.proxy.steps import Step
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
-    from filepact.faces.wire.lines import Message
     from filepact.tools.registry import Toolbox
+    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
 __all__ = ["Service"]
 
 _log = logging.getLogger(__name__)
+
+_WORKERS: Final = 32
 
 _TRIAL = ""
 """The name of a session that is not one yet; no editor can mean it."""
@@ -114,12 +117,14 @@ class Service:
         self._record = Record(links.facts, self._let_go)
         self._recorded: dict[str, Bound] = {}
         self._calls = Calls()
-        lanes = Lanes()
-        self._texts = Texts(links.questions, links.facts, lanes.aside, patience)
+        executor = KeyedExecutor(_WORKERS, "acp-files")
+        self._texts = Texts(links.questions, links.facts, executor.run, patience)
         self._watch = (
             Watch(links.facts, links.doors, self._texts.looked, self._let_go) if watch else None
         )
-        self._files = FileRequests(self._texts, links.questions, links.facts, self._to_agent, lanes)
+        self._files = FileRequests(
+            self._texts, links.questions, links.facts, self._to_agent, executor
+        )
 
     def entry(self, token: str) -> Message:
         """The server of tools as a session's request names it."""
@@ -364,7 +369,7 @@ class Service:
                     self._links.doors.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
                 self._record.ruled(bound, request.params, asked, ruling, answer)
-                self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
+                self._to_agent(response(request.id, answer))
                 return
             if bound.id in self._answered_for and own_reading(asked, self._links.facts.agent):
                 # The tool asks the rules itself about what it is to read.
@@ -372,7 +377,7 @@ class Service:
                 if answer["outcome"]["outcome"] == "selected":
                     ruling = Ruling("allow", rule="own tools")
                     self._record.ruled(bound, request.params, asked, ruling, answer)
-                    self._to_agent({"jsonrpc": "2.0", "id": request.id, "result": answer})
+                    self._to_agent(response(request.id, answer))
                     return
             self._record.passed(request.id, bound, request.params, asked)
         self._links.to_editor(without_overrides(request.line).passed)
@@ -395,8 +400,9 @@ class Service:
             bound.mode = known.mode
             self._served[token] = bound
         try:
-            insight = self._sessions.insight(bound)
-            toolbox = EditorTools(bound, self._texts, self._links, insight)
+            semantics = self._sessions.semantics(bound)
+            seconds = self._sessions.settings.serving.timeout
+            toolbox = EditorTools(bound, self._texts, self._links, semantics, seconds=seconds)
             self._serve(toolbox, bound, self._links.facts, descriptor)
         finally:
             with self._lock:

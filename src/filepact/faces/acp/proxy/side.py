@@ -8,8 +8,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from filepact.faces.wire.lines import Cutter
-from filepact.faces.wire.pipes import read_some, widen, write_all
+from filepact.wire.framing import LineCutter
+from filepact.wire.pipes import read_some, widen, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class Side:
         """
 
         def read() -> None:
-            cutter = Cutter(LONGEST)
+            cutter = LineCutter(LONGEST)
             most = _SHORT
             try:
                 while data := read_some(self._source, most):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from filepact.faces.acp.asked import PATIENCE
+from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.proxy.child import Child
-from filepact.faces.wire.pipes import standard_pipes, stopped_by_signals
+from filepact.wire.pipes import standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,7 @@ def run(
         questions: Questions,
         facts: Facts,
     ) -> Service:
-        from filepact.faces.acp.proxy.links import Links  # noqa: PLC0415 - with the next
+        from filepact.faces.acp.proxy.doors import Links  # noqa: PLC0415 - with the next
         from filepact.faces.acp.proxy.service import Service  # noqa: PLC0415 - takes long
 
         links = Links(to_editor, to_agent, questions, facts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from filepact.faces.acp.proxy.line import Line
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
 __all__ = [

@@ -8,13 +8,12 @@ late nobody knows what it has.
 from __future__ import annotations
 
 import logging
-import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import BinaryFileError, FilepactError
-from filepact.faces.acp.asked import PATIENCE, Manner
+from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers
 from filepact.faces.acp.errors import (
     CANCELLED,
     REFUSED,
@@ -26,12 +25,10 @@ from filepact.faces.acp.errors import (
 from filepact.faces.acp.proxy.traffic import READ, WRITE
 from filepact.faces.acp.proxy.twice import Twice
 from filepact.faces.acp.quirks import quirks_of
-from filepact.text.position import Position
+from filepact.text.lines import Position
 from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed
-from filepact.workspace.documents import EDIT_LIMIT, with_typed
-from filepact.workspace.seen import Lately
-from filepact.workspace.standing import same_text, standing
+from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,8 +40,8 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.questions import Questions, Reply
     from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
-    from filepact.faces.wire.lines import Message
-    from filepact.workspace.guard import Spot
+    from filepact.wire.messages import Message
+    from filepact.workspace.guard import Location, Name
     from filepact.workspace.receipt import Receipt
 
 __all__ = ["Texts"]
@@ -53,44 +50,8 @@ EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
 
 _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a file again
-_REMEMBERED: Final = 32 * 1_048_576  # bytes of files as editor and disk last had them alike
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Known:
-    """What is known of the editor's copies of files, by the files' names.
-
-    Attributes:
-        manners: How it shows them.
-        absent: Files of which it has said that it has no text.
-        announced: Files of which it says by itself what happens to them.
-    """
-
-    manners: dict[str, Manner] = field(default_factory=dict)
-    absent: set[str] = field(default_factory=set)
-    announced: set[str] = field(default_factory=set)
-
-
-class _Files:
-    """Files as they were at some time, for all threads; the oldest are forgotten."""
-
-    def __init__(self) -> None:
-        self._files: Lately[WorkspacePath, Document] = Lately(_REMEMBERED)
-        self._lock = threading.Lock()
-
-    def get(self, path: WorkspacePath) -> Document | None:
-        with self._lock:
-            return self._files.get(path)
-
-    def put(self, document: Document) -> None:
-        with self._lock:
-            self._files.put(document.path, document)
-
-    def drop(self, path: WorkspacePath) -> None:
-        with self._lock:
-            self._files.drop(path)
 
 
 class Texts:
@@ -114,23 +75,22 @@ class Texts:
         self._facts = facts
         self._aside = aside
         self.patience = patience
-        self._versions = 0
-        self._known = _Known()
-        # The files as editor and disk last had them alike, and as the editor showed them last
-        # where it had text that was not saved.
-        self._agreed = _Files()
-        self._showing = _Files()
+        self._buffers = ClientBuffers(EDITOR)
+        # Files of which it has said that it has no text, and those of which it says by itself what
+        # happens to them.
+        self._absent: set[WorkspacePath] = set()
+        self._announced: set[WorkspacePath] = set()
         self._twice = Twice(EDITOR)
 
     # -- what the editor shows ------------------------------------------------------------
 
-    def fetch(self, bound: Bound, session: Session, path: str, *, to_write: bool = False) -> None:
+    def fetch(self, bound: Bound, session: Session, path: Name, *, to_write: bool = False) -> None:
         """Learn what the editor shows of a file; unsaved text of it counts from now on.
 
         Args:
             bound: The session's folders.
             session: Who asks.
-            path: As the agent sent it.
+            path: As the agent sent it, or the file's true name.
             to_write: Whether it is asked so that nothing is lost: what may be written and not
                 read is not shown to the agent.
 
@@ -147,25 +107,25 @@ class Texts:
             reply = self._questions.ask(READ, asked, patience=self.patience)
             self.heard(bound, spot, self.text_in(bound, spot, reply))
 
-    def question(self, bound: Bound, spot: Spot, path: str) -> Message | None:
+    def question(self, bound: Bound, spot: Location, path: Name) -> Message | None:
         """What the editor is to be asked of a file; None when there is nothing to ask.
 
         Args:
             bound: The session's folders.
             spot: The file, about which the rules were asked.
-            path: As the agent sent it.
+            path: As the agent sent it, or the file's true name.
         """
         if not self._facts.reads:
             return None
         if spot.place.kind not in ("file", "missing") or spot.place.size > EDIT_LIMIT:
             # Too large to be changed here: it is read where it is.
             return None
-        name = spot.path.absolute
-        if name in self._known.announced:
+        if spot.path in self._announced:
             return None
-        return {"sessionId": bound.id, "path": path if path.startswith("/") else name}
+        sent = path if isinstance(path, str) and path.startswith("/") else spot.path.absolute
+        return {"sessionId": bound.id, "path": sent}
 
-    def text_in(self, bound: Bound, spot: Spot, reply: Reply) -> str | None:
+    def text_in(self, bound: Bound, spot: Location, reply: Reply) -> str | None:
         """The text that an editor answered with; None where the disk is to be looked at.
 
         Raises:
@@ -185,7 +145,7 @@ class Texts:
             raise late
         if reply.kind == "error":
             error: PeerError = reply.value
-            if is_for_the_disk(error, _stored(bound, spot.path.absolute)):
+            if is_for_the_disk(error, _stored(bound, spot.path)):
                 return None
             raise _refused("The editor refused to show this file", error)
         text = reply.value.get("content") if isinstance(reply.value, dict) else None
@@ -195,59 +155,25 @@ class Texts:
             return None
         raise refuse(REFUSED, "read_error", f"The editor sent no text of {spot.shown}.")
 
-    def heard(self, bound: Bound, spot: Spot, text: str | None) -> None:
+    def heard(self, bound: Bound, spot: Location, text: str | None) -> None:
         """Take what the editor said when it was asked.
 
         Raises:
             Refusal: It is no text that can be written.
         """
-        path, name = spot.path, spot.path.absolute
-        editors, disk = bound.workspace.editors, self._stored(bound, path)
-        if text is not None and text and not _is_whole(text):
-            raise refuse(
-                REFUSED, "read_error", f"The editor sent half a character in {spot.shown}."
-            )
-        known = editors.buffer(name)
-        found = standing(
-            text,
-            disk,
-            agreed=self._agreed.get(path),
-            known=None if known is None else known.text,
-        )
-        self._showing.drop(path)
-        if text is None or found.kind == "nothing":
-            self._known.absent.add(name)
-            editors.close(name, client=EDITOR)
-            return
-        self._known.absent.discard(name)
-        if found.kind == "doubtful":
-            editors.doubt(name, client=EDITOR)
-            return
-        if found.kind != "mangled":
-            self._known.manners[name] = Manner.of(text)
-        if found.kind != "unsaved":
-            editors.close(name, client=EDITOR)
-            if found.kind == "same" and disk is not None:
-                self._agreed.put(disk)
-            elif found.kind == "mangled" and found.base is not None:
-                self._agreed.put(found.base)
-            return
-        if found.base is not None:
-            self._agreed.put(found.base)
-        self._versions += 1
-        bare = text.removeprefix("\ufeff")
-        editors.open(name, bare, client=EDITOR, version=self._versions, base=found.base)
-        with suppress(FilepactError):
-            showing = editors.shown(name)
-            if showing is not None:
-                self._showing.put(showing)
+        path = spot.path
+        _check_whole(spot, text)
+        found = self._buffers.take(bound.workspace, path, text, partial(self._stored, bound, spot))
+        if found.kind == "nothing":
+            self._absent.add(path)
+        else:
+            self._absent.discard(path)
 
     def agreed(self, document: Document) -> None:
         """The editor shows of a file just what the disk has, and has shown nothing else."""
-        name = document.path.absolute
-        self._known.manners.pop(name, None)
-        self._known.absent.discard(name)
-        self._agreed.put(document)
+        self._buffers.forget_style(document.path)
+        self._absent.discard(document.path)
+        self._buffers.agree(document)
 
     def said(self, bound: Bound, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
@@ -261,7 +187,7 @@ class Texts:
                 opened = editors.open(
                     path, str(params["text"]), client=EDITOR, version=_whole(version)
                 )
-                self._known.announced.add(opened.path.absolute)
+                self._announced.add(opened.path)
             elif method == "document/didChange":
                 typed = [_typed(one) for one in params["contentChanges"]]
                 editors.change(path, typed, client=EDITOR, version=_whole(version))
@@ -271,7 +197,7 @@ class Texts:
                 buffer = editors.buffer(path)
                 editors.close(path, client=EDITOR)
                 if buffer is not None:
-                    self._known.announced.discard(buffer.path.absolute)
+                    self._announced.discard(buffer.path)
 
     # -- what the agent writes by itself as well ------------------------------------------
 
@@ -282,9 +208,9 @@ class Texts:
         before, disk = self._twice.first(bound, session, path, content)
         if before is None:
             return False
-        if self._agreed.get(before.path) in (None, disk):
+        if self._buffers.agreed(before.path) in (None, disk):
             # What the editor holds grew from that.
-            self._agreed.put(before)
+            self._buffers.agree(before)
         return True
 
     def came(self, bound: Bound, session: Session, content: str, receipt: Receipt) -> None:
@@ -297,10 +223,10 @@ class Texts:
         """What an agent wrote by itself in a step that has ended was looked for."""
         self._twice.looked(bound)
 
-    def _stored(self, bound: Bound, path: WorkspacePath) -> Document | None:
+    def _stored(self, bound: Bound, file: WorkspacePath | Location) -> Document | None:
         """What the disk has of a file; None for no file, or none that can be read whole."""
         with suppress(FilepactError):
-            return self._twice.disk(bound, path)
+            return self._twice.disk(bound, file)
         return None
 
     # -- what the editor is told ----------------------------------------------------------
@@ -331,7 +257,7 @@ class Texts:
         try:
             for change in operation.changes.changes:
                 if change.after is None:
-                    editors.close(change.path.absolute, client=EDITOR)
+                    editors.close(change.path, client=EDITOR)
                 else:
                     notes.append(self._tell(bound, change.path, operation.id))
                     told.append(change.path)
@@ -341,17 +267,13 @@ class Texts:
         return tuple(filter(None, notes))
 
     def _tell(self, bound: Bound, path: WorkspacePath, operation: str) -> str:
-        name = path.absolute
         shown = bound.workspace.show(path)
-        typed = self._showing.get(path)
-        if typed is not None:
-            # It has gone to the disk, so from now on it is only older than that.
-            self._agreed.put(typed)
-            self._showing.drop(path)
+        was_typed = self._buffers.unsaved(path) is not None
+        self._buffers.committed(path)
         if not self._facts.writes:
-            if name not in self._known.announced:
-                bound.workspace.editors.close(name, client=EDITOR)
-            if typed is None:
+            if path not in self._announced:
+                self._buffers.close(bound.workspace, path)
+            if not was_typed:
                 return ""
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
         # From the editor's answer on nothing is done that takes time: what is typed from then on
@@ -376,8 +298,8 @@ class Texts:
 
     def _news(self, bound: Bound, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
-        manner = self._known.manners.get(path.absolute, Manner())
-        return {"sessionId": bound.id, "path": path.absolute, "content": manner.shown(text)}
+        content = self._buffers.styled(path, text)
+        return {"sessionId": bound.id, "path": path.absolute, "content": content}
 
     def _read_again(
         self, bound: Bound, path: WorkspacePath
@@ -390,50 +312,46 @@ class Texts:
         Raises:
             Refusal: It was typed in the same lines, or nobody can know what it is.
         """
-        workspace, name = bound.workspace, path.absolute
-        if self._facts.reads and name not in self._known.announced | self._known.absent:
-            # What is known of it has gone into the change.
-            workspace.editors.close(name, client=EDITOR)
-            spot = workspace.guard.find(name, "list")
-            asked = self.question(bound, spot, name)
-            if asked is not None:
-                reply = self._questions.ask(READ, asked, patience=self.patience)
-                text, agreed = self.text_in(bound, spot, reply), self._agreed.get(path)
-                stored = self._stored(bound, path)
-                if text is None or agreed is None or not same_text(text, agreed):
-                    joined = _joined(text, stored, agreed)
-                    if joined is not None:
-                        return joined, stored
-                    self.heard(bound, spot, text)
-        stored = self._stored(bound, path)
-        buffer = workspace.editors.buffer(name)
-        if not workspace.editors.is_doubtful(name) and (buffer is None or not buffer.is_unsaved):
-            return stored, stored
+        workspace, agent = bound.workspace, self._facts.agent
         try:
-            joined = workspace.unsaved.joined(path, agent=self._facts.agent)
+            if path in self._announced:
+                stored = self._stored(bound, path)
+                buffer = workspace.editors.buffer(path)
+                if buffer is None or not buffer.is_unsaved:
+                    return stored, stored
+                joined = workspace.unsaved.joined(path, agent=agent)
+                return (stored if joined == stored else joined), stored
+            # What is known of it has gone into the change.
+            self._buffers.close(workspace, path)
+            text, spot = None, None
+            if path not in self._absent:
+                spot = workspace.guard.find(path, "list")
+                asked = self.question(bound, spot, path)
+                if asked is not None:
+                    reply = self._questions.ask(READ, asked, patience=self.patience)
+                    text = self.text_in(bound, spot, reply)
+                    _check_whole(spot, text)
+            stored = self._stored(bound, spot or path)
+            if text is None or stored is None:
+                return stored, stored
+            return self._buffers.joined(workspace, stored, text, agent=agent), stored
         except FilepactError as error:
-            raise to_refusal(error, name, bound.roots) from None
-        return (stored if joined == stored else joined), stored
+            raise to_refusal(error, path.absolute, bound.roots) from None
 
     def _settle(
         self, bound: Bound, meant: Document, operation: str, *, over: Document | None = None
     ) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
-        path, name, shown = meant.path, meant.path.absolute, bound.workspace.show(meant.path)
-        self._known.announced.discard(name)
-        self._known.absent.discard(name)
-        bound.workspace.editors.close(name, client=EDITOR)
-        self._stored(bound, path)
-        try:
-            left = bound.workspace.unsaved.look_after(
-                meant, client=EDITOR, operation=operation, over=over
-            )
-        except FilepactError:
+        path, shown = meant.path, bound.workspace.show(meant.path)
+        self._announced.discard(path)
+        self._absent.discard(path)
+        with suppress(FilepactError):
+            self._twice.put_right(bound, path)
+        left = self._buffers.settle(bound.workspace, meant, operation, over)
+        if left is None:
             return f"{shown}: what the editor made of it could not be looked at; read it again."
         if left.document is None:
-            self._agreed.drop(path)
             return f"{shown}: is not on the disk, though the editor was given its text."
-        self._agreed.put(left.document)
         if left.kind == "text":
             return (
                 f"{shown}: the editor saved another text than it was given, as one that formats "
@@ -453,7 +371,7 @@ class Texts:
         for path in operation.changes.paths:
             self._twice.forget(path)
             # It shows what the disk is to have again.
-            workspace.editors.close(path.absolute, client=EDITOR)
+            workspace.editors.close(path, client=EDITOR)
         try:
             undone = workspace.undo(session, operation.id, dry_run=False)
         except FilepactError:
@@ -465,13 +383,15 @@ class Texts:
             ) from None
         workspace.editors.take(EDITOR)
         for path in told:
-            meant = _stored(bound, path.absolute)
-            text = None if meant is None else _text_of(meant)
-            if meant is not None and text is not None:
-                news = self._news(bound, path, text)
-                reply = self._questions.ask(WRITE, news, patience=_TAKING_BACK)
-                if reply.kind == "result":
-                    self._settle(bound, meant, str(undone.operation))
+            with suppress(Refusal):
+                # What was typed in the same lines meanwhile stays as it is.
+                meant, stored = self._read_again(bound, path)
+                text = None if meant is None else _text_of(meant)
+                if meant is not None and text is not None:
+                    news = self._news(bound, path, text)
+                    reply = self._questions.ask(WRITE, news, patience=_TAKING_BACK)
+                    if reply.kind == "result":
+                        self._settle(bound, meant, str(undone.operation), over=stored)
 
     def _answered_late(self, bound: Bound, told: Document, reply: Reply) -> None:
         """An editor that was told to forget a change may have made it all the same."""
@@ -495,17 +415,6 @@ class Texts:
             self._aside(look)
 
 
-def _joined(text: str | None, stored: Document | None, agreed: Document | None) -> Document | None:
-    """What the disk has with what the editor shows, where that is plain; else it takes longer."""
-    if text is None or stored is None or agreed is None or not _is_whole(text):
-        return None
-    if standing(text, stored, agreed=agreed).kind != "unsaved":
-        return None
-    with suppress(FilepactError):
-        return with_typed(stored, agreed, text.removeprefix("\ufeff"))
-    return None
-
-
 def _refused(what: str, error: PeerError) -> Refusal:
     """An editor's error for the agent, with the editor's own words and data."""
     said: dict[str, object] = {"code": error.code, "message": error.message}
@@ -515,10 +424,10 @@ def _refused(what: str, error: PeerError) -> Refusal:
     return Refusal(error.code, f"{what}: {error.reason}", data)
 
 
-def _stored(bound: Bound, name: str) -> Document | None:
+def _stored(bound: Bound, path: WorkspacePath) -> Document | None:
     """What the disk has of a file; None for no file, or none that can be read whole."""
     with suppress(FilepactError):
-        return bound.workspace.editors.stored(name)
+        return bound.workspace.editors.stored(path)
     return None
 
 
@@ -529,15 +438,14 @@ def _text_of(document: Document) -> str | None:
         return None
 
 
-def _is_whole(text: str) -> bool:
-    """Whether a text has no half characters in it."""
-    if text.isascii():
-        return True
+def _check_whole(spot: Location, text: str | None) -> None:
+    """Refuse a text with half a character in it: it could not be written."""
     try:
-        text.encode()
+        if text is not None and not text.isascii():
+            text.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        said = f"The editor sent half a character in {spot.shown}."
+        raise refuse(REFUSED, "read_error", said) from None
 
 
 def _whole(version: object) -> int:

@@ -6,25 +6,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import FilepactError, UserDeniedError
 from filepact.faces.acp.errors import Refusal, error_of_kind
 from filepact.faces.acp.named import named_files
 from filepact.faces.acp.proxy.dialog import settle
-from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
-from filepact.tools.checked import follow, foresee
-from filepact.tools.engine import WorkspaceEngine
+from filepact.tools.diagnostics_gate import foresee
+from filepact.tools.engine import Submitted, WorkspaceEngine
 from filepact.tools.registry import Outcome, Toolbox, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from filepact.domain.operation import Approval
-    from filepact.faces.acp.proxy.links import Links
+    from filepact.faces.acp.proxy.doors import Links
     from filepact.faces.acp.proxy.texts import Texts
     from filepact.faces.acp.sessions import Bound
-    from filepact.semantic.insight import Insight
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import Receipt
@@ -45,14 +43,21 @@ class EditorTools(Toolbox):
         bound: The session.
         texts: What the editor shows.
         links: The ways to both sides.
-        insight: What language servers make of changes; None for none.
+        semantics: What language servers make of changes; None for none.
+        seconds: How long one call may take.
     """
 
     def __init__(
-        self, bound: Bound, texts: Texts, links: Links, insight: Insight | None = None
+        self,
+        bound: Bound,
+        texts: Texts,
+        links: Links,
+        semantics: SemanticWorkspace | None,
+        *,
+        seconds: float,
     ) -> None:
-        engine = _Engine(bound, texts, links, insight)
-        super().__init__(TOOLS, engine, seconds=DEFAULT_SECONDS)
+        engine = _Engine(bound, texts, links, semantics)
+        super().__init__(TOOLS, engine, seconds=seconds)
         self._bound = bound
         self._texts = texts
         self._doors = links.doors
@@ -73,19 +78,26 @@ class EditorTools(Toolbox):
 
 
 class _Engine(WorkspaceEngine):
-    def __init__(self, bound: Bound, texts: Texts, links: Links, insight: Insight | None) -> None:
-        super().__init__(bound.workspace, insight)
+    def __init__(
+        self, bound: Bound, texts: Texts, links: Links, semantics: SemanticWorkspace | None
+    ) -> None:
+        super().__init__(bound.workspace, semantics)
         self._bound = bound
         self._texts = texts
         self._links = links
 
-    def write(self, call: Call, tool: str, action: Callable[[Draft], str]) -> Written:
-        insight = self._insight
-        with self._bound.workspace.draft(call.session, tool, call.deadline) as draft:
-            draft.mode = self._bound.mode
-            summary = action(draft)
-            foreseen = None if insight is None else foresee(insight, draft, call)
-            receipt = self._bound.workspace.submit(draft, summary)
+    def draft(self, call: Call, tool: str) -> Draft:
+        draft = super().draft(call, tool)
+        draft.mode = self._bound.mode
+        return draft
+
+    def submit(self, call: Call, draft: Draft, summary: str) -> Submitted:
+        semantics = self._semantics
+        foreseen = None if semantics is None else foresee(semantics, draft, call)
+        return Submitted(self._bound.workspace.submit(draft, summary), foreseen)
+
+    def written(self, call: Call, draft: Draft, submitted: Submitted) -> Written:
+        receipt = submitted.receipt
         try:
             if receipt.status == "pending":
                 receipt = self._settle(call, receipt)
@@ -93,9 +105,7 @@ class _Engine(WorkspaceEngine):
         except Refusal as refusal:
             raise _error(refusal) from None
         receipt = replace(receipt, notes=(*receipt.notes, *notes))
-        said = "" if insight is None else follow(insight, draft, receipt, call, foreseen)
-        text = render_receipt(receipt, page=call.page, diagnostics=said)
-        return Written(text, receipt_facts(receipt))
+        return super().written(call, draft, replace(submitted, receipt=receipt))
 
     def _settle(self, call: Call, receipt: Receipt) -> Receipt:
         workspace = self._bound.workspace
@@ -104,7 +114,7 @@ class _Engine(WorkspaceEngine):
             # They may have typed meanwhile.
             for path in workspace.proposal(change).changes.paths:
                 with suppress(FilepactError):
-                    self._texts.fetch(self._bound, call.session, path.absolute, to_write=True)
+                    self._texts.fetch(self._bound, call.session, path, to_write=True)
             return workspace.approve(change, person, to_agent=True)
 
         questions, facts = self._links.questions, self._links.facts

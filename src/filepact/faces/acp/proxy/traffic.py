@@ -27,13 +27,14 @@ from filepact.faces.acp.proxy.steps import (
     ToEditor,
     Turn,
 )
+from filepact.wire.messages import INVALID_PARAMS, INVALID_REQUEST, error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from filepact.faces.acp.proxy.line import Line
     from filepact.faces.acp.proxy.steps import Step
-    from filepact.faces.wire.lines import Message
+    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
 __all__ = ["READ", "SERVER", "WRITE", "Facts", "Traffic"]
@@ -142,7 +143,7 @@ class Traffic:
             # One whose folders nobody knows could not be guarded.
             refused = _NO_FOLDERS if folders is None else self.check(folders)
             if folders is None or refused:
-                yield ToEditor(_error(message["id"], -32602, refused))
+                yield ToEditor(_error(message["id"], INVALID_PARAMS, refused))
                 return
             self._count += 1
             token = f"t{self._count}"
@@ -205,7 +206,7 @@ class Traffic:
             # Several messages in one would be a way around what is looked at here, and a stray
             # word would end the connection of many an editor.
             if line.raw.lstrip().startswith(b"["):
-                yield ToAgent(_error(None, -32600, "One message a line; no batches."))
+                yield ToAgent(_error(None, INVALID_REQUEST, "One message a line; no batches."))
             return
         method, params = message.get("method"), _params(message)
         if not isinstance(method, str):
@@ -214,7 +215,9 @@ class Traffic:
             if method in _GUARDED:
                 yield Request(message["id"], method, params, line)
             elif _is_ours(message["id"]):
-                yield ToAgent(_error(message["id"], -32600, f"Ids begin with {OURS} only here."))
+                yield ToAgent(
+                    _error(message["id"], INVALID_REQUEST, f"Ids begin with {OURS} only here.")
+                )
             else:
                 yield ToEditor(without_overrides(line).passed)
         elif method in _GUARDED:
@@ -315,11 +318,11 @@ class Traffic:
         session = params["sessionId"]
         mode = _MODES.get(str(params.get("value")))
         if mode is None:
-            yield ToEditor(_error(wanted, -32602, "The value is auto or preview."))
+            yield ToEditor(_error(wanted, INVALID_PARAMS, "The value is auto or preview."))
             return
         yield Configure(session, mode)
         options = self._with_option(session, {"configOptions": self._options[session]})
-        yield ToEditor(encode({"jsonrpc": "2.0", "id": wanted, "result": options}))
+        yield ToEditor(encode(response(wanted, options)))
 
     def _learn(self, result: Message) -> None:
         version = result.get("protocolVersion")
@@ -371,7 +374,7 @@ def _turn(params: Message, *, begins: bool) -> Iterator[Turn]:
 
 
 def _error(wanted: Any, code: int, reason: str) -> bytes:
-    return encode({"jsonrpc": "2.0", "id": wanted, "error": {"code": code, "message": reason}})
+    return encode(error_response(wanted, code, reason))
 
 
 def _is_ours(wanted: Any) -> bool:

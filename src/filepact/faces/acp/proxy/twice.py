@@ -11,13 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.workspace.standing import same_text
+from filepact.workspace.buffers import same_text
 
 if TYPE_CHECKING:
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.document import Document
     from filepact.domain.operation import Session
     from filepact.faces.acp.sessions import Bound
+    from filepact.workspace.guard import Location
 
 __all__ = ["Twice"]
 
@@ -60,7 +62,7 @@ class Twice:
         with suppress(FilepactError):
             disk = bound.workspace.editors.stored(path)
             if disk is not None and same_text(text, disk):
-                bound.workspace.outside.look_at(disk.path, session)
+                bound.workspace.external.detect_in(disk.path, session)
                 return bound.workspace.unsaved.overtaken(disk), disk
         return None, None
 
@@ -84,17 +86,32 @@ class Twice:
         with self._lock:
             self._sent.pop(path, None)
 
-    def disk(self, bound: Bound, path: WorkspacePath) -> Document | None:
+    def disk(self, bound: Bound, file: WorkspacePath | Location) -> Document | None:
         """What the disk has of a file, once the agent's own writing of it is put right.
+
+        Args:
+            bound: The session.
+            file: Its true name, or the file where it was found before.
 
         Raises:
             FilepactError: It cannot be read whole, or not be put right.
         """
         with self._lock:
-            sent = self._sent.get(path)
+            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
         if sent is None or bound.turn != sent.turn:
-            return bound.workspace.editors.stored(path.absolute)
+            return bound.workspace.editors.stored(file)
         return self._keep(bound, sent)
+
+    def put_right(self, bound: Bound, path: WorkspacePath) -> None:
+        """Put the agent's own writing of a file right, if it may have written it.
+
+        Raises:
+            FilepactError: It cannot be.
+        """
+        with self._lock:
+            sent = self._sent.get(path)
+        if sent is not None and bound.turn == sent.turn:
+            self._keep(bound, sent)
 
     def looked(self, bound: Bound) -> None:
         """The agent has ended one of its steps: what it wrote in it is on the disk."""

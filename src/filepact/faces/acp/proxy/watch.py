@@ -75,7 +75,7 @@ class Watch:
             # Another agent is at work here: what it has done is not the person's.
             self._put("look", others[0])
         else:
-            bound.workspace.outside.mark()
+            bound.workspace.external.mark()
             self._put("refresh", bound)
 
     def look(self, bound: Bound) -> None:
@@ -121,10 +121,10 @@ class Watch:
                     self._tasks.popleft()
 
     def _do(self, task: Task, bound: Bound) -> None:
-        outside = bound.workspace.outside
+        outside = bound.workspace.external
         if task == "look":
             actor = Actor("agent", self._facts.agent, self._facts.version)
-            looked = outside.look(Session(bound.id, actor))
+            looked = outside.detect(Session(bound.id, actor))
             if looked.operation is not None:
                 changes = len(looked.operation.changes.changes)
                 self._doors.count("past", changes)
@@ -135,10 +135,10 @@ class Watch:
                 _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
             self._looked(bound)
         elif task == "refresh":
-            outside.refresh(contents=False)
+            outside.resnapshot(contents=False)
             self._unread.append(bound)
         elif task == "learn":
-            outside.learn(contents=False, cancelled=self._nobody_needs_it)
+            outside.snapshot(contents=False, cancelled=self._nobody_needs_it)
             self._unread.append(bound)
         elif task == "read":
             self._unread.popleft()

@@ -1,0 +1,71 @@
+"""What every test has: repeatable examples, and a home that is not the person's."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# The same examples on every run and every machine, so that a red test is red for everybody.  No
+# deadline: how long an example takes says more about the machine's other work than about us.
+settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("steady"))
+# By hand, to look for what the steady examples miss: --hypothesis-profile=deep
+settings.register_profile("deep", deadline=None, max_examples=1_000, print_blob=True)
+# With --short: the bounded form of the same properties.
+settings.register_profile("short", settings.get_profile("steady"), max_examples=30)
+settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--short", action="store_true", help="leave out what is marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("short") and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("short")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files with slow tests first, so that no long one is left to a single process in the end."""
+    cases: Counter[str] = Counter()
+    slow = []
+    for item in items:
+        mark = item.get_closest_marker("slow")
+        test = item.nodeid.partition("[")[0]
+        if mark is not None and cases[test] >= mark.kwargs.get("after", 0):
+            slow.append(item)
+        cases[test] += 1
+    long = {item.path for item in slow}
+    items.sort(key=lambda item: item.path not in long)
+    if config.getoption("short"):
+        left_out = set(slow)
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=slow)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def a_home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test, and no program that a test starts, sees state or settings of whoever runs it."""
+    home = tmp_path_factory.mktemp("home")
+    own = ("FILEPACT_CONFIG", "FILEPACT_STATE_DIR", "FILEPACT_ROOT")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("XDG_CONFIG_DIRS", str(home / "etc"))
+        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", *own):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """An empty folder to work in; folders of tests that need more in it have one of their own."""
+    folder = tmp_path / "root"
+    folder.mkdir()
+    return folder

@@ -1,0 +1,147 @@
+"""Diagnostics: what the compiler finds, as language servers write it.
+
+Where nothing was restored, a `using` of a package's namespace leads nowhere, and with it every name
+that the file takes from there.  Such a name is a warning that says so, and not an error: only
+restoring the packages can tell.  In files whose usings all lead somewhere, names that are not found
+are errors as ever.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.text.lines import LineIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filepact.text.lines import Unit
+    from filepact_csharp.roslyn import Roslyn
+
+__all__ = ["GLOBAL_USING", "Finding", "doubted", "findings", "published", "unresolved"]
+
+WARNING: Final = 2
+_SEVERITIES: Final = {"Error": 1, "Warning": WARNING}
+_WHOLE_ONLY: Final = frozenset({"CS0067", "CS0169", "CS0414", "CS0649"})
+"""Fields and events that nobody uses: the compiler says so only when it is asked about everything,
+and what is said about one file is to be the same whichever way it is asked."""
+
+_MOST: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        start: Where it begins, in units of UTF-16.
+        end: Where it ends, exclusive.
+        severity: 1 an error, 2 a warning.
+        code: Such as ``CS0029``.
+        message: In English.
+        link: A page about it; may be empty.
+    """
+
+    start: int
+    end: int
+    severity: int
+    code: str
+    message: str
+    link: str = ""
+
+
+def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Finding]]:
+    """Errors and warnings among the compiler's diagnostics, each with its tree, or None."""
+    invariant = roslyn.globalization.CultureInfo.InvariantCulture
+    found: list[tuple[Any, Finding]] = []
+    for one in diagnostics:
+        severity = _SEVERITIES.get(str(one.Severity))
+        code = str(one.Id)
+        if severity is None or one.IsSuppressed or code in _WHOLE_ONLY:
+            continue
+        place = one.Location
+        span = place.SourceSpan
+        message = str(one.GetMessage(invariant))
+        finding = Finding(
+            span.Start, span.End, severity, code, message, str(one.Descriptor.HelpLinkUri or "")
+        )
+        found.append((place.SourceTree, finding))
+        if len(found) >= _MOST:
+            break
+    return found
+
+
+def published(text: str, found: Iterable[Finding], unit: Unit) -> list[dict[str, Any]]:
+    """Findings in a text, sorted, each once, with places as the protocol counts them."""
+    places = _Places(text, unit)
+    return [
+        {
+            "range": {"start": places.at(one.start), "end": places.at(one.end)},
+            "severity": one.severity,
+            "code": one.code,
+            **({"codeDescription": {"href": one.link}} if one.link else {}),
+            "source": "csharp",
+            "message": one.message,
+        }
+        for one in sorted(set(found))
+    ]
+
+
+class _Places:
+    """Offsets in units of UTF-16 as lines and columns."""
+
+    def __init__(self, text: str, unit: Unit) -> None:
+        self._index = LineIndex(text)
+        self._unit: Unit = unit
+        self._length = len(text)
+        # Where the characters begin that take two units.
+        self._wide: list[int] = []
+        if text and not text.isascii() and max(text) > "\uffff":
+            wide = (at for at, char in enumerate(text) if char > "\uffff")
+            self._wide = [at + before for before, at in enumerate(wide)]
+
+    def at(self, offset: int) -> dict[str, int]:
+        offset -= bisect_left(self._wide, offset)
+        position = self._index.position(min(max(offset, 0), self._length), self._unit)
+        return {"line": position.line, "character": position.column}
+
+
+# -- names that may be in packages that were not restored ------------------------------------------
+
+GLOBAL_USING: Final = re.compile(r"(?m)^[ \t]*global[ \t]+using[ \t]")
+"""A file that has one speaks for all files of its project."""
+
+_USING: Final = re.compile(
+    r"\s*(?:global\s+)?using\s+(?:static\s+)?(?:\w+\s*=\s*)?[\w.:]+(?:<[\w.:<>,\s]*>)?\s*"
+)
+_NOWHERE: Final = frozenset({"CS0234", "CS0246", "CS0400"})
+_NAMES: Final = _NOWHERE | {"CS0012", "CS0103", "CS1061", "CS1069"}
+_LONGEST: Final = 1_000
+_WHY: Final = " It may be in a package that was not restored."
+
+
+def unresolved(text: str, found: Iterable[Finding]) -> bool:
+    """Whether a using in a text leads nowhere.
+
+    Args:
+        text: Of the file.
+        found: What is wrong in it.
+    """
+    return any(one.code in _NOWHERE and _is_using(text, one.start) for one in found)
+
+
+def doubted(one: Finding) -> Finding:
+    """A finding in a file with such a using: a name that is not found is no certain error."""
+    if one.code not in _NAMES or one.message.endswith(_WHY):
+        return one
+    return replace(one, severity=WARNING, message=one.message.rstrip(".") + "." + _WHY)
+
+
+def _is_using(text: str, at: int) -> bool:
+    """Whether a place lies in a using, and not in a statement that begins with the same word."""
+    start = max(text.rfind(end, 0, at) for end in "\n\r;") + 1
+    end = text.find(";", at, at + _LONGEST)
+    return end >= 0 and _USING.fullmatch(text, start, end) is not None

@@ -1,0 +1,252 @@
+"""The .NET runtime within this process, the C# compiler in it, and the libraries of projects.
+
+A runtime cannot be left once it is started, and a crash of it is a crash of the process, which is why
+the server that uses this is a process of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import NotFoundError, StateFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from filepact_csharp.projects import Project
+
+__all__ = ["Libraries", "Roslyn", "start"]
+
+_ASSEMBLIES: Final = ("Microsoft.CodeAnalysis", "Microsoft.CodeAnalysis.CSharp")
+_STACK: Final = f"{32 * 1024 * 1024:x}"
+_CONFIG: Final = os.path.join(os.path.dirname(__file__), "runtimeconfig.json")  # noqa: PTH118, PTH120 - names only
+
+
+@dataclass(frozen=True, slots=True)
+class Roslyn:
+    """The compiler, and what of the runtime it is called with.  Attributes of type Any are .NET's.
+
+    Attributes:
+        version: The compiler's, such as ``4.8.0``.
+        dotnet: The folder of the runtime.
+        shared: The folder of the runtime's own libraries.
+        system: The namespace `System`.
+        core: The namespace of all of the compiler.
+        csharp: The namespace of its C# part.
+        text: The namespace of its texts.
+        globalization: `System.Globalization`.
+        reflection: `System.Reflection`.
+        threading: `System.Threading`.
+        collections: `System.Collections.Generic`.
+        utf8: An encoding.
+        clr: The bridge.
+    """
+
+    version: str
+    dotnet: str
+    shared: str
+    system: Any
+    core: Any
+    csharp: Any
+    text: Any
+    globalization: Any
+    reflection: Any
+    threading: Any
+    collections: Any
+    utf8: Any
+    clr: Any
+
+    def array(self, kind: Any, items: Iterable[Any]) -> Any:
+        """A .NET array of some type."""
+        found = list(items)
+        array = self.system.Array.CreateInstance(self.clr.GetClrType(kind), len(found))
+        for number, one in enumerate(found):
+            array[number] = one
+        return array
+
+    def table(self, key: Any, value: Any) -> Any:
+        """An empty .NET table from one type to another."""
+        return self.collections.Dictionary[key, value]()
+
+    def field(self, type_name: str, name: str) -> Any:
+        """A field of a type that is not meant for others; None where a version has none."""
+        assembly = self.clr.GetClrType(self.csharp.CSharpCompilation).Assembly
+        flags = self.reflection.BindingFlags
+        found = assembly.GetType(type_name)
+        found = found and found.GetField(name, flags.Static | flags.Public | flags.NonPublic)
+        return found.GetValue(None) if found else None
+
+
+def start(roslyn: str, dotnet: str) -> Roslyn:
+    """Start the runtime and load the compiler; at most once in a process.
+
+    Args:
+        roslyn: The folder with the compiler's DLLs.
+        dotnet: The folder of the runtime, with `host` and `shared` in it.
+
+    Raises:
+        NotFoundError: The bridge to .NET, the runtime or the compiler is not there.
+        StateFailedError: They are there and do not start.
+    """
+    places = [os.path.join(roslyn, f"{name}.dll") for name in _ASSEMBLIES]  # noqa: PTH118 - names only
+    for place in places:
+        if not os.path.isfile(place):  # noqa: PTH113 - the one question
+            raise NotFoundError("the folder of the C# compiler has no compiler in it")
+    # Without it the runtime looks for a library of the system that may not be there.
+    os.environ["DOTNET_SYSTEM_GLOBALIZATION_INVARIANT"] = "1"
+    # The compiler goes down into expressions as deep as they are, and a full stack ends the process.
+    os.environ["DOTNET_DefaultStackSize"] = _STACK  # noqa: SIM112 - as the runtime spells it
+    try:
+        loader = importlib.import_module("clr_loader")
+        bridge = importlib.import_module("pythonnet")
+    except ImportError as error:
+        raise NotFoundError("the package pythonnet is not installed") from error
+    try:
+        # A relative folder is refused by the runtime with a number that says nothing.
+        runtime = loader.get_coreclr(
+            runtime_config=_CONFIG,
+            dotnet_root=os.path.abspath(dotnet),  # noqa: PTH100 - names only
+        )
+        bridge.set_runtime(runtime)
+        clr: Any = importlib.import_module("clr")
+        system = _namespace("System")
+        assembly = _namespace("System.Reflection").Assembly
+        for name, place in zip(_ASSEMBLIES, places, strict=True):
+            assembly.LoadFrom(os.path.abspath(place))  # noqa: PTH100 - names only
+            clr.AddReference(name)
+        csharp = _namespace("Microsoft.CodeAnalysis.CSharp")
+        version = clr.GetClrType(csharp.CSharpCompilation).Assembly.GetName().Version
+        environment = _namespace("System.Runtime.InteropServices").RuntimeEnvironment
+        return Roslyn(
+            f"{version.Major}.{version.Minor}.{version.Build}",
+            os.path.abspath(dotnet),  # noqa: PTH100 - names only
+            str(environment.GetRuntimeDirectory()),
+            system,
+            _namespace("Microsoft.CodeAnalysis"),
+            csharp,
+            _namespace("Microsoft.CodeAnalysis.Text"),
+            _namespace("System.Globalization"),
+            _namespace("System.Reflection"),
+            _namespace("System.Threading"),
+            _namespace("System.Collections.Generic"),
+            _namespace("System.Text").Encoding.UTF8,
+            clr,
+        )
+    except Exception as error:
+        raise StateFailedError(
+            f"the .NET runtime does not start: {type(error).__name__}: {error}",
+            hint="Check that the runtime is one for this system, and new enough for the compiler.",
+        ) from error
+
+
+def _namespace(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+# -- the libraries of a project --------------------------------------------------------------------
+
+_USUAL: Final = "Microsoft.NETCore.App"
+_NUMBERS: Final = re.compile(r"\d+")
+_MODERN: Final = re.compile(r"net(?:coreapp)?(\d+)\.(\d+)")
+
+
+class Libraries:
+    """Libraries as the compiler refers to them; each is read once.
+
+    Args:
+        roslyn: The compiler.
+    """
+
+    def __init__(self, roslyn: Roslyn) -> None:
+        self._roslyn = roslyn
+        self._known: dict[str, tuple[tuple[int, int], Any]] = {}
+        self._folders: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def of(self, project: Project) -> tuple[list[Any], list[str]]:
+        """References of a project, and what should be known of them, as sentences."""
+        paths: list[str] = []
+        notes: list[str] = []
+        for name in dict.fromkeys((_USUAL, *project.frameworks)):
+            found = self._framework(name, project.target_framework)
+            paths += found
+            if not found:
+                notes.append(f"the framework {name} is not installed; its types are not known")
+        notes += self._differing(project.target_framework)
+        references = [one for path in paths if (one := self._reference(path)) is not None]
+        for path in project.packages:
+            one = self._reference(path)
+            if one is None:
+                notes.append(f"the library {Path(path).name[:80]} is not there or cannot be read")
+            else:
+                references.append(one)
+        return references, notes
+
+    def _framework(self, name: str, target: str) -> tuple[str, ...]:
+        """The DLLs of a framework: of its targeting pack if there is one, else of the runtime."""
+        key = (name, target)
+        if key not in self._folders:
+            folder = self._pack(name, target) or self._shared(name)
+            names = sorted(Path(folder).glob("*.dll")) if folder else []
+            self._folders[key] = tuple(str(one) for one in names)
+        return self._folders[key]
+
+    def _pack(self, name: str, target: str) -> str:
+        packs = Path(self._roslyn.dotnet, "packs", f"{name}.Ref")
+        for version in _newest(packs):
+            folder = version / "ref" / target.partition("-")[0]
+            if target and folder.is_dir():
+                return str(folder)
+        return ""
+
+    def _shared(self, name: str) -> str:
+        if name == _USUAL:
+            return self._roslyn.shared
+        folder = Path(self._roslyn.dotnet, "shared", name)
+        running = Path(self._roslyn.shared).name.partition(".")[0]
+        for version in _newest(folder):
+            if version.name.partition(".")[0] == running:
+                return str(version)
+        return ""
+
+    def _differing(self, target: str) -> Iterator[str]:
+        """Says so where a project is checked against another framework than its own."""
+        if not target or self._pack(_USUAL, target):
+            return
+        version = Path(self._roslyn.shared).name
+        modern = _MODERN.match(target)
+        if modern is None:
+            yield f"{target} is checked against the libraries of .NET {version}, which has more"
+        elif modern[1] != version.partition(".")[0]:
+            yield f"{target} is checked against the libraries of .NET {version}"
+
+    def _reference(self, path: str) -> Any:
+        """One library; None if it is not there or is none of .NET's."""
+        try:
+            stat = os.stat(path)  # noqa: PTH116 - one call for time and size
+        except OSError:
+            return None
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        if path not in self._known or self._known[path][0] != stamp:
+            reference = None
+            if self._is_managed(path):
+                reference = self._roslyn.core.MetadataReference.CreateFromFile(path)
+            self._known[path] = (stamp, reference)
+        return self._known[path][1]
+
+    def _is_managed(self, path: str) -> bool:
+        try:
+            self._roslyn.reflection.AssemblyName.GetAssemblyName(path)
+        except self._roslyn.system.Exception:
+            return False
+        return True
+
+
+def _newest(folder: Path) -> Iterable[Path]:
+    """The versions in a folder, the newest first."""
+    found = [one for one in folder.glob("*") if one.name[:1].isdigit()] if folder.is_dir() else []
+    return sorted(found, key=lambda one: [int(part) for part in _NUMBERS.findall(one.name)])[::-1]

@@ -1,0 +1,419 @@
+"""Language servers for C#: over the compiler, and over the project files alone.
+
+What the client says becomes texts and projects; what is found in them answers its questions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import posixpath
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.wire.uris import path_of, uri_of
+from filepact_csharp.compiler import Compiler
+from filepact_csharp.diagnostics import published
+from filepact_csharp.files import Documents, Sources, document_path
+from filepact_csharp.roslyn import Libraries
+from filepact_csharp.rpc import Connection, RefusedError
+from filepact_csharp.solution import read_solution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from filepact_csharp.diagnostics import Finding
+    from filepact_csharp.projects import Project, Solution
+    from filepact_csharp.roslyn import Roslyn
+    from filepact_csharp.rpc import RequestContext
+
+__all__ = ["PROJECTS", "WATCHED", "CompilerServer", "LanguageServer", "ProjectServer"]
+
+PROJECTS: Final = "filepact.projects"
+"""The command that tells the projects of a file."""
+
+WATCHED: Final = (
+    "**/*.cs",
+    "**/*.{csproj,sln,slnx,props,targets,projitems}",
+    "**/global.json",
+    "**/obj/project.assets.json",
+)
+_WARMED: Final = 10
+_WRITTEN: Final = 2
+
+
+class LanguageServer:
+    """What all servers have in common: the folder, the open documents, the first messages.
+
+    Attributes:
+        name: By which the server is known to clients.
+        root: The folder that is served; empty until the client has named it.
+        documents: What the client has open.
+        requests: What is done for each request, by its method.
+        notifications: What is done for each notification.
+
+    Args:
+        root: The folder to serve; empty for the one that the client names.
+    """
+
+    name = "filepact-csharp"
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.documents = Documents()
+        self.requests: dict[str, Callable[[Any, RequestContext], Any]] = {
+            "initialize": self._initialize
+        }
+        self.notifications: dict[str, Callable[[Any], object]] = {
+            "textDocument/didOpen": self.documents.open,
+            "textDocument/didChange": self.documents.change,
+            "textDocument/didClose": self.documents.close,
+        }
+        self._connection: Connection | None = None
+
+    def talk(self, source: int, sink: int) -> int:
+        """Serve one client over two file descriptors; the answer is the process's status."""
+        self._connection = Connection(source, sink, self.requests, self.notifications, self.warm)
+        return self._connection.run()
+
+    def warm(self, _context: RequestContext) -> bool:
+        """Do a part of what the first question would have to wait for; whether there is more."""
+        return False
+
+    def begin(self, _able: Any) -> dict[str, Any]:
+        """Make ready, and tell what the server can do, to a client that can do something itself."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> str:
+        """Of what the server looks with; empty if that is not known."""
+        return ""
+
+    def _initialize(self, params: Any, _context: RequestContext) -> Any:
+        able, root = params.get("capabilities") or {}, params.get("rootUri")
+        self.root = self.root or path_of(root) or ""
+        offered = (able.get("general") or {}).get("positionEncodings") or []
+        self.documents.unit = "utf-8" if "utf-8" in offered else "utf-16"
+        said = self.begin(able)
+        version = {"version": self.version} if self.version else {}
+        return {
+            "capabilities": {"positionEncoding": self.documents.unit, **said},
+            "serverInfo": {"name": self.name, **version},
+        }
+
+
+class ProjectServer(LanguageServer):
+    """Tells which files belong to which project; needs no compiler.
+
+    Args:
+        root: The folder to serve; empty for the one that the client names.
+        solution: The solution, project or folder to read; empty for what lies in the root.
+    """
+
+    name = "csharp-projects"
+    newest = 0
+    """The latest version of .NET whose libraries are there; 0 if that does not matter."""
+
+    def __init__(self, root: str, solution: str = "") -> None:
+        super().__init__(root)
+        self._entry = solution
+        self._solution: Solution | None = None
+        self._watches = False
+        self.requests["workspace/executeCommand"] = self._execute
+        self.notifications |= {
+            "initialized": self._initialized,
+            "workspace/didChangeWatchedFiles": self._happened,
+            "solution/open": self._open_solution,
+            "project/open": self._open_projects,
+        }
+
+    def begin(self, able: Any) -> dict[str, Any]:
+        """Look whether the client will tell what happens to files."""
+        if not self.root.startswith("/"):
+            raise RefusedError("there is no folder to serve: rootUri is no file")
+        watching = (able.get("workspace") or {}).get("didChangeWatchedFiles") or {}
+        self._watches = bool(watching.get("dynamicRegistration"))
+        return {"executeCommandProvider": {"commands": [PROJECTS]}}
+
+    def _initialized(self, _params: Any) -> None:
+        if self._watches and self._connection is not None:
+            options = {"watchers": [{"globPattern": one} for one in WATCHED]}
+            method = "workspace/didChangeWatchedFiles"
+            registration = {"id": "files", "method": method, "registerOptions": options}
+            self._connection.request(
+                "client/registerCapability", {"registrations": [registration]}, self._registered
+            )
+
+    def _registered(self) -> None:
+        """From here on the client tells what happens; what it did not tell before is looked up."""
+        self._solution = None
+
+    def _open_solution(self, params: Any) -> None:
+        self._enter(params["solution"])
+
+    def _open_projects(self, params: Any) -> None:
+        projects = params["projects"]
+        # Several are what lies in the root; one alone is read with what it refers to.
+        self._enter(projects[0] if len(projects) == 1 else uri_of(self.root))
+
+    def _enter(self, uri: str) -> None:
+        path = path_of(uri)
+        if path is not None and path != self._entry:
+            self._entry = path
+            self._solution = None
+
+    def _happened(self, params: Any) -> None:
+        """Read all projects again, unless only sources have changed, which they name by patterns."""
+        known = self._solution is not None and bool(self._solution.projects)
+        if not known or not all(one["uri"].endswith(".cs") for one in params["changes"]):
+            self._solution = None
+
+    @property
+    def _sources(self) -> Sources:
+        return Sources(self.root, self.documents.texts)
+
+    def _read(self) -> Solution:
+        """All projects as they are now."""
+        if self._solution is None:
+            entry = self._entry or self.root
+            self._solution = read_solution(entry, self.root, self._sources, self.newest)
+        return self._solution
+
+    def _notes(self, _project: Project) -> tuple[str, ...]:
+        """What should be known of how a project is compiled, as sentences."""
+        return ()
+
+    def _execute(self, params: Any, _context: RequestContext) -> Any:
+        """The projects of a file, or all; see the distribution's README."""
+        if params["command"] != PROJECTS:
+            raise RefusedError(f"{str(params['command'])[:100]} is no command here")
+        (asked,) = params["arguments"]
+        if "opened" in asked:
+            self._enter(asked["opened"])
+        solution, uri = self._read(), asked.get("uri")
+        path = path_of(uri)
+        if uri is None:
+            found, approximate = solution.projects, solution.approximate
+        else:
+            found = () if path is None else solution.including(path)
+            approximate = any(one.approximate for one in found)
+        notes = [(one.path, note) for one in found for note in self._notes(one)]
+        messages = dict.fromkeys(
+            [
+                *((one.path, one.line, one.text) for one in solution.messages),
+                *((one.path, one.line, one.text) for each in found for one in each.messages),
+                *((place, 0, note) for place, note in notes),
+            ]
+        )
+        return {
+            "projects": [one.name for one in found],
+            "approximate": approximate or bool(notes),
+            "messages": [
+                {"path": place, "line": line, "text": text} for place, line, text in messages
+            ],
+        }
+
+
+class CompilerServer(ProjectServer):
+    """Tells what the compiler finds wrong.
+
+    Args:
+        roslyn: Starts the compiler; called once.
+        root: The folder to serve; empty for the one that the client names.
+        solution: The solution, project or folder to read; empty for what lies in the root.
+    """
+
+    name = "filepact-csharp"
+
+    def __init__(self, roslyn: Callable[[], Roslyn], root: str, solution: str) -> None:
+        super().__init__(root, solution)
+        self._start = roslyn
+        self._version = ""
+        self._compiler: Compiler | None = None
+        self._loaded: Solution | None = None
+        self._inputs: frozenset[str] = frozenset()
+        self._behind: dict[str, None] = {}
+        self._answers: dict[str, tuple[int, str, list[Any]]] = {}
+        self._told = False
+        self._cold: list[str] | None = None
+        self.requests |= {
+            "textDocument/diagnostic": self._diagnose,
+            "workspace/diagnostic": self._survey,
+        }
+        self.notifications |= {
+            "textDocument/didOpen": self._opened,
+            "textDocument/didChange": self._changed,
+            "textDocument/didClose": self._closed,
+        }
+
+    @property
+    def version(self) -> str:
+        """Of the compiler."""
+        return self._version
+
+    def begin(self, able: Any) -> dict[str, Any]:
+        """Start the compiler."""
+        said = super().begin(able)
+        roslyn = self._start()
+        self._version = roslyn.version
+        self.newest = int(roslyn.system.Environment.Version.Major)
+        self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
+        return {
+            **said,
+            "textDocumentSync": {"openClose": True, "change": 2, "save": False},
+            "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": True},
+        }
+
+    def _registered(self) -> None:
+        self._told = True
+        if self._solution is not None and self._compiler is not None:
+            super()._registered()
+            self._behind.update(dict.fromkeys(self._compiler.files))
+
+    def warm(self, context: RequestContext) -> bool:
+        """Check a file of each project, before anybody asks."""
+        if not self._told:
+            return False  # what is read now might change without being told
+        compiler = self._present()
+        if self._cold is None:
+            self._cold = list(compiler.samples()[:_WARMED])
+        if not self._cold:
+            return False
+        # The most of it is done once for all files, which are not of interest here.
+        compiler.check(self._cold.pop(), context.stops)
+        return bool(self._cold)
+
+    # -- texts ----------------------------------------------------------------------------------
+
+    def _opened(self, params: Any) -> None:
+        self._touch(self.documents.open(params))
+
+    def _changed(self, params: Any) -> None:
+        self._touch(self.documents.change(params))
+
+    def _closed(self, params: Any) -> None:
+        path = self.documents.close(params)
+        self._touch(path)
+        if not Sources(self.root, {}).has(path):
+            self._solution = None
+
+    def _touch(self, path: str) -> None:
+        """A text may have changed; it is looked at before the next answer."""
+        self._behind[path] = None
+        solution, compiler = self._solution, self._compiler
+        if path in self._inputs or (
+            solution is not None
+            and compiler is not None
+            and not compiler.projects(path)
+            and any(one.includes(path) for one in solution.projects)
+        ):
+            self._solution = None
+
+    def _happened(self, params: Any) -> None:
+        gone: set[str] = set()
+        for event in params["changes"]:
+            path, kind = path_of(event["uri"]), event["type"]
+            if path is None:
+                continue
+            self._touch(path)
+            if kind != _WRITTEN or not path.endswith(".cs"):
+                # A file that has come or gone, a project, or a whole folder.
+                self._solution = None
+                gone.add(path)
+        if gone and self._compiler is not None:
+            for path in self._compiler.files:
+                if not gone.isdisjoint(_above(path)):
+                    self._behind[path] = None
+
+    def _text(self, path: str) -> str | None:
+        return self._sources.source(path)
+
+    def _present(self) -> Compiler:
+        """The compiler, with all texts and projects as they are now."""
+        compiler = self._compiler
+        if compiler is None:
+            raise RefusedError("the compiler was not started")
+        if self._loaded is not self._read():
+            solution = self._read()
+            compiler.load(solution.projects)
+            self._loaded, self._inputs = solution, frozenset(solution.inputs)
+        for path in list(self._behind):
+            compiler.put(path)
+            del self._behind[path]
+        return compiler
+
+    def _known(self) -> Compiler:
+        """The same, if all texts are known; each may count for every file."""
+        lost = self.documents.first_lost
+        if lost is not None:
+            name = posixpath.basename(lost)[:80]
+            raise RefusedError(f"the text of {name} is not known any more; send it whole")
+        return self._present()
+
+    # -- questions ------------------------------------------------------------------------------
+
+    def _diagnose(self, params: Any, context: RequestContext) -> Any:
+        path = document_path(params["textDocument"])
+        compiler = self._known()
+        state, number, items = self._answers.get(path, (-1, "", []))
+        if state != compiler.state:
+            found = compiler.check(path, context.stops)
+            number, items = self._keep(compiler, path, found)
+        if number and params.get("previousResultId") == number:
+            return {"kind": "unchanged", "resultId": number}
+        return {"kind": "full", "resultId": number, "items": items}
+
+    def _survey(self, params: Any, context: RequestContext) -> Any:
+        compiler = self._known()
+        before = {one["uri"]: one["value"] for one in params.get("previousResultIds") or []}
+        found: dict[str, set[Finding]] = {}
+        told: dict[str, Any] = {}
+        for part in compiler.check_all(context.stops):
+            items = []
+            for path, more in part.items():
+                found.setdefault(path, set()).update(more)
+                item = self._surveyed(compiler, path, found[path], before)
+                told[item["uri"]] = item
+                items.append(item)
+            if context.send is not None and items:
+                context.send({"items": items})
+        gone = [self._surveyed(compiler, path, set(), before) for path in self._fixed(before, told)]
+        return {"items": gone if context.send is not None else [*told.values(), *gone]}
+
+    def _fixed(self, before: Iterable[str], told: Iterable[str]) -> Iterator[str]:
+        """Files that had something wrong and have not any more."""
+        for uri in set(before) - set(told):
+            path = path_of(uri)
+            if path is not None:
+                yield path
+
+    def _surveyed(
+        self, compiler: Compiler, path: str, found: set[Finding], before: dict[str, Any]
+    ) -> dict[str, Any]:
+        uri = uri_of(path)
+        items = published(compiler.shown(path), found, self.documents.unit)
+        number = _digest(items)
+        told = {"uri": uri, "version": None, "resultId": number}
+        if before.get(uri) == number:
+            return {**told, "kind": "unchanged"}
+        return {**told, "kind": "full", "items": items}
+
+    def _keep(self, compiler: Compiler, path: str, found: set[Finding]) -> tuple[str, list[Any]]:
+        items = published(compiler.shown(path), found, self.documents.unit)
+        number = _digest(items)
+        if len(self._answers) > 1_000:
+            self._answers.clear()
+        self._answers[path] = (compiler.state, number, items)
+        return number, items
+
+    def _notes(self, project: Project) -> tuple[str, ...]:
+        return self._present().notes(project)
+
+
+def _above(path: str) -> Iterator[str]:
+    """All folders that a file lies in."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _digest(items: list[Any]) -> str:
+    return hashlib.blake2b(json.dumps(items).encode(), digest_size=8).hexdigest()

@@ -1,1 +1,0 @@
-"""C#: its solutions and projects, and programs of our own that check its sources."""

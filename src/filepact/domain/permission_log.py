@@ -1,0 +1,159 @@
+"""Questions of agents to a person, and reports of agents about their own work, as records.
+
+Neither is a change: nothing here can be undone.  A question says what was wanted and who said
+yes or no; a report says what an agent claims to have done with tools of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from filepact.domain.document import RootId
+    from filepact.domain.operation import Proposal, ProposalState, Session
+
+__all__ = ["Deed", "Named", "Question", "Verdict", "name_files", "of_proposal", "shorten"]
+
+Deed = Literal["read", "list", "write", "create", "delete", "run"]
+"""What is done with files, or with what a command names."""
+
+Verdict = Literal["allowed", "refused", "cancelled", "told", "waits"]
+"""``cancelled``: it ended without a yes or a no.  ``told``: nobody was asked."""
+
+_DECIDED: Final[Mapping[ProposalState, Verdict]] = {
+    "proposed": "waits",
+    "committed": "allowed",
+    "rejected": "refused",
+    "superseded": "cancelled",
+    "expired": "cancelled",
+}
+
+_TITLE: Final = 300
+_FILES: Final = 50
+_CHARACTERS: Final = 8_192  # of all names together: a row of an agent's making stays small
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that a question or a report names.
+
+    Attributes:
+        path: Relative to the record's root where it lies inside, else absolute.
+        added: Lines that the shown diff adds; None where no texts were shown.
+        removed: Lines that it removes.
+    """
+
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, with its answer, one report, one refusal, or files that were read.
+
+    Attributes:
+        when: When it was asked or told, seconds since the epoch.
+        session: Whose it is.
+        root: The session's working folder.
+        title: As people were shown it, at most 300 characters; of a refusal the tool.
+        action: What would be done with the files.
+        files: At most 50.
+        more: How many more were named.
+        by: ``rule NAME``; ``person`` for a choice made in the editor; ``editor`` when it answered
+            without one; ``nobody`` when the session ended first; empty for a report; ``rules`` for
+            files that were read.
+        how: The kind of the option that was chosen; for a report the state of the call; ``read`` for
+            files that were read.
+        change: The id of the change that filepact itself asked about.
+        reason: What was said to it.
+    """
+
+    when: float
+    session: Session
+    root: RootId
+    title: str
+    action: Deed
+    files: tuple[Named, ...]
+    verdict: Verdict
+    by: str = ""
+    how: str = ""
+    more: int = 0
+    change: str = ""
+    reason: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files' names."""
+        return tuple(file.path for file in self.files)
+
+    def concerns(self, path: str) -> bool:
+        """Whether it names this file, or one beneath this folder, relative to its root."""
+        return path in ("", ".") or any(
+            name == path or name.startswith(f"{path.rstrip('/')}/") for name in self.paths
+        )
+
+
+def shorten(text: str, most: int = _TITLE) -> str:
+    """The beginning of a stranger's text, with an ellipsis where something is left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}\u2026"
+
+
+def name_files(files: Iterable[Named], folders: Sequence[str]) -> tuple[tuple[Named, ...], int]:
+    """Files as a record names them, and how many more there were.
+
+    Args:
+        files: By absolute paths, or relative ones that count from the folder.
+        folders: Spellings of the root.
+    """
+    kept: list[Named] = []
+    seen: set[str] = set()
+    room = _CHARACTERS
+    for file in files:
+        path = _inside(normpath(file.path), folders)
+        if path in seen:
+            continue
+        seen.add(path)
+        if len(kept) < _FILES and len(path) <= room:
+            room -= len(path)
+            kept.append(Named(path, file.added, file.removed))
+    return tuple(kept), len(seen) - len(kept)
+
+
+def of_proposal(proposal: Proposal, root: RootId) -> Question:
+    """The question that filepact asked a person about a change.
+
+    Args:
+        proposal: The change, in whatever state.
+        root: The folder from which its files are named.
+    """
+    changes = proposal.changes.changes
+    files, more = name_files((Named(one.path.absolute) for one in changes), (root,))
+    gone = all(one.after is None for one in changes)
+    return Question(
+        when=proposal.created,
+        session=proposal.session,
+        root=root,
+        title=shorten(f"{proposal.summary} ({proposal.rule})"),
+        action="delete" if gone else "write",
+        files=files,
+        verdict=_DECIDED[proposal.state],
+        by=proposal.decided_by,
+        more=more,
+        change=proposal.id,
+        reason=proposal.reason,
+    )
+
+
+def _inside(path: str, folders: Sequence[str]) -> str:
+    for folder in folders:
+        if path == folder:
+            return "."
+        above = f"{folder.rstrip('/')}/"
+        if path.startswith(above):
+            return path[len(above) :]
+    return path

@@ -1,1 +1,0 @@
-"""A conformance suite for clients: a scripted agent that looks at how its requests are answered."""

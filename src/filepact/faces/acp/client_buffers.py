@@ -1,0 +1,262 @@
+"""The model of what a client shows of files, beside what the disk has: one for every side of ACP.
+
+It does no asking and no telling: who talks with the client hands in what it said.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from filepact.errors import FilepactError, StaleFileError
+from filepact.workspace.buffers import same_text, standing
+from filepact.workspace.documents import with_typed
+from filepact.workspace.read_tracker import LruCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.workspace.buffers import Standing
+    from filepact.workspace.editors import Left
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["PATIENCE", "ClientBuffers", "TextStyle", "typed_over"]
+
+PATIENCE: Final = 30.0
+"""Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
+
+_REMEMBERED: Final = 32 * 1_048_576
+_BOM: Final = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class TextStyle:
+    """How a client shows a file's text where that differs from the file.
+
+    Attributes:
+        bom: A byte-order mark stands at the start.
+        lf: Lines end in LF, whatever they end in on the disk.
+    """
+
+    bom: bool = False
+    lf: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> TextStyle:
+        """The style of a text that a client has sent."""
+        return cls(text.startswith(_BOM), "\n" in text and "\r" not in text)
+
+    def apply(self, text: str) -> str:
+        """A file's text in this style."""
+        if self.lf:
+            text = text.replace("\r\n", "\n")
+        return f"{_BOM}{text}" if self.bom else text
+
+
+class ClientBuffers:
+    """One client's texts; for all threads.
+
+    A text that the client has and the disk has not becomes a buffer of the workspace, so that every
+    tool starts from it.  The file as it was when both last had the same is remembered, so that a
+    text that is only older than the disk is not taken for an unsaved one.
+
+    Args:
+        client: The client's name among the buffers.
+    """
+
+    def __init__(self, client: str) -> None:
+        self.client = client
+        self._lock = threading.Lock()
+        self._versions = count(1)
+        # The files as client and disk last had them alike, and as the client showed them last
+        # where it had text that was not saved.
+        self._agreed: LruCache[WorkspacePath, Document] = LruCache(_REMEMBERED)
+        self._unsaved: LruCache[WorkspacePath, Document] = LruCache(_REMEMBERED)
+        self._styles: dict[WorkspacePath, TextStyle] = {}
+
+    # -- what the client shows ------------------------------------------------------------
+
+    def agreed(self, path: WorkspacePath) -> Document | None:
+        """A file as it was when client and disk last had the same text; None for never."""
+        with self._lock:
+            return self._agreed.get(path)
+
+    def unsaved(self, path: WorkspacePath) -> Document | None:
+        """The file that the client's unsaved text would make; None where there is none."""
+        with self._lock:
+            return self._unsaved.get(path)
+
+    def agree(self, disk: Document) -> None:
+        """Client and disk have the same text of a file."""
+        with self._lock:
+            self._agreed.put(disk.path, disk)
+
+    def forget(self, path: WorkspacePath) -> None:
+        """Forget when client and disk last had the same text of a file."""
+        with self._lock:
+            self._agreed.drop(path)
+
+    def forget_style(self, path: WorkspacePath) -> None:
+        """The client shows a file just as the disk has it."""
+        self._styles.pop(path, None)
+
+    def take(
+        self,
+        workspace: Workspace,
+        path: WorkspacePath,
+        text: str | None,
+        stored: Callable[[], Document | None],
+    ) -> Standing:
+        """Take over what the client says that a file holds.
+
+        Args:
+            workspace: Has the file.
+            path: Its true name.
+            text: Its text; None when the client has no such file.
+            stored: Tells what the disk has, which is None for no file.
+
+        Returns:
+            What the text is beside what the disk has.
+
+        Raises:
+            FilepactError: What the disk has cannot be told.
+        """
+        buffer = workspace.editors.buffer(path)
+        self.close(workspace, path)
+        disk = stored()
+        found = standing(
+            text,
+            disk,
+            agreed=self.agreed(path),
+            known=None if buffer is None else buffer.text,
+        )
+        if text is None or found.kind == "nothing":
+            return found
+        if found.kind == "doubtful":
+            workspace.editors.doubt(path, client=self.client)
+            return found
+        if found.kind == "same" and disk is not None:
+            self.agree(disk)
+        elif found.base is not None:
+            self.agree(found.base)
+        if found.kind != "mangled":
+            self._styles[path] = TextStyle.of(text)
+        if found.kind == "unsaved":
+            self._open(workspace, path, text.removeprefix(_BOM), found.base)
+        return found
+
+    def _open(
+        self, workspace: Workspace, path: WorkspacePath, text: str, base: Document | None
+    ) -> None:
+        editors = workspace.editors
+        editors.open(path, text, client=self.client, version=next(self._versions), base=base)
+        with suppress(FilepactError):
+            shown = editors.shown(path)
+            if shown is not None:
+                with self._lock:
+                    self._unsaved.put(path, shown)
+
+    def close(self, workspace: Workspace, path: WorkspacePath) -> None:
+        """The client has no unsaved text of a file, or none that counts any more."""
+        with self._lock:
+            self._unsaved.drop(path)
+        workspace.editors.close(path, client=self.client)
+
+    def committed(self, path: WorkspacePath) -> None:
+        """A change has put the client's unsaved text on the disk: from now on it is older."""
+        with self._lock:
+            shown = self._unsaved.get(path)
+            if shown is not None:
+                self._agreed.put(path, shown)
+                self._unsaved.drop(path)
+
+    # -- what the client is to show -------------------------------------------------------
+
+    def styled(self, path: WorkspacePath, text: str) -> str:
+        """A text of a file as the client shows such texts."""
+        return self._styles.get(path, TextStyle()).apply(text)
+
+    def joined(
+        self, workspace: Workspace, meant: Document, text: str | None, *, agent: str
+    ) -> Document:
+        """A file's new text with what was typed since the client last said what it shows.
+
+        Args:
+            workspace: Has the file.
+            meant: What the client is to be given.
+            text: What it shows at this moment; None for no such file.
+            agent: The name that rules know the agent by, who is told what is in the way.
+
+        Returns:
+            The same document where nothing was typed.
+
+        Raises:
+            StaleFileError: It was typed in the same lines.
+            EncodingUnsafeError: Nobody can know what was typed, or the file's encoding cannot hold
+                it.
+        """
+        path = meant.path
+        before = self.unsaved(path) or self.agreed(path)
+        if text is None or (before is None and not text):
+            return meant
+        if before is not None and same_text(text, before):
+            return meant
+        found = standing(text, meant, agreed=before)
+        if found.kind == "unsaved":
+            if before is None:
+                raise typed_over(path)
+            with suppress(FilepactError):
+                both = with_typed(meant, before, text.removeprefix(_BOM))
+                if both is not None:
+                    return both
+        elif found.kind != "doubtful":
+            return meant
+        self.take(workspace, path, text, lambda: meant)
+        try:
+            # It refuses for the same reason, and shows what was typed to whom may see it.
+            workspace.unsaved.joined(path, agent=agent)
+        finally:
+            self.close(workspace, path)
+        raise typed_over(path)
+
+    def settle(
+        self, workspace: Workspace, meant: Document, operation: str, over: Document | None
+    ) -> Left | None:
+        """See what the client made of a file that it was given to write.
+
+        The same text in other bytes, such as other line ends, is put back as the file had it.
+
+        Args:
+            workspace: Has the file.
+            meant: What the client was given.
+            operation: What made it so; empty where nothing in the journal did.
+            over: What the disk had, where the client was given more, since somebody typed.
+
+        Returns:
+            What the disk has; None where that cannot be found out.
+        """
+        self.close(workspace, meant.path)
+        try:
+            left = workspace.unsaved.look_after(
+                meant, client=self.client, operation=operation, over=over
+            )
+        except FilepactError:
+            return None
+        if left.document is None:
+            self.forget(meant.path)
+        else:
+            self.agree(left.document)
+        return left
+
+
+def typed_over(path: WorkspacePath) -> StaleFileError:
+    """The error for a new text where somebody has just typed another one."""
+    return StaleFileError(
+        f"{path.path}: somebody typed in it just now",
+        hint="Nothing was changed. Read the file again and make the change for what it holds now.",
+        path=path.path,
+    )

@@ -1,0 +1,348 @@
+"""One session's texts of its client, for the agent's side: plain calls that a thread runs, one at a time."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError, NotFoundError
+from filepact.faces.acp.client_buffers import ClientBuffers, typed_over
+from filepact.workspace.documents import EDIT_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.operation import Operation
+    from filepact.faces.acp.notices import OpenText
+    from filepact.workspace.buffers import Standing
+    from filepact.workspace.guard import Name
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["ClientFile", "PendingWrite", "SessionBuffers"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientFile:
+    """A file that the client may have another text of.
+
+    Attributes:
+        path: Its one true name.
+        name: The name for the client, which spells it, below the session's folders as they were sent.
+        size: Bytes on the disk; None when there is no such file.
+    """
+
+    path: WorkspacePath
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWrite:
+    """A file's new text, for the client to write.
+
+    Attributes:
+        document: The file as it is to be; None for one that was not there or stays as it is.
+        text: The text with line ends as the client shows them.
+        over: What the disk has, where somebody typed meanwhile and `document` has that as well.
+    """
+
+    file: ClientFile
+    document: Document | None
+    text: str
+    over: Document | None = None
+
+
+class SessionBuffers:
+    """The client's texts of one session.
+
+    Args:
+        workspace: The session's.
+        session: Who asks.
+        client: The client's name.
+        folders: The session's folders as they were sent.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        session: Session,
+        client: str,
+        folders: Iterable[str],
+    ) -> None:
+        self._workspace = workspace
+        self._session = session
+        self._buffers = ClientBuffers(client)
+        self._own = Session(f"client {client}", Actor("program", client))
+        self._spellings: dict[str, str] = {}
+        for folder in folders:
+            root = workspace.guard.find(folder, "list").root.path
+            self._spellings.setdefault(root, folder)
+        self._open: dict[WorkspacePath, OpenText] = {}
+        self._held: dict[WorkspacePath, ClientFile] = {}
+
+    # -- what the client shows ------------------------------------------------------------
+
+    def ask(self, path: Name) -> ClientFile | None:
+        """What to ask the client for before a file is used; None when it cannot have a text.
+
+        Raises:
+            FilepactError: The session may not read the file.
+        """
+        spot = self._workspace.guard.find(path, "read", agent=self._session.agent)
+        if spot.place.kind not in ("file", "missing") or spot.place.path == ".":
+            return None
+        name = f"{self._spellings[spot.root.path].rstrip('/')}/{spot.place.path}"
+        size = None if spot.place.kind == "missing" else spot.place.size
+        return ClientFile(spot.path, name, size)
+
+    def unsaved(self) -> tuple[ClientFile, ...]:
+        """The files of which the client had another text than the disk."""
+        return tuple(self._held.values())
+
+    def to_save(self, paths: Iterable[Name]) -> tuple[PendingWrite, ...]:
+        """What the client shows of files and has not saved, and can save without losing anything.
+
+        Where others have written to the disk meanwhile it cannot: both have to be merged.
+        """
+        found: list[PendingWrite] = []
+        for path in paths:
+            with suppress(FilepactError):
+                asked = self.ask(path)
+                if asked is None or asked.path not in self._held:
+                    continue
+                buffer = self._workspace.editors.buffer(asked.path)
+                stored = self._workspace.editors.stored(asked.path)
+                if buffer is not None and _revision(buffer.base) == _revision(stored):
+                    text = self.as_shown(asked.path, buffer.text)
+                    found.append(PendingWrite(asked, self.present(asked.path), text))
+        return tuple(found)
+
+    def saved(self, write: PendingWrite) -> None:
+        """The client was asked to save what it shows of a file, and may have done it."""
+        self.settle(write)
+        self.keep(write.file, write.text)
+
+    def keep(self, asked: ClientFile, text: str | None, *, read: bool = False) -> Standing:
+        """Take over what the client says that a file holds.
+
+        Args:
+            asked: The file.
+            text: Its text; None when the client has no such file.
+            read: Whether the agent sees the text.
+
+        Returns:
+            What the text is beside what the disk has.
+
+        Raises:
+            FilepactError: What the disk has may not be read, or is too large.
+        """
+        session = self._session if read else self._own
+        self._held.pop(asked.path, None)
+        found = self._buffers.take(
+            self._workspace, asked.path, text, partial(self._disk, asked.path, session)
+        )
+        if found.kind == "unsaved":
+            self._held[asked.path] = asked
+            if read:
+                self.note_seen(asked.path)
+        return found
+
+    def keep_open(self, documents: Iterable[OpenText], *, can_ask: bool) -> tuple[ClientFile, ...]:
+        """The same for all documents that the client tells of by itself.
+
+        Those that may not be used are passed over.
+
+        Args:
+            documents: What it shows.
+            can_ask: Whether the client can be asked where its notices leave a doubt.
+
+        Returns:
+            The files about which there is a doubt.
+        """
+        was, self._open = self._open, {}
+        doubtful: list[ClientFile] = []
+        for one in documents:
+            with suppress(FilepactError):
+                asked = self.ask(one.path)
+                if asked is None or (asked.size or 0) > EDIT_LIMIT:
+                    continue
+                self._open[asked.path] = one
+                if can_ask and not one.sure:
+                    doubtful.append(asked)
+                elif asked.path not in was or was[asked.path].stamp != one.stamp:
+                    self._keep_one(asked, one)
+        for path in was.keys() - self._open.keys():
+            self._drop(path)
+        return tuple(doubtful)
+
+    def _keep_one(self, asked: ClientFile, one: OpenText) -> None:
+        text = one.likely
+        if one.saved is not None and text is not None:
+            # What was saved is what both have alike, whatever was typed since.
+            self.keep(asked, one.saved)
+        self.keep(asked, text)
+
+    def open_name(self, path: WorkspacePath) -> str | None:
+        """How the client names a document that it tells of by itself; None for any other."""
+        one = self._open.get(path)
+        return None if one is None else one.path
+
+    def is_sure(self, path: WorkspacePath) -> bool:
+        """Whether the client's notices say what it shows of a file."""
+        one = self._open.get(path)
+        return one is not None and one.sure
+
+    def may_be_older(self, path: WorkspacePath) -> bool:
+        """Whether the disk has changed since the client and the disk had the same text."""
+        agreed = self._buffers.agreed(path)
+        return agreed is not None and _revision(agreed) != _revision(self.stored(path))
+
+    # -- what the client has to be told ---------------------------------------------------
+
+    def news(self, operation: Operation) -> tuple[PendingWrite, ...]:
+        """What an operation that was just done made of files, as the client is to have it."""
+        self._workspace.editors.take(self._buffers.client)
+        found: list[PendingWrite] = []
+        for change in operation.changes.changes:
+            before, after = change.before, change.after
+            self._buffers.committed(change.path)
+            if after is None or (before is not None and before.content == after.content):
+                continue
+            document = self.present(change.path)
+            if document is None or document.revision.content != after.content:
+                continue
+            with suppress(FilepactError):
+                asked = self.ask(change.path)
+                if asked is not None:
+                    found.append(
+                        PendingWrite(asked, document, self.as_shown(asked.path, document.text))
+                    )
+        return tuple(found)
+
+    def joined(self, write: PendingWrite, text: str | None) -> PendingWrite:
+        """A file's new text with what was typed since the client last said what it shows.
+
+        Args:
+            write: What the client is to be given.
+            text: What it shows at this moment; None for no such file.
+
+        Raises:
+            StaleFileError: It was typed in the same lines.
+            EncodingUnsafeError: Nobody can know what was typed, or the file's encoding cannot hold
+                it.
+        """
+        path, meant = write.file.path, write.document
+        if not text and meant is None:
+            return write
+        if meant is None:
+            raise typed_over(path)
+        both = self._buffers.joined(self._workspace, meant, text, agent=self._session.agent)
+        if both is meant:
+            return write
+        return replace(write, document=both, text=self.as_shown(path, both.text), over=meant)
+
+    def as_shown(self, path: WorkspacePath, text: str) -> str:
+        """A text of a file as the client shows such texts."""
+        return self._buffers.styled(path, text)
+
+    def check(self, path: WorkspacePath, text: str) -> None:
+        """Ask the rules about what a file holds, wherever that came from.
+
+        Raises:
+            PathBlockedError: The agent may not see it.
+        """
+        agent = self._session.agent
+        self._workspace.guard.check_held(path, "read", text.encode(), agent=agent)
+
+    def note_seen(self, path: WorkspacePath) -> None:
+        """The agent has seen what the file holds."""
+        with suppress(FilepactError):
+            self._workspace.reader(self._session, proposed=False).document(path)
+
+    def settle(self, write: PendingWrite, operation: str = "") -> str:
+        """See what the client's write left on the disk; the answer is what there is to say.
+
+        Args:
+            write: What the client was given.
+            operation: What made it so; empty where nothing in the journal did.
+        """
+        path, shown, meant = write.file.path, write.file.path.path, write.document
+        self._held.pop(path, None)
+        if meant is None:
+            self._buffers.close(self._workspace, path)
+            disk = self.present(path)
+            if disk is not None:
+                self._buffers.agree(disk)
+                return ""
+            return _gone(shown)
+        left = self._buffers.settle(self._workspace, meant, operation, write.over)
+        if left is None:
+            return f"{shown}: what the client made of it could not be looked at; read it again."
+        if left.document is None:
+            return _gone(shown)
+        if left.kind == "form":
+            return (
+                f"{shown}: the client wrote it with other line ends or in another encoding; "
+                "the file has its own again."
+            )
+        if left.kind == "text":
+            return (
+                f"{shown}: the disk has another text than the client was given, which may not have "
+                "saved it yet, or formats what it saves; read the file again."
+            )
+        if write.over is not None:
+            return f"{shown}: somebody typed in it meanwhile, which was kept; read it again."
+        return ""
+
+    def untold(self, path: WorkspacePath, before: Document | None) -> None:
+        """The client cannot be told of a file's new text: what it shows is older, not unsaved.
+
+        Args:
+            path: The file.
+            before: What it was, with what the client had not saved.
+        """
+        if path in self._held and before is not None:
+            self._buffers.agree(before)
+        self._drop(path)
+
+    def present(self, path: WorkspacePath) -> Document | None:
+        """A file as it is now, with what the client has not saved; None if it cannot be read."""
+        with suppress(FilepactError):
+            return self._disk(path, self._own)
+        return None
+
+    # -- parts ----------------------------------------------------------------------------
+
+    def stored(self, path: WorkspacePath) -> Document | None:
+        """What the disk has of a file; None for nothing that can be read."""
+        with suppress(FilepactError):
+            return self._workspace.editors.stored(path)
+        return None
+
+    def _drop(self, path: WorkspacePath) -> None:
+        self._buffers.close(self._workspace, path)
+        self._held.pop(path, None)
+
+    def _disk(self, path: WorkspacePath, session: Session) -> Document | None:
+        """A file as it is now, seen by a session; without a buffer that is what the disk has.
+
+        Raises:
+            FilepactError: It may not be read, or is too large.
+        """
+        try:
+            return self._workspace.reader(session, proposed=False).document(path)
+        except NotFoundError:
+            return None
+
+
+def _revision(document: Document | None) -> str:
+    return "" if document is None else document.revision.content
+
+
+def _gone(shown: str) -> str:
+    return f"{shown}: is not on the disk, though the client was given its text."

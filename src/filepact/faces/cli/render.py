@@ -1,0 +1,474 @@
+"""Renders diffs, operations, proposals and receipts, as text for people and as JSON objects.
+
+Painting a diff never changes a character: its spans put together are the diff, so one path serves
+the terminal and the patch in a pipe.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
+from filepact.errors import FilepactError
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
+from filepact.text.confusables import readable, visible
+from filepact.text.inline_diff import pair_lines, refine
+from filepact.tools.answer import receipt_facts, render_receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from filepact.domain.operation import Proposal
+    from filepact.domain.permission_log import Question
+    from filepact.faces.cli.screen import Screen, Style
+    from filepact.workspace.receipt import Receipt
+    from filepact.workspace.workspace import Workspace
+
+__all__ = [
+    "HOW_TO_DECIDE",
+    "Tally",
+    "age",
+    "answer_receipt",
+    "asked",
+    "count",
+    "details",
+    "facts",
+    "line",
+    "lines_of",
+    "listed",
+    "paint_diff",
+    "show_diff",
+    "size",
+    "state",
+    "tally",
+]
+
+
+_COMPARED: Final = 100_000
+"""Characters of changed lines among which words are compared."""
+
+_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many lines a diff adds and removes."""
+
+    added: int
+    removed: int
+
+
+def paint_diff(diff: str) -> tuple[Span, ...]:
+    """The diff as styled spans; their texts put together are the diff.
+
+    Words are compared until that has taken its share of time; what comes after is whole lines.
+    """
+    return tuple(_paint(_lines(diff)))
+
+
+def show_diff(diff: str, screen: Screen) -> tuple[Span, ...]:
+    """The diff for a screen, as people are shown one everywhere; painted for a terminal only."""
+    shown = readable(diff)
+    return paint_diff(shown) if screen.terminal else (Span(shown),)
+
+
+def tally(diff: str) -> Tally:
+    """Count the added and removed lines of all hunks."""
+    kinds = [kind for kind, _ in _classify(_lines(diff))]
+    return Tally(kinds.count("+"), kinds.count("-"))
+
+
+def _lines(diff: str) -> list[str]:
+    """Lines with their LF; no other character ends a line of a diff."""
+    return re.findall(r"[^\n]*\n|[^\n]+", diff)
+
+
+def _classify(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each line with what it is: its sign, ``@``, a backslash, or ``h`` for a header.
+
+    Inside a hunk its counts decide, because a removed line may look like a header.
+    """
+    old = new = 0
+    for line in lines:
+        sign = line[:1]
+        if (old > 0 or new > 0) and sign in " +-":
+            old -= sign in " -"
+            new -= sign in " +"
+            yield sign, line
+        elif sign == "\\":
+            yield sign, line
+        elif found := _HUNK.match(line):
+            old, new = (1 if count is None else int(count) for count in found.groups())
+            yield "@", line
+        else:
+            yield "h", line
+
+
+def _paint(lines: Sequence[str]) -> Iterator[Span]:
+    room = _COMPARED
+    removed: list[str] = []
+    added: list[str] = []
+    for kind, line in _classify(lines):
+        if kind == "-" and not added:
+            removed.append(line)
+            continue
+        if kind == "+":
+            added.append(line)
+            continue
+        if kind == "\\" and (removed or added):
+            # The mark belongs to the line above it, in the middle of a change as well.
+            block = added or removed
+            block[-1] += line
+            continue
+        room -= sum(map(len, removed)) + sum(map(len, added)) if removed and added else 0
+        yield from _paint_change(removed, added, words=room > 0)
+        removed, added = ([line] if kind == "-" else []), []
+        if kind in ("@", "h"):
+            yield from _paint_header(kind, line)
+        elif kind in (" ", "\\"):
+            yield from _line_end(line, "dim" if kind == "\\" else "plain")
+    room -= sum(map(len, removed)) + sum(map(len, added))
+    yield from _paint_change(removed, added, words=room > 0)
+
+
+def _paint_header(kind: str, line: str) -> Iterator[Span]:
+    if kind == "@":
+        yield Span(line, "place")
+    elif line.startswith(("--- ", "+++ ", "diff --git ")):
+        yield Span(line, "strong")
+    else:
+        yield Span(line, "dim")
+
+
+def _paint_change(removed: Sequence[str], added: Sequence[str], *, words: bool) -> Iterator[Span]:
+    """A block of removed lines and the lines that took their place."""
+    if not (words and removed and added):
+        yield from _paint_lines(removed, "remove")
+        yield from _paint_lines(added, "add")
+        return
+    old = [_body(line) for line in removed]
+    new = [_body(line) for line in added]
+    partners = dict(pair_lines(old, new))
+    old_words: dict[int, list[tuple[int, int]]] = {}
+    new_words: dict[int, list[tuple[int, int]]] = {}
+    for i, j in partners.items():
+        old_words[i], new_words[j] = refine(old[i], new[j])
+    for i, line in enumerate(removed):
+        yield from _paint_line(line, old_words.get(i, []), "remove", "removed word")
+    for j, line in enumerate(added):
+        yield from _paint_line(line, new_words.get(j, []), "add", "added word")
+
+
+def _paint_lines(lines: Sequence[str], style: Style) -> Iterator[Span]:
+    """Whole lines, those between two that want more in one span."""
+    plain: list[str] = []
+    for line in lines:
+        if line.endswith("\r\n") or "\n\\" in line:
+            yield Span("".join(plain), style)
+            plain = []
+            yield from _paint_line(line, (), style, style)
+        else:
+            plain.append(line)
+    yield Span("".join(plain), style)
+
+
+def _body(line: str) -> str:
+    """A line without its sign, its line feed and the mark of a missing one."""
+    return line[1:].partition("\n")[0]
+
+
+def _paint_line(
+    line: str, words: Sequence[tuple[int, int]], style: Style, word_style: Style
+) -> Iterator[Span]:
+    body = _body(line)
+    yield Span(line[0], style)
+    at = 0
+    for start, end in words:
+        if start > at:
+            yield Span(body[at:start], style)
+        yield Span(body[start:end], word_style)
+        at = end
+    rest = line[1 + at :]
+    end_of_line, newline, mark = rest.partition("\n")
+    yield from _line_end(end_of_line + newline, style)
+    if mark:
+        yield Span(mark, "dim")
+
+
+def _line_end(text: str, style: Style) -> Iterator[Span]:
+    """Text up to a line's end, with a carriage return that is the same on both sides apart."""
+    if text.endswith("\r\n"):
+        yield Span(text[:-2], style)
+        yield Span("\r", "line end")
+        yield Span("\n")
+    else:
+        yield Span(text, style)
+
+
+HOW_TO_DECIDE: Final = "Look with `filepact diff ID`, then `filepact approve ID` or `reject ID`.\n"
+
+_STEPS = ((60, 1, "s"), (3_600, 60, "m"), (86_400, 3_600, "h"), (5_184_000, 86_400, "d"))
+_STATE_STYLES: dict[str, Style] = {
+    "applied": "good",
+    "interrupted": "bad",
+    "rolled back": "warn",
+    "intended": "warn",
+}
+_VERDICT_STYLES: dict[str, Style] = {
+    "allowed": "good",
+    "refused": "bad",
+    "cancelled": "warn",
+    "waits": "warn",
+}
+_FILES_SHOWN = 3
+_RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pending": "warn"}
+
+
+def age(created: float, now: float) -> str:
+    """How long ago, in one short word; older than two months: the day."""
+    seconds = max(0, int(now - created))
+    for limit, unit, letter in _STEPS:
+        if seconds < limit:
+            return f"{seconds // unit}{letter}"
+    return time.strftime("%Y-%m-%d", time.localtime(created))
+
+
+def count(number: int, noun: str) -> str:
+    """A number of things, in words."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(taken: int) -> str:
+    """Bytes for people, in steps of 1,000."""
+    left = float(taken)
+    for unit in ("bytes", "kB", "MB"):
+        if left < 1_000:
+            return f"{left:.0f} {unit}" if unit == "bytes" else f"{left:.1f} {unit}"
+        left /= 1_000
+    return f"{left:.1f} GB"
+
+
+def state(change: Operation | Proposal) -> str:
+    """What has become of it, in words."""
+    if isinstance(change, Operation) and change.undone_by is not None:
+        return f"undone by {change.undone_by}"
+    return change.state.replace("_", " ")
+
+
+def details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
+    """What is known about an operation or a proposal, a line for each thing."""
+    actor = change.session.actor
+    how = f", {visible(actor.version)}" if actor.kind != "agent" and actor.version else ""
+    rows = [
+        ("operation" if isinstance(change, Operation) else "proposal", change.id),
+        ("what", change.summary),
+        ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
+        ("who", f"{who(actor)} (session {change.session.id}{how})"),
+        ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
+        ("state", state(change)),
+    ]
+    if change.target:
+        rows.append(("of", change.target))
+    if isinstance(change, Operation):
+        rows += [("approved by", change.approved_by), ("note", change.note)]
+    else:
+        rows += [("waits for", change.rule), ("reason", change.reason)]
+    for one in change.changes.changes:
+        before, after = (side.short if side else "none" for side in (one.before, one.after))
+        rows.append((one.kind, f"{workspace.show(one.path)}  {before} -> {after}"))
+    return [
+        span
+        for name, value in rows
+        if value
+        for span in (Span(f"{name:<12}", "dim"), Span(f"{' '.join(value.splitlines())}\n"))
+    ]
+
+
+def line(
+    change: Operation | Proposal, counted: Tally | None, *, now: float, width: int = 0
+) -> tuple[Span, ...]:
+    """An operation or a proposal on one line.
+
+    Args:
+        change: The operation or proposal.
+        counted: Its lines, from `lines_of`.
+        now: Seconds since the epoch.
+        width: Room for the actor's name, so that lines below each other stand in columns.
+    """
+    spans = [
+        Span(change.id, "title"),
+        Span(f"  {age(change.created, now):>4}  ", "dim"),
+        Span(f"{who(change.session.actor):<{width}}  ", "dim"),
+        Span(change.summary),
+        Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
+    ]
+    if counted is not None:
+        spans += [Span(f" +{counted.added}", "add"), Span(f" -{counted.removed}", "remove")]
+    became = state(change)
+    if became not in ("applied", "proposed"):
+        spans.append(Span(f"  ({became})", _STATE_STYLES.get(became, "warn")))
+    return (*_one_line(spans), Span("\n"))
+
+
+def _one_line(spans: Sequence[Span]) -> list[Span]:
+    """The same without line ends, which a summary by a stranger may hold."""
+    return [replace(span, text=" ".join(span.text.splitlines())) for span in spans]
+
+
+def lines_of(workspace: Workspace, change: Operation | Proposal) -> Tally | None:
+    """Added and removed lines; None when the contents were given up to make room."""
+    if isinstance(change, Operation) and change.lines is not None:
+        return Tally(*change.lines)
+    try:
+        return tally(workspace.diff(change))
+    except FilepactError:
+        return None
+
+
+def facts(
+    workspace: Workspace, change: Operation | Proposal, counted: Tally | None
+) -> dict[str, object]:
+    """All there is to know about an operation or a proposal, but for its diff."""
+    known: dict[str, object] = {
+        "id": change.id,
+        "kind": change.kind,
+        "state": change.state,
+        "summary": change.summary,
+        "tool": change.tool,
+        "created": moment(change.created),
+        "actor": {
+            "kind": change.session.actor.kind,
+            "name": change.session.actor.name,
+            "version": change.session.actor.version,
+        },
+        "session": change.session.id,
+        "target": change.target,
+        "added": counted.added if counted else None,
+        "removed": counted.removed if counted else None,
+        "files": [
+            {
+                "path": workspace.show(one.path),
+                "change": one.kind,
+                "before": one.before.short if one.before else None,
+                "after": one.after.short if one.after else None,
+            }
+            for one in change.changes.changes
+        ],
+    }
+    if isinstance(change, Operation):
+        known |= {
+            "seq": change.seq,
+            "undone_by": change.undone_by,
+            "approved_by": change.approved_by,
+            "note": change.note,
+        }
+    else:
+        known |= {"rule": change.rule, "reason": change.reason}
+    return known
+
+
+def listed(
+    workspace: Workspace, changes: Sequence[Operation | Proposal]
+) -> tuple[list[Span], list[dict[str, object]]]:
+    """Operations or proposals one a line, for people and for programs."""
+    spans: list[Span] = []
+    known: list[dict[str, object]] = []
+    now = time.time()
+    width = min(24, max((len(who(one.session.actor)) for one in changes), default=0))
+    for change in changes:
+        counted = lines_of(workspace, change)
+        spans += line(change, counted, now=now, width=width)
+        known.append(facts(workspace, change, counted))
+    return spans, known
+
+
+def asked(
+    workspace: Workspace, questions: Sequence[Question]
+) -> tuple[list[Span], list[dict[str, object]]]:
+    """Questions and reports of agents one a line, for people and for programs."""
+    now = time.time()
+    width = min(24, max((len(who(one.session.actor)) for one in questions), default=0))
+    spans = [
+        span for one in questions for span in _question_line(workspace, one, now=now, width=width)
+    ]
+    return spans, [_question_facts(one) for one in questions]
+
+
+def _question_line(
+    workspace: Workspace, question: Question, *, now: float, width: int
+) -> list[Span]:
+    """All that a stranger wrote is made visible here, in a pipe too: nobody applies this."""
+    spans = [
+        Span(f"{age(question.when, now):>4}  ", "dim"),
+        Span(f"{who(question.session.actor):<{width}}  ", "dim"),
+        Span(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
+    ]
+    if question.change:
+        spans.append(Span(f"  {question.change}", "title"))
+    by = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
+    if question.title or question.how != "read":
+        spans.append(Span(f"  {visible(question.title) or 'no title'}"))
+    if by and question.how != "read":
+        spans.append(Span(f"  ({visible(by)})", "dim"))
+    if question.reason:
+        spans.append(Span(f"  {visible(question.reason)}"))
+    root = question.root.rstrip("/")
+    inside = question.root == workspace.guard.roots[0].path
+    for place, file in enumerate(question.files[:_FILES_SHOWN]):
+        path = file.path if inside or file.path.startswith("/") else f"{root}/{file.path}"
+        verb = f"  {question.action} " if place == 0 else ", "
+        spans.append(Span(f"{verb}{visible(path)}"))
+        if file.added is not None:
+            spans.append(Span(f" +{file.added}", "add"))
+            spans.append(Span(f" -{file.removed}", "remove"))
+    more = max(0, len(question.files) - _FILES_SHOWN) + question.more
+    if more:
+        spans.append(Span(f" and {count(more, 'more file')}", "dim"))
+    return [*_one_line(spans), Span("\n")]
+
+
+def _question_facts(question: Question) -> dict[str, object]:
+    actor = question.session.actor
+    return {
+        "when": moment(question.when),
+        "session": question.session.id,
+        "actor": {"kind": actor.kind, "name": actor.name, "version": actor.version},
+        "root": question.root,
+        "title": question.title,
+        "action": question.action,
+        "verdict": question.verdict,
+        "by": question.by,
+        "how": question.how,
+        "files": [
+            {"path": file.path, "added": file.added, "removed": file.removed}
+            for file in question.files
+        ],
+        "more": question.more,
+        "change": question.change,
+        "reason": question.reason,
+    }
+
+
+def answer_receipt(receipt: Receipt, screen: Screen) -> Answer:
+    """What a change came to, with its whole diff."""
+    said = render_receipt(replace(receipt, diff=""))
+    head, _, notes = said.partition("\n")
+    style = _RECEIPT_STYLES.get(receipt.status, "dim")
+    spans = [Span(f"{head}\n", style)]
+    if notes:
+        spans.append(Span(f"{notes}\n", "dim"))
+    if receipt.status == "pending":
+        spans.append(Span(HOW_TO_DECIDE, "dim"))
+    return Answer(
+        (*spans, *show_diff(receipt.diff, screen)),
+        {
+            **receipt_facts(receipt),
+            "summary": receipt.summary,
+            "notes": list(receipt.notes),
+            "diff": receipt.diff,
+        },
+        NOTHING if receipt.status == "unchanged" else DONE,
+    )

@@ -1,0 +1,351 @@
+"""Tool calls of one client: a thread pool makes them, and each gets one answer.
+
+A cancelled call gets none.  Calls wait for the client's folders, if it was asked for some.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from dataclasses import dataclass, replace
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.faces.mcp.clients import conversation_in, page_for
+from filepact.faces.mcp.fast_path import call_result, describe_tool
+from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, Refusal
+from filepact.wire.uris import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.fast_path import ServerFacts
+    from filepact.faces.mcp.protocol import CarryOut
+    from filepact.tools.registry import Outcome, Toolbox
+    from filepact.wire.messages import Message, RequestId
+
+__all__ = [
+    "PROGRESS_EVERY",
+    "WORKERS",
+    "CallExecutor",
+    "ClientFolders",
+    "ToolCaller",
+    "Tools",
+    "throttled",
+]
+
+_log = logging.getLogger(__name__)
+
+WORKERS: Final = 8
+"""Most calls that are carried out at once."""
+
+PROGRESS_EVERY: Final = 0.2
+"""Least seconds between two words about the progress of a call."""
+
+_QUEUE: Final = 256  # calls that may wait for a worker; then the client waits
+
+_FOLDERS_WAIT: Final = 1.0  # seconds that calls wait for the client's folders
+
+
+class ClientFolders:
+    """What a client tells of its folders, and the calls that wait for it.
+
+    Args:
+        narrow: Told the folders; answers what a person should know of it, if anything.
+    """
+
+    def __init__(self, narrow: Callable[[Sequence[str]], str | None]) -> None:
+        self._narrow = narrow
+        self._settled = threading.Event()
+        self._settled.set()
+
+    def asked(self) -> None:
+        """The client is being asked: let calls wait from now on."""
+        self._settled.clear()
+
+    def wait(self) -> None:
+        """Wait until the client has told, or does not seem to; then nobody waits any more."""
+        if not self._settled.wait(_FOLDERS_WAIT):
+            self._settled.set()
+
+    def told(self, answer: Message) -> None:
+        """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
+        try:
+            uris = [root["uri"] for root in answer["result"]["roots"]]
+            folders = [folder for uri in uris if (folder := path_of(uri)) is not None]
+            if folders and (note := self._narrow(folders)):
+                _log.warning("%s", note)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            _log.warning("the client did not tell its folders: %s", type(error).__name__)
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            _log.exception("the client's folders could not be used")
+        finally:
+            self._settled.set()
+
+
+class Tools:
+    """The tools, which are made when they are first listed or called.
+
+    Args:
+        open_tools: Makes them; called once.
+    """
+
+    def __init__(self, open_tools: Callable[[], Toolbox]) -> None:
+        self._open = open_tools
+        self._lock = threading.Lock()
+        self._toolbox: Toolbox | None = None
+
+    def toolbox(self) -> Toolbox:
+        """The tools themselves."""
+        with self._lock:
+            if self._toolbox is None:
+                self._toolbox = self._open()
+            return self._toolbox
+
+    def described(self) -> list[dict[str, Any]]:
+        """The tools as the protocol lists them."""
+        return [describe_tool(tool) for tool in self.toolbox().tools]
+
+
+class ToolCaller:
+    """Carries out calls; used from several threads at once.
+
+    Args:
+        session_factory: Makes the session of an actor; asked once for each.
+        folders: Told by the client before its first call, if it has any.
+        page: What one answer may take, in bytes; None for what is known of the client.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        *,
+        session_factory: Callable[[Actor], Session],
+        folders: ClientFolders,
+        page: int | None = None,
+    ) -> None:
+        self._tools = tools
+        self._toolbox: Toolbox | None = None
+        self._session_factory = session_factory
+        self._sessions: dict[Actor, Session] = {}
+        self._lock = threading.Lock()
+        self._folders = folders
+        self._page = page
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        actor: Actor,
+        meta: Mapping[str, object] | None,
+        cancelled: Callable[[], bool],
+        progress: Callable[[int, str], None],
+    ) -> Outcome | Refusal:
+        """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool.
+
+        Args:
+            name: The tool.
+            arguments: As they were sent.
+            actor: Who calls.
+            meta: What the client's notes beside the call are.
+            cancelled: Whether nobody waits any more.
+            progress: Told how far it is.
+        """
+        from filepact.tools.registry import Call, UnknownToolError  # noqa: PLC0415 - with the tools
+
+        self._folders.wait()
+        try:
+            page = page_for(actor.name, self._page)
+            call = Call(self._session(actor, meta), cancelled, progress, page)
+            if self._toolbox is None:
+                self._toolbox = self._tools.toolbox()
+            return self._toolbox.call(name, arguments, call)
+        except UnknownToolError as error:
+            return Refusal(INVALID_PARAMS, str(error))
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            # The exception's text may name host paths: for the log only.
+            _log.exception("%s could not be called", name)
+            return Refusal(INTERNAL_ERROR, "internal error; the server's log has the details")
+
+    def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> Session:
+        with self._lock:
+            if actor not in self._sessions:
+                self._sessions[actor] = self._session_factory(actor)
+            session = self._sessions[actor]
+        named = "" if session.conversation is None else conversation_in(actor.name, meta)
+        return replace(session, conversation=named) if named else session
+
+
+@dataclass(slots=True, eq=False)
+class _RunningCall:
+    """A call that waits or runs.
+
+    Attributes:
+        cancelled: The call should come to an end.
+        wanted: The client still wants to hear of it; guarded by the lock.
+    """
+
+    asked: CarryOut
+    cancelled: bool = False
+    wanted: bool = True
+
+
+class CallExecutor:
+    """The calls of one client.
+
+    Args:
+        send: Takes what the client is to get; must not block.
+    """
+
+    def __init__(
+        self, service: ToolCaller, facts: ServerFacts, send: Callable[[Message], None]
+    ) -> None:
+        self._service = service
+        self._facts = facts
+        self._send = send
+        self._room = threading.Semaphore(_QUEUE)
+        self._waiting: SimpleQueue[_RunningCall | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)
+        self._running: set[_RunningCall] = set()
+        self._by_id: dict[RequestId, _RunningCall] = {}
+        self._closing = False
+
+    def begin(self, asked: CarryOut) -> None:
+        """Have a call carried out soon; waits while too many others wait."""
+        self._room.acquire()
+        call = _RunningCall(asked)
+        with self._lock:
+            if self._closing:
+                self._room.release()
+                return
+            self._running.add(call)
+            # Of two calls with one id the later can be cancelled, and both are answered.
+            self._by_id[_correlated(asked.id)] = call
+            if len(self._running) > len(self._threads) < WORKERS:
+                thread = threading.Thread(target=self._work, name="mcp-call", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+            self._waiting.put(call)
+
+    def cancel(self, wanted: RequestId) -> None:
+        """End a call and do not answer it; one that is unknown or answered is ignored."""
+        with self._lock:
+            call = self._by_id.pop(_correlated(wanted), None)
+            if call is not None:
+                call.cancelled = True
+                call.wanted = False
+                self._ended.notify_all()
+
+    def settle(self, patience: float) -> None:
+        """Wait until every call is answered or unwanted, or for so many seconds."""
+        with self._lock:
+            self._ended.wait_for(lambda: not any(call.wanted for call in self._running), patience)
+
+    def finish(self) -> None:
+        """Cancel every call and wait for it, so that no change is left half done.
+
+        Calls that have not begun are not begun any more.
+        """
+        with self._lock:
+            self._closing = True
+            for call in self._running:
+                call.cancelled = True
+        for _ in self._threads:
+            self._waiting.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    # -- in the workers' threads ----------------------------------------------------------
+
+    def _work(self) -> None:
+        while (call := self._waiting.get()) is not None:
+            self._room.release()
+            answer, sent, lost = self._answer(call)
+            with self._lock:
+                if not call.wanted:
+                    lost()
+                else:
+                    sent()
+                    self._send(answer)
+                    call.wanted = False
+                self._running.discard(call)
+                key = _correlated(call.asked.id)
+                if self._by_id.get(key) is call:
+                    del self._by_id[key]
+                self._ended.notify_all()
+
+    def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
+        """The answer, and what to call when it is sent and when it is not."""
+        asked = call.asked
+        if call.cancelled:
+            return (
+                Refusal(CONNECTION_CLOSED, "Connection closed", asked.id).reply,
+                _nothing,
+                _nothing,
+            )
+        outcome = self._service.call(
+            asked.name,
+            asked.arguments,
+            actor=asked.actor,
+            meta=asked.meta,
+            cancelled=lambda: call.cancelled,
+            progress=self._reporter(call),
+        )
+        if isinstance(outcome, Refusal):
+            return replace(outcome, id=asked.id).reply, _nothing, _nothing
+        result = call_result(outcome)
+        if asked.modern:
+            result = self._facts.modern(result)
+        return {"jsonrpc": "2.0", "id": asked.id, "result": result}, outcome.sent, outcome.lost
+
+    def _reporter(self, call: _RunningCall) -> Callable[[int, str], None]:
+        token = call.asked.token
+        if token is None:
+            return _tell_nobody
+
+        def tell(done: int, what: str) -> None:
+            params = {"progressToken": token, "progress": done, "message": what}
+            with self._lock:
+                if call.wanted:
+                    method = "notifications/progress"
+                    self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+        return throttled(tell)
+
+
+def throttled(tell: Callable[[int, str], None]) -> Callable[[int, str], None]:
+    """Pass on how far a call is, a few times a second, and only when it is further."""
+    told, told_at = -1, -math.inf
+
+    def report(done: int, what: str) -> None:
+        nonlocal told, told_at
+        now = time.monotonic()
+        if done > told and now - told_at >= PROGRESS_EVERY:
+            told, told_at = done, now
+            tell(done, what)
+
+    return report
+
+
+def _nothing() -> None:
+    """An answer that tells nothing besides."""
+
+
+def _tell_nobody(_done: int, _what: str) -> None:
+    """The client did not ask to hear of the progress."""
+
+
+def _correlated(wanted: RequestId) -> RequestId:
+    """The id as it is looked up; some clients spell a number of theirs as text when cancelling."""
+    if isinstance(wanted, str):
+        try:
+            return int(wanted)
+        except ValueError:
+            return wanted
+    return wanted

@@ -1,0 +1,102 @@
+"""Programs that call us as MCP clients: how large an answer may be, and how conversations are named.
+
+A client cuts what is over its limit, most of them out of the middle, or writes it to a file of
+which the model sees the beginning.  So an answer stays below the limit, and is paged.
+
+What a session knows of files goes on with its conversation when the server is started anew, and
+is told apart between agents that use one connection.  No name of a conversation is proof of
+anything: it decides only whose text a change is merged from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.text.page import PAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["PAGES", "conversation_in", "conversation_of_server", "page_for"]
+
+PAGES: Final[dict[str, int]] = {
+    # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
+    # the whole result as JSON, in which every line end takes two.
+    "cline": 7_000,
+    # VS Code's pull request 329276: what is over 8 KiB is put into a file
+    # (`chat.agent.largeToolResultsToDisk.thresholdBytes`), of which the model sees the beginning.
+    "visual studio code": 7_500,
+    # Codex's issues 5913, 6544 and 7906: 10 KiB, or 10,000 bytes by the model
+    # (`TruncationPolicy::Bytes(10_000)`), and the middle is cut out; 0.169 let 12,000 bytes pass.
+    "codex": 9_000,
+    # The same pull request of VS Code: Copilot CLI puts what is over 20 KB into a file; in its own
+    # issue 1732 the limit was 30 KB, and the middle of what is over 10 KB was lost for a while.
+    "copilot": 19_000,
+    "github-copilot": 19_000,
+    # Qwen Code's `packages/core/src/config/config.ts`, DEFAULT_TRUNCATE_TOOL_OUTPUT_THRESHOLD and
+    # _LINES: 25,000 characters, and 1,000 lines.
+    "qwen": 19_000,
+    # Gemini CLI 0.61 as seen: of more than 40,000 characters, in which it counts a frame of its
+    # own, the first 8,000 and the last 32,000.
+    "gemini": 32_000,
+    # No entry, since the usual page is below their limits: Claude Code (50,000 characters, and
+    # MAX_MCP_OUTPUT_TOKENS is 25,000), OpenCode and pi (50 KiB and 2,000 lines).
+}
+"""What an answer may take, by how a client's name begins; in bytes as UTF-8."""
+
+
+def page_for(client: str, wish: int | None = None) -> int:
+    """What an answer to a client may take.
+
+    Args:
+        client: What it calls itself.
+        wish: What the person has set, which goes before what is known of clients.
+    """
+    if wish is not None:
+        return wish
+    name = client.lower()
+    return next((page for begin, page in PAGES.items() if name.startswith(begin)), PAGE)
+
+
+_KEYS: Final = {
+    # One for each agent, sub-agents too.
+    "threadId": "codex",
+    "ai.opencode/sessionID": "",
+    "vscode.conversationId": "",
+    "antigravity.google/conversation_id": "",
+}
+"""Notes that hosts put beside a call, by the beginning of the client's name where they are short."""
+
+_VARIABLES: Final = {"claude-code": "CLAUDE_CODE_SESSION_ID"}
+"""Variables that hosts set for the servers that they start, by the client's name.
+
+Programs hand on what they inherit, so a variable counts for its own host's client alone.
+"""
+
+_LONGEST: Final = 200
+
+
+def conversation_in(client: str, meta: Mapping[str, Any] | None) -> str:
+    """The host's name for a call's conversation; empty where the call has none.
+
+    Args:
+        client: The client's name for itself.
+        meta: The call's notes.
+    """
+    for key, whose in _KEYS.items():
+        value = (meta or {}).get(key)
+        if isinstance(value, str) and client.startswith(whose) and 0 < len(value) <= _LONGEST:
+            return f"{key} {value}"
+    return ""
+
+
+def conversation_of_server(client: str, variables: Mapping[str, str]) -> str:
+    """The host's name for the conversation that it has started a server for; empty for none.
+
+    Args:
+        client: The client's name for itself.
+        variables: Those that the server was started with.
+    """
+    name = _VARIABLES.get(client, "")
+    value = variables.get(name, "")
+    return f"{name} {value}" if 0 < len(value) <= _LONGEST else ""

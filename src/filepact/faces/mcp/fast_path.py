@@ -1,0 +1,246 @@
+"""Recognizes ordinary messages of either protocol era, and makes the answers to them.
+
+Ordinary means: the protocol package would accept it without doubt, and would see nothing in it
+beyond what is understood here.  Everything else is the package's to judge.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.tools.registry import Outcome, Tool
+
+__all__ = [
+    "CAPABILITIES_KEY",
+    "CLIENT_KEY",
+    "MODERN_VERSION",
+    "RECEIPT_KEY",
+    "VERSION_KEY",
+    "ServerFacts",
+    "call_result",
+    "describe_tool",
+    "is_ordinary_call",
+    "is_ordinary_envelope",
+    "is_ordinary_handshake",
+    "is_ordinary_meta",
+]
+
+MODERN_VERSION: Final = "2026-07-28"
+_HANDSHAKE_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+_RESERVED: Final = "io.modelcontextprotocol/"
+VERSION_KEY: Final = _RESERVED + "protocolVersion"
+CAPABILITIES_KEY: Final = _RESERVED + "clientCapabilities"
+CLIENT_KEY: Final = _RESERVED + "clientInfo"
+_SERVER_KEY: Final = _RESERVED + "serverInfo"
+
+_TRACE_KEYS: Final = frozenset({"traceparent", "tracestate", "baggage"})
+
+_CAPABILITIES: Final = {"tools": {"listChanged": False}}
+
+RECEIPT_KEY: Final = "filepact/receipt"
+"""Where a change's facts for programs stand in the ``_meta`` of its result.
+
+Not in ``structuredContent``: several hosts show their model that alone, where there is some, and the
+diff and every remark about the change stand in the text.
+"""
+
+
+# -- answers --------------------------------------------------------------------------------
+
+
+def describe_tool(tool: Tool) -> dict[str, Any]:
+    """A tool as the protocol lists it."""
+    from filepact.tools.parameters import brief  # noqa: PLC0415 - not before a tool is listed
+
+    described: dict[str, Any] = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": brief(tool.schema),
+        "annotations": _hints(tool),
+    }
+    if tool.output is not None:
+        described["outputSchema"] = dict(tool.output)
+    return described
+
+
+def _hints(tool: Tool) -> dict[str, bool]:
+    """What is not so by default; the protocol gives two of the four a meaning for writers alone."""
+    if tool.kind == "reads":
+        return {"readOnlyHint": True, "openWorldHint": False}
+    hints = {"openWorldHint": False}
+    if not tool.destructive:
+        hints["destructiveHint"] = False
+    if tool.idempotent:
+        hints["idempotentHint"] = True
+    return hints
+
+
+def call_result(outcome: Outcome) -> dict[str, Any]:
+    """A tool's answer as the handshake era has it; the modern one wraps it."""
+    result: dict[str, Any] = {
+        "content": _content(outcome),
+        "isError": outcome.failed,
+    }
+    if outcome.receipt is not None and outcome.whole:
+        result["structuredContent"] = outcome.receipt
+    elif outcome.receipt is not None:
+        result["_meta"] = {RECEIPT_KEY: outcome.receipt}
+    return result
+
+
+def _content(outcome: Outcome) -> list[dict[str, Any]]:
+    """The answer in blocks: one of text mostly, and what is said about bytes in one of its own."""
+    block = {"type": "text", "text": outcome.text}
+    if outcome.mime:
+        block = {"type": "image", "data": outcome.text, "mimeType": outcome.mime}
+    return [block, {"type": "text", "text": outcome.note}] if outcome.note else [block]
+
+
+class ServerFacts:
+    """The results that say who the server is and what it has.
+
+    Args:
+        name: The server's name as hosts show it.
+        version: The program's version.
+        instructions: What an agent should know before its first call.
+        tools: Gives the tools as the protocol lists them.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        version: str,
+        instructions: str,
+        tools: Callable[[], Sequence[dict[str, Any]]],
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.instructions = instructions
+        self.tools = tools
+        self._server = {"name": name, "version": version}
+
+    def initialized(self, asked: str) -> dict[str, Any]:
+        """The answer to ``initialize``, for the protocol version that the client asked for."""
+        return {
+            "protocolVersion": asked if asked in _HANDSHAKE_VERSIONS else _HANDSHAKE_VERSIONS[-1],
+            "capabilities": _CAPABILITIES,
+            "serverInfo": self._server,
+            "instructions": self.instructions,
+        }
+
+    def listed(self) -> dict[str, Any]:
+        """The answer to ``tools/list`` in the handshake era."""
+        return {"tools": self.tools()}
+
+    def listed_modern(self) -> dict[str, Any]:
+        """The answer to ``tools/list`` in the modern era."""
+        return self.modern({"tools": self.tools(), "ttlMs": 0, "cacheScope": "private"})
+
+    def discovered(self) -> dict[str, Any]:
+        """The answer to ``server/discover``."""
+        return self.modern(
+            {
+                "supportedVersions": [MODERN_VERSION],
+                "capabilities": _CAPABILITIES,
+                "instructions": self.instructions,
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }
+        )
+
+    def modern(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A result with what the modern era adds to each."""
+        meta = {**result.get("_meta", {}), _SERVER_KEY: self._server}
+        return {**result, "resultType": "complete", "_meta": meta}
+
+
+# -- questions ------------------------------------------------------------------------------
+
+
+def is_ordinary_handshake(params: dict[str, Any]) -> bool:
+    """Whether these are ordinary parameters of ``initialize``."""
+    return (
+        params.keys() <= {"protocolVersion", "capabilities", "clientInfo"}
+        and isinstance(params.get("protocolVersion"), str)
+        and _ordinary_capabilities(params.get("capabilities"))
+        and _ordinary_client(params.get("clientInfo"))
+    )
+
+
+def is_ordinary_envelope(meta: object) -> bool:
+    """Whether this is an ordinary ``_meta`` of a request without a handshake."""
+    return (
+        isinstance(meta, dict)
+        and meta.get(VERSION_KEY) == MODERN_VERSION
+        and _ordinary_capabilities(meta.get(CAPABILITIES_KEY))
+        and (CLIENT_KEY not in meta or _ordinary_client(meta[CLIENT_KEY]))
+        and _ordinary_notes(meta, known={VERSION_KEY, CAPABILITIES_KEY, CLIENT_KEY})
+    )
+
+
+def is_ordinary_meta(meta: object) -> bool:
+    """The same for a request after a handshake; there may be none."""
+    return isinstance(meta, dict) and _ordinary_notes(meta, known=set())
+
+
+def is_ordinary_call(params: dict[str, Any]) -> bool:
+    """Whether these are ordinary parameters of ``tools/call``, leaving ``_meta`` aside."""
+    return (
+        params.keys() <= {"name", "arguments", "_meta"}
+        and isinstance(params.get("name"), str)
+        and isinstance(params.get("arguments", {}), dict)
+    )
+
+
+def _ordinary_notes(meta: dict[str, Any], *, known: set[str]) -> bool:
+    """Whether nothing in it is reserved by the protocol for what is not understood here.
+
+    Hosts add notes of their own, under names of their own, which mean nothing to a server.
+    """
+    for key, value in meta.items():
+        if key == "progressToken":
+            if not isinstance(value, int | str) or isinstance(value, bool):
+                return False
+        elif key in _TRACE_KEYS:
+            if not isinstance(value, str):
+                return False
+        elif "modelcontextprotocol" in key and key not in known:
+            return False
+    return True
+
+
+def _ordinary_client(client: object) -> bool:
+    return (
+        isinstance(client, dict)
+        and {"name", "version"} <= client.keys()
+        and client.keys() <= {"name", "version", "title", "websiteUrl", "description"}
+        and all(isinstance(value, str) for value in client.values())
+    )
+
+
+def _ordinary_capabilities(capabilities: object) -> bool:
+    """Objects where the protocol has objects and flags where it has flags."""
+    if not isinstance(capabilities, dict):
+        return False
+    for name, value in capabilities.items():
+        if not isinstance(value, dict):
+            return False
+        if name == "roots":
+            if not all(isinstance(flag, bool) for flag in value.values()):
+                return False
+        elif name in ("experimental", "extensions"):
+            if not all(isinstance(settings, dict) for settings in value.values()):
+                return False
+        elif not _only_objects(value):
+            return False
+    return True
+
+
+def _only_objects(value: object) -> bool:
+    return isinstance(value, dict) and all(map(_only_objects, value.values()))

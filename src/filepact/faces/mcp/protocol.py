@@ -1,0 +1,279 @@
+"""Decides about each message of a client: answered, carried out, or passed on.  No I/O here.
+
+Ordinary messages, which are nearly all there are, are dealt with directly.  Any other is passed on
+to the protocol package, which takes half a second to import and a millisecond for each message, and
+knows every corner of the protocol.  A message has one owner: it is never dealt with twice.  The
+package has to know in which era it is and who the client is, though, so the first message that is
+passed on is preceded by the opening of the conversation once more, under an id of our own; what
+the package answers to that goes nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from filepact.domain.operation import Actor
+from filepact.faces.mcp.fast_path import (
+    CAPABILITIES_KEY,
+    CLIENT_KEY,
+    MODERN_VERSION,
+    VERSION_KEY,
+    is_ordinary_call,
+    is_ordinary_envelope,
+    is_ordinary_handshake,
+    is_ordinary_meta,
+)
+from filepact.wire.messages import request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.faces.mcp.fast_path import ServerFacts
+    from filepact.wire.messages import Message, RequestId
+
+__all__ = [
+    "REPLAYED",
+    "Answer",
+    "AskFolders",
+    "Cancel",
+    "CarryOut",
+    "Conversation",
+    "FoldersTold",
+    "PassOn",
+    "Step",
+    "actor_named",
+]
+
+REPLAYED: Final = "filepact:replayed"
+"""The id under which the package is told again how the conversation began."""
+
+_ROOTS_ID: Final = "filepact:roots:"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Send this to the client."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOut:
+    """Call a tool and answer with what comes of it.
+
+    Attributes:
+        token: Under which the client wants to hear of the progress, if it does.
+        modern: Whether the result needs what the modern era adds to it.
+        meta: The client's notes beside the call.
+    """
+
+    id: RequestId
+    name: str
+    arguments: Mapping[str, object]
+    actor: Actor
+    token: RequestId | None
+    modern: bool
+    meta: Mapping[str, object] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """The client does not want the answer to this any more."""
+
+    id: RequestId
+
+
+@dataclass(frozen=True, slots=True)
+class AskFolders:
+    """Send this question for the client's folders; calls wait for the answer, for a moment."""
+
+    question: Message
+
+
+@dataclass(frozen=True, slots=True)
+class FoldersTold:
+    """The client's answer to that question, as it came."""
+
+    answer: Message
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """The package is to have this."""
+
+    message: Message
+
+
+Step = Answer | AskFolders | Cancel | CarryOut | FoldersTold | PassOn
+
+
+class Conversation:
+    """One client's messages, in the order in which they come.
+
+    Args:
+        facts: What the server says of itself.
+        direct: Whether ordinary requests are dealt with here; if not, the package has every one.
+    """
+
+    def __init__(self, facts: ServerFacts, *, direct: bool = True) -> None:
+        self._facts = facts
+        self._direct = direct
+        self._era: Literal["", "handshake", "modern"] = ""
+        # The handshake as it was, while it is certain that the package would know the same.
+        self._handshake: Message | None = None
+        self._ready: Message | None = None
+        self._actor = actor_named(None)
+        self._passing = False
+        self._has_folders = False
+        self._asked = 0
+
+    def take(self, message: Message) -> list[Step]:
+        """What is to be done about a message, in order."""
+        wanted = request_id(message)
+        if "method" not in message:
+            asked = self._asked and wanted == f"{_ROOTS_ID}{self._asked}"
+            return [FoldersTold(message)] if asked else []
+        if wanted is None:
+            return self._notified(message)
+        params = message.get("params") or {}
+        if not self._era:
+            # The first request decides, exactly as in the package.
+            enveloped = message["method"] != "initialize" and _has_envelope(params)
+            self._era = "modern" if enveloped else "handshake"
+        if message["method"] == "initialize" and self._era == "handshake":
+            return self._greeted(message, wanted, params)
+        step = None
+        if self._direct and _is_plain(message):
+            if self._era == "modern":
+                step = self._modern(message["method"], wanted, params)
+            elif self._handshake is not None:
+                step = self._after_handshake(message["method"], wanted, params)
+        return self._pass_on(message) if step is None else [step]
+
+    # -- requests -------------------------------------------------------------------------
+
+    def _greeted(self, message: Message, wanted: RequestId, params: dict[str, Any]) -> list[Step]:
+        capabilities = params.get("capabilities")
+        self._has_folders = isinstance(capabilities, dict) and isinstance(
+            capabilities.get("roots"), dict
+        )
+        if not (self._direct and _is_plain(message) and is_ordinary_handshake(params)):
+            # Whether the package accepts it is not known here; all that follows is the package's.
+            steps = self._pass_on(message)
+            self._handshake = None
+            return steps
+        self._handshake = {**message, "id": REPLAYED}
+        self._actor = actor_named(params["clientInfo"])
+        result = self._facts.initialized(params["protocolVersion"])
+        answer = _answer(wanted, result)
+        return [answer, PassOn(self._handshake)] if self._passing else [answer]
+
+    def _after_handshake(
+        self, method: str, wanted: RequestId, params: dict[str, Any]
+    ) -> Step | None:
+        if not is_ordinary_meta(params.get("_meta", {})):
+            return None
+        if method == "tools/call":
+            return _carry_out(wanted, params, self._actor, modern=False)
+        if params.keys() - {"_meta"}:
+            return None
+        if method == "tools/list":
+            return _answer(wanted, self._facts.listed())
+        return _answer(wanted, {}) if method == "ping" else None
+
+    def _modern(self, method: str, wanted: RequestId, params: dict[str, Any]) -> Step | None:
+        if not is_ordinary_envelope(params.get("_meta")):
+            return None
+        if method == "tools/call":
+            return _carry_out(
+                wanted, params, actor_named(params["_meta"].get(CLIENT_KEY)), modern=True
+            )
+        if params.keys() - {"_meta"}:
+            return None
+        if method == "tools/list":
+            return _answer(wanted, self._facts.listed_modern())
+        return _answer(wanted, self._facts.discovered()) if method == "server/discover" else None
+
+    # -- notifications --------------------------------------------------------------------
+
+    def _notified(self, message: Message) -> list[Step]:
+        """Notifications never wake the package: none of them does anything by itself."""
+        steps: list[Step] = []
+        method = message["method"]
+        if method == "notifications/cancelled":
+            cancelled = request_id({"id": (message.get("params") or {}).get("requestId")})
+            if cancelled is None:
+                return []
+            steps.append(Cancel(cancelled))
+        elif self._era != "modern" and method == "notifications/initialized":
+            self._ready = message
+            if self._has_folders and not self._asked:
+                steps.append(self._ask_folders())
+        elif self._era != "modern" and method == "notifications/roots/list_changed":
+            if self._has_folders:
+                steps.append(self._ask_folders())
+        else:
+            return []
+        if self._passing:
+            steps.append(PassOn(message))
+        return steps
+
+    def _ask_folders(self) -> AskFolders:
+        self._asked += 1
+        return AskFolders(
+            {"jsonrpc": "2.0", "id": f"{_ROOTS_ID}{self._asked}", "method": "roots/list"}
+        )
+
+    # -- the package ----------------------------------------------------------------------
+
+    def _pass_on(self, message: Message) -> list[Step]:
+        steps: list[Step] = []
+        if not self._passing:
+            self._passing = True
+            opening = _MODERN_OPENING if self._era == "modern" else self._handshake
+            steps += [PassOn(one) for one in (opening, self._ready) if one is not None]
+        return [*steps, PassOn(message)]
+
+
+_MODERN_OPENING: Final[Message] = {
+    "jsonrpc": "2.0",
+    "id": REPLAYED,
+    "method": "server/discover",
+    "params": {"_meta": {VERSION_KEY: MODERN_VERSION, CAPABILITIES_KEY: {}}},
+}
+
+
+def actor_named(client: Mapping[str, Any] | None) -> Actor:
+    """The agent that a client says it is; ``client`` has ``name`` and ``version``."""
+    if client is None:
+        return Actor("agent", "unknown")
+    return Actor("agent", _name(client["name"]) or "unknown", _name(client["version"]))
+
+
+def _name(text: str) -> str:
+    """A client's word for itself, fit for a line of a log."""
+    return "".join(char for char in text[:80] if char.isprintable()).strip()
+
+
+def _is_plain(message: Message) -> bool:
+    return message.keys() <= {"jsonrpc", "id", "method", "params"}
+
+
+def _has_envelope(params: dict[str, Any]) -> bool:
+    meta = params.get("_meta")
+    return isinstance(meta, dict) and VERSION_KEY in meta
+
+
+def _answer(wanted: RequestId, result: dict[str, Any]) -> Answer:
+    return Answer({"jsonrpc": "2.0", "id": wanted, "result": result})
+
+
+def _carry_out(
+    wanted: RequestId, params: dict[str, Any], actor: Actor, *, modern: bool
+) -> CarryOut | None:
+    if not is_ordinary_call(params):
+        return None
+    meta = params.get("_meta", {})
+    token = meta.get("progressToken")
+    return CarryOut(wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta)

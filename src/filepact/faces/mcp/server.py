@@ -1,0 +1,175 @@
+"""The MCP server: one client over a pair of pipes, from its first message to its last."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from contextlib import ExitStack
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING
+
+from filepact.faces.mcp.calls import CallExecutor, ClientFolders, ToolCaller, Tools
+from filepact.faces.mcp.fast_path import ServerFacts
+from filepact.faces.mcp.protocol import (
+    Answer,
+    AskFolders,
+    Cancel,
+    CarryOut,
+    Conversation,
+    FoldersTold,
+    PassOn,
+)
+from filepact.faces.mcp.sdk_fallback import SdkFallback
+from filepact.wire.pipes import Wire, standard_pipes, stopped_by_signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.domain.operation import Actor, Session
+    from filepact.faces.mcp.sdk_fallback import Attach
+    from filepact.tools.registry import Toolbox
+    from filepact.wire.messages import Message
+
+__all__ = ["INSTRUCTIONS_LIMIT", "Connection", "serve"]
+
+INSTRUCTIONS_LIMIT = 1_000
+"""Most characters of the instructions; hosts put them into every conversation."""
+
+_GRACE = 1.5  # seconds for calls in flight when the client closes its end
+
+
+def serve(  # noqa: PLR0913 - what a server is made of, by name
+    open_tools: Callable[[], Toolbox],
+    *,
+    name: str,
+    version: str,
+    instructions: str,
+    session_factory: Callable[[Actor], Session],
+    narrow: Callable[[Sequence[str]], str | None],
+    page: int | None = None,
+    pipes: tuple[int, int] | None = None,
+    direct: bool = True,
+) -> None:
+    """Serve one client until it closes its end or the process gets SIGTERM or SIGINT.
+
+    Calls in flight are told that they are cancelled and waited for, so that the engine behind the
+    toolbox can be closed when this returns.
+
+    Args:
+        open_tools: Makes the tools, once, when they are first listed or called: a client that
+            connects is answered before.  They are called from several worker threads at once.
+        name: The server's name as hosts show it.
+        version: The program's version.
+        instructions: What an agent should know before its first call.
+        session_factory: Makes the session of an actor; called once for each in the connection.
+        narrow: Told the folders of a client that has some, as absolute paths; may only narrow what
+            was configured.  Answers a sentence for the log, or None.
+        page: What one answer may take, in bytes as UTF-8; None for what is known of the client.
+        pipes: Descriptors to read from and write to; standard input and output if None.
+        direct: Whether ordinary requests are dealt with directly; if not, the protocol package
+            has them all, which is slower and must make no other difference.
+
+    Raises:
+        ValueError: The instructions are too long.
+    """
+    if len(instructions) > INSTRUCTIONS_LIMIT:
+        raise ValueError(f"instructions of {len(instructions)} characters are too long")
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
+    )
+    # Not at the top: it takes its time, and whoever only asks for a limit needs it not.
+    from pydantic_core import from_json  # noqa: PLC0415
+
+    tools = Tools(open_tools)
+    facts = ServerFacts(
+        name=name, version=version, instructions=instructions, tools=tools.described
+    )
+    over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use at any moment
+    with ExitStack() as stack:
+        source, sink = pipes or stack.enter_context(standard_pipes())
+        stack.enter_context(stopped_by_signals(lambda: over.put(None)))
+        wire = Wire(source, sink, partial(from_json, cache_strings="keys"))
+        stack.callback(wire.close)
+        connection = Connection(
+            tools,
+            facts,
+            wire.send,
+            session_factory=session_factory,
+            narrow=narrow,
+            page=page,
+            direct=direct,
+        )
+
+        def ended() -> None:
+            connection.settle(_GRACE)
+            over.put(None)
+
+        wire.start(connection.receive, ended=ended, lost=lambda: over.put(None))
+        over.get()
+        connection.finish()
+
+
+class Connection:
+    """Everything that is kept for one client; the arguments are those of `serve`.
+
+    Args:
+        send: Takes what the client is to get; must not block.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        facts: ServerFacts,
+        send: Callable[[Message], None],
+        *,
+        session_factory: Callable[[Actor], Session],
+        narrow: Callable[[Sequence[str]], str | None],
+        page: int | None = None,
+        direct: bool = True,
+    ) -> None:
+        self._send = send
+        self._conversation = Conversation(facts, direct=direct)
+        self._folders = ClientFolders(narrow)
+        service = ToolCaller(
+            tools, session_factory=session_factory, folders=self._folders, page=page
+        )
+        self._executor = CallExecutor(service, facts, send)
+
+        def run_package(attach: Attach, answer: Callable[[Message], None]) -> None:
+            from filepact.faces.mcp.sdk_server import run  # noqa: PLC0415 - half a second of imports
+
+            run(attach, answer, service=service, facts=facts)
+
+        self._fallback = SdkFallback(run_package, send)
+
+    def receive(self, message: Message) -> None:
+        """Take the next message; waits only while too many calls do."""
+        for step in self._conversation.take(message):
+            match step:
+                case Answer(answer):
+                    self._send(answer)
+                case CarryOut():
+                    self._executor.begin(step)
+                case Cancel(wanted):
+                    self._executor.cancel(wanted)
+                case AskFolders(question):
+                    self._folders.asked()
+                    self._send(question)
+                case FoldersTold(answer):
+                    self._folders.told(answer)
+                case PassOn(passed):
+                    self._fallback.give(passed)
+
+    def settle(self, patience: float) -> None:
+        """Let what is in flight be answered, for so many seconds: some clients pipe a script."""
+        self._fallback.wait_until_there()  # its import is nobody's delay but ours
+        until = time.monotonic() + patience
+        self._executor.settle(patience)
+        self._fallback.settle(max(0.0, until - time.monotonic()))
+
+    def finish(self) -> None:
+        """Cancel what is in flight; nothing runs any more when this returns."""
+        self._executor.finish()
+        self._fallback.finish()

@@ -1,0 +1,375 @@
+"""Locks of real files, one for each, in this process and across processes.
+
+All locks lie in one file of the state folder, never on anybody's own.  A key is one byte of it, at
+an offset of 62 bits: nobody waits for another key, one descriptor holds any number of them, and
+the file does not grow.  Such record locks (``F_OFD_SETLK``, see fcntl_locking(2)) belong to the
+open file description: the kernel frees them when their holder dies, and threads exclude each
+other by them as processes do.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import struct
+import sys
+import threading
+import time
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+from filepact.errors import StateFailedError, TimedOutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["PATIENCE", "FileLocks", "described", "keep_out", "locked_by"]
+
+PATIENCE: Final = 10.0
+"""Seconds that are waited for locks."""
+
+_READ_ONLY: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_NOTES: Final = 1_024
+_NOTE: Final = struct.Struct("=q")
+_BEFORE: Final = ".before."
+
+
+class FileLocks:
+    """Locks by key.
+
+    Args:
+        path: The file; made by the first who holds a lock.  Earlier versions had a folder of this
+            name, in which their servers cannot lock any more once it is a file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._holders: set[_Holder] = set()
+        self._fresh = True
+
+    @contextmanager
+    def hold(self, keys: Iterable[str], *, timeout: float = PATIENCE) -> Iterator[None]:
+        """Hold the locks of all these keys.
+
+        They are taken in ascending order everywhere, so two holders never wait for each other in
+        a circle.
+
+        Args:
+            keys: Names of real files.
+            timeout: Seconds to wait for all of them.
+
+        Raises:
+            TimedOutError: Somebody else held one of them for longer.
+            StateFailedError: The file of locks cannot be used.
+        """
+        holder = self._take(keys, timeout)
+        with self._guard:
+            self._holders.add(holder)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._holders.discard(holder)
+            holder.close()
+
+    def try_hold(self, keys: Iterable[str]) -> ExitStack | None:
+        """Hold the locks if all are free at this moment; else None.
+
+        Returns:
+            A context manager that frees them.
+        """
+        try:
+            holder = self._take(keys, 0.0)
+        except TimedOutError:
+            return None
+        held = ExitStack()
+        held.callback(holder.close)
+        return held
+
+    def check(self) -> None:
+        """Refuse to go on when the file in which locks are held is not the one that others use.
+
+        Raises:
+            StateFailedError: It was removed or replaced after they were taken.
+        """
+        with self._guard:
+            lost = [one for one in self._holders if not self._is_current(one)]
+        if lost:
+            raise StateFailedError(
+                "the file of locks was removed or replaced while this call held some",
+                hint="Nothing was changed. Try again.",
+            )
+
+    def _take(self, keys: Iterable[str], timeout: float) -> _Holder:
+        places = sorted({_place(key) for key in keys})
+        end = time.monotonic() + timeout
+        while True:
+            holder = _Holder(self._open(end) if places else None)
+            try:
+                for place in places:
+                    holder.take(place, end, timeout)
+            except OSError as error:
+                holder.close()
+                raise self._unusable(error) from None
+            except BaseException:
+                holder.close()
+                raise
+            if self._is_current(holder):
+                holder.note(places)
+                return holder
+            # Whoever comes now makes a new file, and would not wait for what is held in this one.
+            holder.close()
+
+    def _is_current(self, holder: _Holder) -> bool:
+        if holder.identity is None:
+            return True
+        try:
+            return holder.identity == _identity(os.stat(self._path))
+        except OSError:
+            return False
+
+    def _open(self, end: float) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+        try:
+            if self._fresh:
+                self._retire(end)
+                self._fresh = False
+            descriptor = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            raise self._unusable(error) from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise self._unusable(OSError(errno.EINVAL, "it is no plain file"))
+        return descriptor
+
+    def _retire(self, end: float) -> None:
+        """Put the file in the place of an earlier version's folder, and wait for who locks there.
+
+        Raises:
+            TimedOutError: A program of that version is changing a file.
+        """
+        folder, name = os.path.split(self._path)
+        while os.path.isdir(self._path) and not os.path.islink(self._path):
+            os.rename(self._path, f"{self._path}{_BEFORE}{os.urandom(4).hex()}")
+            # A file there keeps an earlier version from starting.
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        for other in os.listdir(folder):
+            if other.startswith(f"{name}{_BEFORE}"):
+                _drain(os.path.join(folder, other), end)
+
+    def _unusable(self, error: OSError) -> StateFailedError:
+        if error.errno == errno.ENOENT:
+            return StateFailedError(
+                "the state folder was removed or renamed while this program used it",
+                hint="Nothing was changed. Put it back, or start this program again.",
+            )
+        hint = "Move it away: a new one is made when it is needed."
+        if error.errno in _READ_ONLY:
+            hint = "Make the state folder writable, or choose another with FILEPACT_STATE_DIR."
+        return StateFailedError(
+            f"the file of locks {self._path} cannot be used: {error.strerror}", hint=hint
+        )
+
+
+@contextmanager
+def keep_out(path: str, first: int, count: int) -> Iterator[bool]:
+    """Lock some bytes of a file that is no file of locks, unless another process has locked them.
+
+    Args:
+        path: The file, which is there.
+        first: The first byte.
+        count: How many of them.
+
+    Yields:
+        Whether it was to be had.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        yield _lock(descriptor, first, length=count)
+    finally:
+        os.close(descriptor)
+
+
+class _Holder:
+    """An open file description of the file of locks, with what is locked through it.
+
+    Waiting is done in the kernel's queue by a thread, which can be left alone when time is up.
+    Asking again and again instead would starve: a busy process frees the lock and takes it back
+    long before the other asks next.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = -1 if descriptor is None else descriptor
+        self.identity = None if descriptor is None else _identity(os.fstat(descriptor))
+        self._turn = threading.Lock()
+        self._waits = False
+        self._closed = descriptor is None
+
+    def take(self, place: int, end: float, timeout: float) -> None:
+        """Lock one byte.
+
+        Raises:
+            TimedOutError: It was not to be had in time.
+        """
+        if _lock(self._descriptor, place):
+            return
+        seconds = end - time.monotonic()
+        had = threading.Event()
+        if seconds > 0:
+            self._waits = True
+            threading.Thread(
+                target=self._block, args=(place, had), name="filepact-lock", daemon=True
+            ).start()
+        if not had.wait(max(0.0, seconds)):
+            raise _busy(self._noted(place), timeout)
+
+    def _block(self, place: int, had: threading.Event) -> None:
+        locked = False
+        with suppress(OSError):
+            locked = _lock(self._descriptor, place, wait=True)
+        with self._turn:
+            self._waits = False
+            if self._closed:
+                os.close(self._descriptor)
+            elif locked:
+                had.set()
+
+    def note(self, places: Iterable[int]) -> None:
+        """Write down this process's number for the keys, for the messages of those that wait."""
+        with suppress(OSError):
+            for place in places:
+                os.pwrite(self._descriptor, _NOTE.pack(os.getpid()), place % _NOTES * _NOTE.size)
+
+    def _noted(self, place: int) -> int:
+        """The process that last locked this byte or one that shares its line; 0 for none."""
+        with suppress(OSError, struct.error):
+            return int(
+                _NOTE.unpack(os.pread(self._descriptor, _NOTE.size, place % _NOTES * _NOTE.size))[0]
+            )
+        return 0
+
+    def close(self) -> None:
+        """Free all of them, also those for which a thread still waits."""
+        with self._turn:
+            if self._closed:
+                return
+            self._closed = True
+            if not self._waits:
+                os.close(self._descriptor)
+                return
+            # In the thread's hands the description stays open, so its locks are given up here.
+            _lock(self._descriptor, 0, length=0, kind="F_UNLCK")
+
+
+def _place(key: str) -> int:
+    digest = hashlib.sha256(os.fsencode(key)).digest()
+    return int.from_bytes(digest[:8], "big") >> 2
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def _lock(
+    descriptor: int, place: int, *, length: int = 1, kind: str = "F_WRLCK", wait: bool = False
+) -> bool:
+    """Lock or free bytes; false when somebody else has one of them and this does not wait."""
+    import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+    what = getattr(fcntl, kind)
+    if sys.platform == "darwin":
+        # Python does not name these commands there; the numbers are those of <sys/fcntl.h>.
+        command = 91 if wait else 90
+        wanted = struct.pack("qqihh", place, length, 0, what, os.SEEK_SET)
+    else:
+        command = fcntl.F_OFD_SETLKW if wait else fcntl.F_OFD_SETLK
+        wanted = struct.pack("hhqqi0q", what, os.SEEK_SET, place, length, 0)
+    try:
+        fcntl.fcntl(descriptor, command, wanted)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def _drain(folder: str, end: float) -> None:
+    """Wait until nobody holds a lock of an earlier version, and remove its folder."""
+    import fcntl  # noqa: PLC0415 - see above
+
+    for name in os.listdir(folder):
+        try:
+            descriptor = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # Another process does the same.
+        try:
+            while True:
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > end:
+                        raise TimedOutError(
+                            "a filepact of an earlier version is changing a file",
+                            hint="Try again, and start that program anew: it cannot lock any more.",
+                        ) from None
+                    time.sleep(0.01)
+        finally:
+            os.close(descriptor)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _busy(holder: int, timeout: float) -> TimedOutError:
+    who = f" ({described(holder)})" if holder else ""
+    return TimedOutError(
+        f"another call{who} was changing the same file and did not end within {timeout:g} seconds",
+        hint="Try again; if it goes on, see what that process does.",
+    )
+
+
+_LONGEST = 80
+_STATES = {"T": ", which is stopped", "t": ", which a debugger holds", "Z": ", which has ended"}
+
+
+def described(pid: int) -> str:
+    """A process in words: its number, its command, and whether it is stopped."""
+    command = state = ""
+    # Inside the sandbox, and on systems without it, the number has to do.
+    with suppress(OSError):
+        with open(f"/proc/{pid}/cmdline", "rb") as told:
+            words = told.read(4_096).split(b"\0")
+        text = " ".join(word.decode("utf-8", "replace") for word in words if word)
+        command = "".join(one if one.isprintable() else "?" for one in text)
+        with open(f"/proc/{pid}/stat", "rb") as told:
+            # The name in parentheses may hold anything, parentheses too.
+            state = told.read(4_096).rpartition(b")")[2].split()[0].decode()
+    if len(command) > _LONGEST:
+        command = f"{command[: _LONGEST - 3]}..."
+    said = f"process {pid}" + (f": {command}" if command else "")
+    return said + _STATES.get(state, "")
+
+
+def locked_by(path: str, first: int, count: int) -> str:
+    """The process that holds a record lock on some bytes of a file; empty where none is known.
+
+    The file stays open for good: closing it would free what this process has locked in it by
+    other descriptors, as SQLite does (see "Advisory record locking" in fcntl_locking(2)).
+    """
+    import fcntl  # noqa: PLC0415 - does not exist on Windows, where roots are refused first
+
+    if sys.platform == "darwin":
+        form, wanted = "qqihh", (first, count, 0, fcntl.F_WRLCK, os.SEEK_SET)
+    else:
+        form, wanted = "hhqqi0q", (fcntl.F_WRLCK, os.SEEK_SET, first, count, 0)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+        found = struct.unpack(
+            form, fcntl.fcntl(descriptor, fcntl.F_GETLK, struct.pack(form, *wanted))
+        )
+    except OSError:
+        return ""
+    kind, pid = (found[3], found[2]) if sys.platform == "darwin" else (found[0], found[4])
+    return described(pid) if kind != fcntl.F_UNLCK and pid > 0 else ""

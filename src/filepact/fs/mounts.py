@@ -1,0 +1,118 @@
+"""The file system of a root, and others that are mounted beneath it.
+
+A folder that is mounted inside a root holds what nobody has named: a home folder bound into a
+container, another machine's disk.  It is refused unless the person permits it.  File systems that
+the kernel makes up are refused even then, because reading their files acts, or tells about other
+programs.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.errors import PathBlockedError
+from filepact.fs.kernel import NO_MOUNTS, file_system, mount_of
+
+if TYPE_CHECKING:
+    from typing import Self
+
+__all__ = ["MountBoundary", "is_made_up"]
+
+# Numbers of <linux/magic.h>.
+_MADE_UP = frozenset(
+    {
+        0x0000_9FA0,  # proc
+        0x6265_6572,  # sysfs
+        0x0027_E0EB,  # cgroup
+        0x6367_7270,  # cgroup2
+        0x6462_6720,  # debugfs
+        0x7472_6163,  # tracefs
+        0x7363_6673,  # securityfs
+        0x6265_6570,  # configfs
+        0xF97C_FF8C,  # selinux
+        0x4341_5D53,  # smack
+        0x5A3C_69F0,  # apparmor
+        0xCAFE_4A11,  # bpf
+        0xDE5E_81E4,  # efivarfs
+        0x6165_676C,  # pstore
+        0x4249_4E4D,  # binfmt_misc
+        0x6573_5543,  # fusectl
+        0x6E73_6673,  # nsfs
+        0x5049_4446,  # pidfs
+        0x1980_0202,  # mqueue
+        0x0000_1CD1,  # devpts
+    }
+)
+
+
+def is_made_up(descriptor: int) -> bool:
+    """Whether an open file or folder lies on a file system that the kernel makes up."""
+    return file_system(descriptor) in _MADE_UP
+
+
+@dataclass(frozen=True, slots=True)
+class MountBoundary:
+    """The limit of a root where other file systems are mounted beneath it.
+
+    Attributes:
+        device: The root's device.
+        mount: The number of its mount; None where the system does not number them.  Then folders
+            are told apart by their devices, and a single file that is mounted is not noticed.
+        mounts: Whether other file systems may be entered.
+    """
+
+    device: int
+    mount: int | None
+    mounts: bool
+
+    @classmethod
+    def around(cls, folder: int, *, mounts: bool = False) -> Self:
+        """The boundary of a folder that is held open."""
+        return cls(os.fstat(folder).st_dev, mount_of(folder), mounts)
+
+    @property
+    def resolve(self) -> int:
+        """The flags of openat2 that keep its resolution within the boundary."""
+        return 0 if self.mounts else NO_MOUNTS
+
+    def encloses(self, descriptor: int, status: os.stat_result) -> bool:
+        """Whether a file or folder lies within the boundary.
+
+        Args:
+            descriptor: A descriptor of it; -1 where the system has none that does not open it.
+            status: What the system says of it.
+        """
+        if self.mounts:
+            return status.st_dev == self.device or descriptor < 0 or not is_made_up(descriptor)
+        if self.mount is not None and descriptor >= 0:
+            return mount_of(descriptor) == self.mount
+        # Some file systems give a file another device than the folder that it lies in.
+        return status.st_dev == self.device or not stat.S_ISDIR(status.st_mode)
+
+    def check(self, descriptor: int, status: os.stat_result, path: str) -> None:
+        """Refuse what lies beyond the boundary; arguments as for `encloses`.
+
+        Args:
+            descriptor: See there.
+            status: See there.
+            path: How it is called in the message.
+
+        Raises:
+            PathBlockedError: It lies beyond.
+        """
+        if self.encloses(descriptor, status):
+            return
+        if self.mounts:
+            raise PathBlockedError(
+                f"{path}: lies on a file system that the kernel makes up",
+                hint="What programs and devices tell about themselves cannot be used.",
+                path=path,
+            )
+        raise PathBlockedError(
+            f"{path}: another file system is mounted there",
+            hint="Ask the person to name the mounted folder as a root of its own.",
+            path=path,
+        )

@@ -1,0 +1,295 @@
+"""Reads one regular file, in one state, and never opens anything else.
+
+Also the values that a root answers with, and the errors for what the system refuses.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from filepact.errors import (
+    NotAFileError,
+    PathBlockedError,
+    ReadFailedError,
+    TooLargeError,
+    WriteFailedError,
+)
+from filepact.fs.resolve import HOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from filepact.fs.mounts import MountBoundary
+    from filepact.fs.resolve import Resolution
+
+__all__ = [
+    "OPEN",
+    "FileContents",
+    "FileInfo",
+    "check_regular",
+    "kind_of",
+    "open_named",
+    "open_regular",
+    "read_regular",
+    "read_umask",
+    "read_whole",
+    "unreadable",
+    "write_failed",
+]
+
+_PLAIN = {
+    errno.ENOSPC: "no space is left on the device",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "the system does not permit it",
+    errno.EIO: "the device reports an input/output error",
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.EMFILE: "too many files are open",
+    errno.ENFILE: "too many files are open",
+    errno.ENOENT: "the folder is gone",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """What a name leads to, without its contents.
+
+    Attributes:
+        path: The canonical name relative to the root, links resolved; ``.`` for the root.
+        lock_key: The same for every name of one real file, also before it exists.
+        mode: Permission bits, 0 when missing.
+        size: Bytes, 0 when missing.
+        links: Names the file has (hard links), 0 when missing.
+        device: With the inode, the file itself, whatever names it has; 0 when missing.
+        inode: See there.
+    """
+
+    path: str
+    kind: Literal["file", "directory", "missing", "other", "link"]
+    lock_key: str
+    mode: int = 0
+    size: int = 0
+    links: int = 0
+    device: int = 0
+    inode: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileContents:
+    """What a file held at one moment.
+
+    Attributes:
+        device: With the inode, the file that was read, whatever its name led to before or since.
+        inode: See there.
+        links: Names the file has (hard links).
+    """
+
+    data: bytes
+    mode: int
+    device: int = 0
+    inode: int = 0
+    links: int = 1
+
+
+def kind_of(mode: int) -> Literal["file", "directory", "other"]:
+    if stat.S_ISREG(mode):
+        return "file"
+    return "directory" if stat.S_ISDIR(mode) else "other"
+
+
+def check_regular(mode: int, path: str) -> None:
+    if stat.S_ISDIR(mode):
+        raise NotAFileError(f"{path}: is a folder", path=path)
+    if not stat.S_ISREG(mode):
+        raise PathBlockedError(
+            f"{path}: is not a regular file (a device, pipe or socket)",
+            hint="Only regular files can be used.",
+            path=path,
+        )
+
+
+def unreadable(error: OSError, path: str) -> ReadFailedError:
+    return ReadFailedError(
+        f"{path}: {os.strerror(error.errno or 0).lower()}",
+        hint="Tell the person: the system does not let filepact read it.",
+        path=path,
+        errno=error.errno,
+    )
+
+
+def read_umask() -> int:
+    """The umask of this process; only where ``/proc`` does not have it, it is changed for a moment."""
+    with suppress(OSError, StopIteration, ValueError):
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            line = next(line for line in status if line.startswith("Umask:"))
+        return int(line.split()[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def write_failed(error: OSError, shown: str) -> WriteFailedError:
+    """The error for a refusal of the system before anything was changed."""
+    why = _PLAIN.get(error.errno or 0, os.strerror(error.errno or 0).lower())
+    return WriteFailedError(
+        f"{shown}: {why}; nothing was changed",
+        hint="Tell the person: the system has to allow it first.",
+        path=shown,
+        errno=error.errno,
+    )
+
+
+OPEN = os.O_RDONLY
+"""Flags that read, wait for nobody, and never make a terminal this process's own."""
+for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
+    OPEN |= getattr(os, _flag, 0)
+
+_TRIES = 5
+
+
+def open_regular(found: Resolution, boundary: MountBoundary, path: str) -> int:
+    """Open the file that was resolved, and never one that has taken its place since.
+
+    Where the system can hold a file without opening it, nothing else is opened at all: opening
+    alone wakes a pipe's writer and some drivers.  Elsewhere O_NONBLOCK keeps it from hanging.
+
+    Raises:
+        OSError: ``ELOOP``: a link is in its place; else the system's.
+        PathBlockedError: It is no regular file, or another file system's.
+    """
+    if HOLD and found.handle >= 0:
+        try:
+            return os.open(f"/proc/self/fd/{found.handle}", OPEN)
+        except FileNotFoundError:
+            pass  # No /proc here.
+    return _open_checked(found.parent, found.name, boundary, path)
+
+
+def open_named(parent: int, name: str) -> int:
+    """Open a file by its name in a folder, if it is a regular one.
+
+    Raises:
+        OSError: ``ELOOP``: it is a link; ``EINVAL``: it is neither file nor link; else the system's.
+    """
+    if not HOLD:
+        return _regular(os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent))
+    handle = os.open(name, HOLD, dir_fd=parent)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISLNK(mode):
+            raise OSError(errno.ELOOP, "a link")
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        try:
+            return os.open(f"/proc/self/fd/{handle}", OPEN)
+        except FileNotFoundError:
+            return _regular(os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent))
+    finally:
+        os.close(handle)
+
+
+def _regular(descriptor: int) -> int:
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "not a regular file")
+
+
+def _open_checked(parent: int, name: str, boundary: MountBoundary, path: str) -> int:
+    """Open by name, then check what was opened."""
+    descriptor = os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent)
+    try:
+        status = os.fstat(descriptor)
+        check_regular(status.st_mode, path)
+        boundary.check(descriptor, status, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def read_whole(descriptor: int, limit: int, path: str) -> FileContents:
+    """Read all bytes of an open file that were there at one moment.
+
+    Raises:
+        TooLargeError: It has more bytes than the limit; nothing was read.
+        ReadFailedError: The system refused, or a program keeps writing to the file.
+    """
+    for _ in range(_TRIES):
+        before = os.fstat(descriptor)
+        if before.st_size > limit:
+            raise TooLargeError(
+                f"{path}: has {before.st_size:,} bytes, the limit is {limit:,}",
+                hint="Read a part of it with lines and offset, or search it with grep.",
+                path=path,
+                size=before.st_size,
+                limit=limit,
+            )
+        data = _read(descriptor, limit, path)
+        after = os.fstat(descriptor)
+        # A file that changed between the two looks may have been read half old, half new.
+        if _stamp(before) == _stamp(after) and len(data) == after.st_size:
+            return FileContents(
+                data, stat.S_IMODE(after.st_mode), after.st_dev, after.st_ino, after.st_nlink
+            )
+    raise ReadFailedError(
+        f"{path}: a program is writing to it all the time",
+        hint="Try again when it is at rest.",
+        path=path,
+    )
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _read(descriptor: int, limit: int, path: str) -> bytes:
+    """All bytes from the start, one more than the limit at most."""
+    blocks: list[bytes] = []
+    size = 0
+    try:
+        while size <= limit and (block := os.pread(descriptor, 1 << 22, size)):
+            blocks.append(block)
+            size += len(block)
+    except OSError as error:
+        raise unreadable(error, path) from None
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def read_regular(
+    folder: int,
+    name: str,
+    limit: int,
+    check: Callable[[int, os.stat_result], None] = lambda _descriptor, _status: None,
+) -> bytes | None:
+    """All bytes of a regular file that passes a check, or None when there are more than the limit.
+
+    Raises:
+        OSError: The system refused, or it is no regular file.
+    """
+    descriptor = os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        check(descriptor, status)
+        if status.st_size > limit:
+            return None
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) == status.st_size:
+            return data
+        # The file changes, or the system has no true size for it, or gives it in pieces.
+        pieces = [data]
+        got = len(data)
+        while got <= limit and (piece := os.read(descriptor, min(limit + 1 - got, 1 << 20))):
+            pieces.append(piece)
+            got += len(piece)
+        return None if got > limit else b"".join(pieces)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,427 @@
+"""A directory as a capability: reading beneath it, and nothing above.
+
+Every verb takes a relative path, resolves it once without leaving the directory, and then works
+on descriptors.  Before each it is looked whether the directory still is where its path leads:
+once it was moved, replaced or unmounted, nothing is read from it any more.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import unicodedata
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Literal, Self
+
+from filepact.domain.document import LINK, RootId
+from filepact.errors import (
+    FilepactError,
+    NotAFileError,
+    NotFoundError,
+    PathBlockedError,
+    StaleFileError,
+)
+from filepact.fs.mounts import MountBoundary, is_made_up
+from filepact.fs.path_form import check_new_name
+from filepact.fs.read import (
+    FileContents,
+    FileInfo,
+    check_regular,
+    kind_of,
+    open_regular,
+    read_whole,
+    unreadable,
+)
+from filepact.fs.resolve import choose_resolver, find_exactly
+from filepact.fs.work_trees import WorkTrees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from io import BufferedReader
+    from types import TracebackType
+
+    from filepact.fs.home_secrets import HomeSecrets
+    from filepact.fs.resolve import Resolution
+
+__all__ = ["FOLDER", "MOVED", "ReadOnlyRoot"]
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
+"""What the system says of a canonical path on which something was exchanged."""
+
+
+class ReadOnlyRoot:
+    """A directory that is held open, to read what lies beneath it.
+
+    Attributes:
+        path: Its true absolute path, for people and programs; never used to open anything.
+        boundary: Where it ends though names go on beneath it.
+        resolver: Which resolver is in use, ``openat2`` or ``walk``.
+        trees: The work trees of Git beneath it.
+    """
+
+    def __init__(
+        self,
+        path: RootId,
+        descriptor: int,
+        resolver: Literal["auto", "openat2", "walk"],
+        boundary: MountBoundary,
+        secrets: HomeSecrets | None = None,
+    ) -> None:
+        self.path = path
+        self.boundary = boundary
+        self._secrets = secrets
+        self._descriptor = descriptor
+        self._resolver = choose_resolver(path, resolver, boundary)
+        self.resolver = self._resolver.name
+        self.trees = WorkTrees(path, self._bytes, self.glance)
+        status = os.fstat(descriptor)
+        self._identity = (status.st_dev, status.st_ino)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        resolver: Literal["auto", "openat2", "walk"] = "auto",
+        mounts: bool = False,
+        secrets: HomeSecrets | None = None,
+    ) -> Self:
+        """Hold a directory.
+
+        Args:
+            path: It, links allowed.
+            resolver: How names are resolved beneath it.
+            mounts: Whether other file systems that are mounted beneath it belong to it.
+            secrets: Files elsewhere that are not read here either, under another name.
+
+        Raises:
+            NotFoundError: There is no such directory.
+            NotAFileError: It is not a directory.
+            PathBlockedError: It lies on a file system that the kernel makes up.
+        """
+        if sys.platform == "win32":
+            raise PathBlockedError(
+                "Windows is not supported yet",
+                hint="Run filepact on Linux or macOS, or in WSL.",
+            )
+        if not os.fspath(path):
+            # The system would take the working folder, which nobody has named.
+            raise NotFoundError("no folder is named as the root", hint="Name a folder.")
+        try:
+            true = os.path.realpath(path, strict=True)
+            descriptor = os.open(true, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except NotADirectoryError:
+            raise NotAFileError(
+                f"{path}: is not a folder", hint="Name a folder as the root."
+            ) from None
+        except OSError as error:
+            raise NotFoundError(
+                f"{path}: cannot be used as a root ({os.strerror(error.errno or 0)})",
+                hint="Name a folder that exists and may be read.",
+            ) from None
+        try:
+            _check_files(descriptor, path)
+            boundary = MountBoundary.around(descriptor, mounts=mounts)
+            return cls(RootId(true), descriptor, resolver, boundary, secrets)
+        except BaseException:
+            os.close(descriptor)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the directory; may be called twice."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def fileno(self) -> int:
+        """Its descriptor, for system calls that take a folder; it stays the root's to close."""
+        return self._descriptor
+
+    def alive(self) -> bool:
+        """Whether the root's path still leads to this directory.
+
+        Not so when it was moved, removed, replaced, unmounted, or something was mounted over it.
+        """
+        try:
+            status = os.stat(self.path, follow_symlinks=False)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    # -- looking --------------------------------------------------------------------------
+
+    def place(self, path: str, *, follow: bool = True) -> FileInfo:
+        """Follow a relative path, which need not lead to anything yet.
+
+        Args:
+            path: The path.
+            follow: Whether a link at its end is followed; those before its end always are.
+
+        Raises:
+            PathBlockedError: It leads out of the root, or the root is no longer there.
+        """
+        if not follow and (link := self._link(path)) is not None:
+            return link
+        with self._found(path) as found:
+            parent = os.fstat(found.parent)
+            rest = "/".join([*found.rest, found.name]) if found.rest else found.name
+            lock_key = _lock_key(parent, rest)
+            status = found.status
+            if status is None:
+                check_new_name(rest)
+                return FileInfo(found.path, "missing", lock_key)
+            return FileInfo(
+                found.path,
+                kind_of(status.st_mode),
+                lock_key,
+                stat.S_IMODE(status.st_mode),
+                status.st_size,
+                status.st_nlink,
+                status.st_dev,
+                status.st_ino,
+            )
+
+    def _link(self, path: str) -> FileInfo | None:
+        """The link at the end of a path; None where something else is, or nothing."""
+        above, _, name = path.rpartition("/")
+        if name in ("", ".", ".."):
+            return None
+        with self._found(above or ".") as found:
+            if found.status is None or not stat.S_ISDIR(found.status.st_mode):
+                return None
+            status = None
+            with suppress(OSError), _opened(found) as folder:
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if status is None or not stat.S_ISLNK(status.st_mode):
+                return None
+            return FileInfo(
+                name if found.path == "." else f"{found.path}/{name}",
+                "link",
+                _lock_key(found.status, name),
+                LINK,
+                status.st_size,
+                status.st_nlink,
+                status.st_dev,
+                status.st_ino,
+            )
+
+    def read_link(self, path: str) -> bytes:
+        """The name that a link leads to.
+
+        Args:
+            path: The link's canonical path, from a `FileInfo`.
+
+        Raises:
+            StaleFileError: It is no link any more.
+        """
+        above, _, name = path.rpartition("/")
+        with self._found(above or ".", follow=False) as found:
+            try:
+                with _opened(found) as folder:
+                    return os.fsencode(os.readlink(name, dir_fd=folder))
+            except OSError:
+                raise StaleFileError(
+                    f"{path}: was a link, and is none any more",
+                    hint="Look at the tree again.",
+                    path=path,
+                ) from None
+
+    def glance(self, path: str) -> tuple[int, ...] | None:
+        """A stamp that differs once the file has changed; None where nothing is.
+
+        Links on the way are not kept from leading out, so nothing but this may be made of it:
+        whether to look again.  What is a link itself has the empty stamp.
+        """
+        try:
+            status = os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            return ()
+        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def read(self, path: str, *, limit: int, follow: bool = True) -> FileContents:
+        """Read a regular file whole, in one state.
+
+        Args:
+            path: The file.
+            limit: Most bytes to read.
+            follow: Whether links are followed.  Who has asked the rules about the canonical path
+                of a `FileInfo` reads without: a link that appeared in it since is refused.
+
+        Raises:
+            TooLargeError: It has more bytes; nothing was read.
+            ReadFailedError: The system refused, or a program keeps writing to the file.
+            StaleFileError: A link took the place of the file, or of a folder above it.
+        """
+        with self._regular(path, follow=follow) as descriptor:
+            return read_whole(descriptor, limit, path)
+
+    def _bytes(self, path: str, limit: int) -> bytes:
+        return self.read(path, limit=limit, follow=False).data
+
+    @contextmanager
+    def stream(self, path: str, *, follow: bool = True) -> Iterator[tuple[BufferedReader, int]]:
+        """A regular file as an open stream with its size in bytes, for reading a part of it.
+
+        Arguments and errors as for `read`.
+        """
+        with (
+            self._regular(path, follow=follow) as descriptor,
+            open(descriptor, "rb", closefd=False) as stream,
+        ):
+            yield stream, os.fstat(descriptor).st_size
+
+    def open_directory(self, path: str, *, follow: bool = True) -> int:
+        """A descriptor of a folder, to walk it; the caller closes it; arguments as for `read`."""
+        with self._found(path, follow=follow) as found:
+            if found.status is None:
+                raise NotFoundError(f"{path}: no such folder", path=path)
+            if not stat.S_ISDIR(found.status.st_mode):
+                raise NotAFileError(f"{path}: is not a folder", path=path)
+            try:
+                # Every folder is held, so this is the one that was found.
+                return os.open(".", FOLDER, dir_fd=found.handle)
+            except OSError as error:
+                raise unreadable(error, path) from None
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """The names of what lies in a folder; none when it is not there."""
+        try:
+            descriptor = self.open_directory(path, follow=False)
+        except FilepactError:
+            return ()
+        try:
+            return tuple(os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _found(self, path: str, *, follow: bool = True) -> Iterator[Resolution]:
+        self._check_alive()
+        if follow:
+            found = self._resolver.find(self._descriptor, path or ".")
+        else:
+            found = self._exactly(path)
+        try:
+            yield found
+        finally:
+            found.close()
+
+    def _exactly(self, path: str) -> Resolution:
+        try:
+            return find_exactly(self._resolver, self.boundary, self._descriptor, path)
+        except OSError as error:
+            if error.errno in MOVED:
+                raise StaleFileError(
+                    f"{path}: it or a folder on the way was moved or replaced just now",
+                    hint="Look at the tree again.",
+                    path=path,
+                ) from None
+            raise unreadable(error, path) from None
+
+    def _check_alive(self) -> None:
+        if not self.alive():
+            raise PathBlockedError(
+                "the root is no longer there, or another folder has taken its place",
+                hint="Ask the person to start filepact again for the folder that is meant.",
+            )
+
+    @contextmanager
+    def _regular(self, path: str, *, follow: bool) -> Iterator[int]:
+        """A descriptor of a regular file; nothing else is ever opened for reading."""
+        with self._found(path, follow=follow) as found:
+            if found.status is None:
+                raise NotFoundError(f"{path}: no such file", path=path)
+            check_regular(found.status.st_mode, path)
+            try:
+                descriptor = open_regular(found, self.boundary, path)
+            except FileNotFoundError:
+                raise NotFoundError(f"{path}: was removed just now", path=path) from None
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise PathBlockedError(
+                        f"{path}: a link took the file's place just now",
+                        hint="Try again when the tree is at rest.",
+                        path=path,
+                    ) from None
+                raise unreadable(error, path) from None
+        try:
+            self._check_name(path, os.fstat(descriptor))
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def check_file(self, path: str, descriptor: int, status: os.stat_result) -> None:
+        """Refuse an open file that is not the root's, or that is a secret elsewhere.
+
+        Args:
+            path: How it is called in the message.
+            descriptor: The file.
+            status: What the system says of it.
+
+        Raises:
+            PathBlockedError: It lies on another file system, or is another name of a secret.
+        """
+        self.boundary.check(descriptor, status, path)
+        self._check_name(path, status)
+
+    def _check_name(self, path: str, status: os.stat_result) -> None:
+        """Refuse a file that is another name (a hard link) of a secret elsewhere."""
+        if (
+            status.st_nlink > 1
+            and self._secrets is not None
+            and (
+                self._secrets.holds(status.st_dev, status.st_ino)
+                or self._secrets.holds_inside(self.path, path, status.st_dev, status.st_ino)
+            )
+        ):
+            raise PathBlockedError(
+                f"{path}: is another name (a hard link) of a file in which keys, passwords or "
+                "tokens of the person are kept",
+                hint="Work without this file.",
+                path=path,
+                rule="links to secrets",
+            )
+
+
+@contextmanager
+def _opened(found: Resolution) -> Iterator[int]:
+    """Open a folder that was only held (``O_PATH``), to look at its entries."""
+    descriptor = os.open(".", FOLDER, dir_fd=found.handle)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _lock_key(parent: os.stat_result, rest: str) -> str:
+    one = rest.lower() if rest.isascii() else _folded(rest)
+    return f"{parent.st_dev}:{parent.st_ino}:{one}"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _check_files(folder: int, path: str | os.PathLike[str]) -> None:
+    if is_made_up(folder):
+        raise PathBlockedError(
+            f"{path}: lies on a file system that the kernel makes up",
+            hint="Name a folder of files as the root.",
+        )

@@ -1,0 +1,387 @@
+"""Notices changes of files without reading them: by their stamps, and by inotify.
+
+A stamp is what the system says of a file without its bytes.  It says whether to look again, and
+nothing about what would be found.  Inotify says which names were touched, before the call that
+touched them returns, for whatever programs of this machine do on file systems of its own.  What
+another machine writes to a shared one is not noticed, so on such there is no `Inotify`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+from filepact.errors import FilepactError, ReadFailedError
+from filepact.fs.atomic import token_of
+from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init
+from filepact.fs.walk import Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from filepact.fs.root import Root
+
+__all__ = [
+    "FileEvents",
+    "Inotify",
+    "Scan",
+    "Stamp",
+    "is_gone",
+    "is_temporary",
+    "moment",
+    "scan",
+    "stamp_at",
+]
+
+_COARSE: Final = 5  # CLOCK_REALTIME_COARSE of <linux/time.h>
+_NAP: Final = 0.0005  # seconds; the clock of stamps goes on every 1 to 10 milliseconds
+
+
+class Stamp(NamedTuple):
+    """A regular file or a link, as the system has it.
+
+    A named tuple, because a scan makes thousands of them.
+
+    Attributes:
+        inode: Its number on the file system.
+        size: Bytes.
+        modified: When the bytes were written last, nanoseconds since the epoch; can be forged.
+        changed: When anything about it changed last; cannot be forged without the clock.
+        mode: Kind and permission bits.
+    """
+
+    inode: int
+    size: int
+    modified: int
+    changed: int
+    mode: int
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def permissions(self) -> int:
+        return stat.S_IMODE(self.mode)
+
+
+class Scan(NamedTuple):
+    """All files and links of a root that are not ignored.
+
+    Attributes:
+        stamps: By root-relative path, in path order.
+        folders: The folders, by path.
+        unreadable: Folders that could not be looked into.
+        end: The last path that was looked at when there were too many files; else None.
+        cancelled: Whether the caller ended it early.
+    """
+
+    stamps: dict[str, Stamp]
+    folders: frozenset[str]
+    unreadable: tuple[str, ...]
+    end: str | None
+    cancelled: bool
+
+
+def scan(root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[], bool]) -> Scan:
+    """Take the stamps of a root.
+
+    Links are not followed, and our own temporary files are left out.
+
+    Args:
+        root: The folder.
+        skip: Folders that are not entered.
+        most: Most files and links.
+        cancelled: Asked before each folder.
+
+    Raises:
+        PathBlockedError: The root is no longer there.
+    """
+    stamps: dict[str, Stamp] = {}
+    folders: set[str] = set()
+    last = ""
+    cut = False
+
+    def allow(path: str, is_dir: bool) -> bool:
+        return not (is_dir and path in skip)
+
+    with Walk(root, allow=allow, cancelled=cancelled) as entries:
+        for entry in entries:
+            if len(stamps) >= most:
+                cut = True
+                break
+            last = entry.path
+            if entry.kind == "folder":
+                folders.add(entry.path)
+            elif entry.kind != "other" and not is_temporary(entry.name):
+                try:
+                    status = os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
+                except OSError:
+                    continue
+                if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+                    stamps[entry.path] = _stamp(status)
+    end = last if cut or entries.cut else None
+    return Scan(stamps, frozenset(folders), tuple(entries.unreadable), end, entries.cancelled)
+
+
+def stamp_at(root: Root, path: str) -> Stamp | None:
+    """The stamp of one file or link; None where there is none, or behind a link."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder = root.open_directory(above or ".", follow=False)
+    except FilepactError:
+        return None
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return None
+    finally:
+        os.close(folder)
+    if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+        return _stamp(status)
+    return None
+
+
+def is_gone(root: Root, path: str) -> bool:
+    """Whether a file is gone for certain, rather than in a folder that cannot be read."""
+    above, _, name = path.rpartition("/")
+    try:
+        folder = root.open_directory(above or ".", follow=False)
+    except FilepactError as error:
+        return not isinstance(error, ReadFailedError)
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+def _stamp(status: os.stat_result) -> Stamp:
+    return Stamp(
+        status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
+    )
+
+
+def moment() -> int:
+    """Wait, some milliseconds at most, until stamps are later than the time at which this began.
+
+    Returns:
+        That time: what is changed from now on has a later stamp, and all else has none.
+    """
+    begun = time.time_ns()
+    while _clock() <= begun:
+        time.sleep(_NAP)
+    return begun
+
+
+def _clock() -> int:
+    """The coarse clock of stamps: the earliest time that a file changed now may get."""
+    return time.clock_gettime_ns(_COARSE) if sys.platform == "linux" else time.time_ns()
+
+
+def is_temporary(name: str) -> bool:
+    """Whether a name is one of our temporary files."""
+    return token_of(name) is not None
+
+
+# Numbers of <linux/magic.h>: file systems that only this machine writes to.
+_OWN: Final = frozenset(
+    {
+        0x0000_EF53,  # ext2, ext3, ext4
+        0x0102_1994,  # tmpfs
+        0x2FC1_2FC1,  # zfs
+        0x5846_5342,  # xfs
+        0x794C_7630,  # overlayfs
+        0x8584_58F6,  # ramfs
+        0x9123_683E,  # btrfs
+        0xCA45_1A4E,  # bcachefs
+        0xF2F5_2010,  # f2fs
+    }
+)
+
+# Bits of <sys/inotify.h>.
+_MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
+_MOVED_FROM, _MOVED_TO, _CREATE, _DELETE = 0x40, 0x80, 0x100, 0x200
+_DELETE_SELF, _MOVE_SELF, _UNMOUNT, _OVERFLOW = 0x400, 0x800, 0x2000, 0x4000
+_ONLY_FOLDERS, _NOT_UNLINKED, _IS_FOLDER = 0x0100_0000, 0x0400_0000, 0x4000_0000
+
+_CONTENTS: Final = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+_WANTED: Final = _CONTENTS | _DELETE_SELF | _MOVE_SELF | _ONLY_FOLDERS | _NOT_UNLINKED
+_STRUCTURE: Final = _DELETE_SELF | _MOVE_SELF | _UNMOUNT | _OVERFLOW
+_COMING_AND_GOING: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+
+_HEAD: Final = struct.Struct("iIII")
+_BLOCK: Final = 1 << 16
+
+
+class FileEvents(NamedTuple):
+    """The files that were touched since the events were last read.
+
+    Attributes:
+        names: Files, by path beneath the root.
+        gone: Those of them that were not there for a time at least.  One that exchanged its name
+            with another of ours was there all the time.
+        come: Those of them that were made, or moved there; they may have gone again.
+        folders: Whether folders came, went or moved, or there was too much to tell: then everything
+            has to be looked at, and watched anew.
+    """
+
+    names: frozenset[str]
+    gone: frozenset[str]
+    come: frozenset[str]
+    folders: bool
+
+
+class Inotify:
+    """The inotify instance that watches folders of one root; for all threads.
+
+    Args:
+        root: The root.
+        descriptor: That of the inotify instance.
+    """
+
+    def __init__(self, root: Root, descriptor: int) -> None:
+        self._root = root
+        self._descriptor = descriptor
+        self._folders: dict[int, str] = {}
+        self._watched: set[str] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(cls, root: Root) -> Self | None:
+        """Begin to watch a root; None where its file system can change without notice."""
+        try:
+            folder = root.open_directory(".", follow=False)
+        except FilepactError:
+            return None
+        try:
+            if file_system(folder) not in _OWN:
+                return None
+            return cls(root, inotify_init())
+        except OSError:
+            return None
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """End the watch."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                os.close(self._descriptor)
+
+    def watch(self, folders: Iterable[str]) -> bool:
+        """Watch folders as well.
+
+        Args:
+            folders: Paths beneath the root, ``.`` for the root itself.
+
+        Returns:
+            Whether one of them was not watched before; what was in it may have changed until now.
+
+        Raises:
+            OSError: There cannot be so many.
+        """
+        new = set(folders) - self._watched
+        for folder in new:
+            try:
+                descriptor = self._root.open_directory(folder, follow=False)
+            except FilepactError:
+                continue  # Gone again; the folder above it says so.
+            try:
+                if file_system(descriptor) not in _OWN:
+                    raise OSError(errno.ENOSYS, "a file system that others write to")
+                with self._lock:  # so that what is read about it is known to be about it
+                    if self._closed:
+                        return True
+                    number = inotify_add_watch(self._descriptor, descriptor, _WANTED)
+                    self._folders[number] = "" if folder == "." else f"{folder}/"
+            finally:
+                os.close(descriptor)
+            self._watched.add(folder)
+        return bool(new)
+
+    def drain(self) -> FileEvents:
+        """Read all events since the last call."""
+        with self._lock:
+            return self._drain()
+
+    def _drain(self) -> FileEvents:
+        names: set[str] = set()
+        moves = _Moves()
+        structure = False
+        while data := self._read():
+            at = 0
+            while at < len(data):
+                number, mask, cookie, length = _HEAD.unpack_from(data, at)
+                at += _HEAD.size
+                name = data[at : at + length].rstrip(b"\0")
+                at += length
+                moved = bool(mask & _IS_FOLDER and mask & _COMING_AND_GOING)
+                structure |= moved or bool(mask & _STRUCTURE)
+                if name and not mask & _IS_FOLDER:
+                    path = self._folders.get(number, "") + os.fsdecode(name)
+                    names.add(path)
+                    moves.follow(path, mask, cookie)
+        return FileEvents(frozenset(names), frozenset(moves.gone), frozenset(moves.come), structure)
+
+    def _read(self) -> bytes:
+        if self._closed:
+            return b""
+        try:
+            return os.read(self._descriptor, _BLOCK)
+        except BlockingIOError:
+            return b""
+
+
+class _Moves:
+    """Tells names that were free for a time from names whose files were exchanged.
+
+    An exchange comes as two moves, there and back; the name is never free between them.
+
+    Attributes:
+        gone: The names that were free for a time.
+        come: The names that were taken by a file.
+    """
+
+    def __init__(self) -> None:
+        self.gone: set[str] = set()
+        self.come: set[str] = set()
+        self._from: dict[int, tuple[str, bool]] = {}
+        self._came: dict[str, str] = {}
+
+    def follow(self, path: str, mask: int, cookie: int) -> None:
+        """Take in one event; they come in order.
+
+        Args:
+            path: Whose name it is about.
+            mask: What happened to it.
+            cookie: The same for both ends of one move.
+        """
+        if mask & (_MOVED_TO | _CREATE):
+            self.come.add(path)
+        if mask & _MOVED_TO:
+            source, was_gone = self._from.pop(cookie, ("", True))
+            exchanged = self._came.get(source) == path and is_temporary(_name(path))
+            if exchanged and not was_gone:
+                self.gone.discard(source)
+            self._came[path] = source
+        elif mask & (_MOVED_FROM | _DELETE):
+            if mask & _MOVED_FROM:
+                self._from[cookie] = (path, path in self.gone)
+            self.gone.add(path)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

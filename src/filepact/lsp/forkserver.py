@@ -1,0 +1,147 @@
+"""The fork server: starts language servers for a process that confines itself.
+
+What a confined process starts is confined as well, and could not even be run.  So a small process is
+started before: it starts the supervisors of servers outside the sandbox, but only those that were
+agreed upon before anybody was served.  Whoever takes over the confined process gains no way to run
+anything else.  Pipes and lines are made by the confined process and handed over, so that it talks to
+servers, and ends them, as always.  `filepact.lsp.supervisor` is the program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Final
+
+from filepact.lsp.failures import ServerExitedError
+from filepact.lsp.process import SUPERVISOR, supervisor_command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from filepact.lsp.process import Descriptors, Launch
+
+__all__ = ["ForkServer"]
+
+_SEND_SECONDS: Final = 5.0
+_END_SECONDS: Final = 5.0
+
+
+class ForkServer:
+    """A process that starts supervisors of servers; for all threads.
+
+    Make one with `start`, then `agree` upon what may be started.  It ends with this process, however
+    that ends; servers that run then are ended by their supervisors.
+    """
+
+    def __init__(self, line: socket.socket, child: subprocess.Popen[bytes]) -> None:
+        self._line = line
+        self._child = child
+        self._guard = threading.Lock()
+        self._agreed: dict[tuple[tuple[str, ...], int], int] | None = None
+        self._over = ""
+
+    @classmethod
+    def start(cls) -> ForkServer:
+        """Start the process; it inherits neither open files nor environment nor memory.
+
+        Raises:
+            ServerExitedError: It cannot be started.
+        """
+        ours, theirs = socket.socketpair()
+        ours.settimeout(_SEND_SECONDS)
+        with theirs:
+            try:
+                child = subprocess.Popen(  # noqa: S603 - a program of our own
+                    [sys.executable, "-I", "-S", SUPERVISOR, "serve", str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env={},
+                    pass_fds=(theirs.fileno(),),
+                    start_new_session=True,
+                )
+            except OSError as error:
+                ours.close()
+                raise ServerExitedError(f"cannot start: {os.strerror(error.errno or 0)}") from error
+        return cls(ours, child)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._child.pid
+
+    def agree(
+        self, launches: Iterable[Launch], roots: Iterable[str], environment: Mapping[str, str]
+    ) -> None:
+        """Fix what may be started, once and for all.
+
+        Args:
+            launches: Servers; only their commands and memory limits count.
+            roots: Folders in which, and beneath which, they may be started.
+            environment: All variables that they see.
+
+        Raises:
+            ValueError: There is an agreement already.
+        """
+        if self._agreed is not None:
+            raise ValueError("a fork server agrees only once")
+        kinds = dict.fromkeys((one.command, one.memory) for one in launches)
+        self._agreed = {kind: number for number, kind in enumerate(kinds)}
+        agreement = {
+            "supervisors": [supervisor_command("{line}", memory) for _, memory in kinds],
+            "commands": [command for command, _ in kinds],
+            "roots": list(roots),
+            "environment": dict(environment),
+        }
+        self._send(json.dumps(agreement).encode("ascii"), ())
+
+    def start_supervisor(self, launch: Launch, descriptors: Descriptors) -> Callable[[], object]:
+        """Have a supervisor started; a failure is reported on its line.
+
+        Raises:
+            ServerExitedError: The fork server is gone, or the launch is not in the agreement.
+        """
+        number = (self._agreed or {}).get((launch.command, launch.memory))
+        if number is None:
+            raise ServerExitedError(
+                "cannot start: it was not known when this process confined itself"
+            )
+        self._send(number.to_bytes(4) + os.fsencode(launch.folder), descriptors)
+        return _nothing
+
+    def close(self) -> None:
+        """End the process; servers that it has started go on."""
+        with self._guard:
+            self._over = self._over or "it was ended"
+            self._line.close()
+        try:
+            self._child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def _send(self, message: bytes, descriptors: tuple[int, ...]) -> None:
+        with self._guard:
+            if not self._over:
+                try:
+                    data = len(message).to_bytes(4) + message
+                    sent = socket.send_fds(self._line, [data], descriptors) if descriptors else 0
+                    self._line.sendall(data[sent:])
+                except OSError:
+                    # Half a message may have been sent; nothing behind it would be understood.
+                    self._over = "it has ended"
+                    self._line.close()
+            if self._over:
+                raise ServerExitedError(
+                    f"cannot start: another process has to do it, and {self._over}"
+                )
+
+
+def _nothing() -> None:
+    """There is no child of this process to wait for."""

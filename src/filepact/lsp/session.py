@@ -1,0 +1,505 @@
+"""One server at work on one root: started when needed, kept in step with the files, asked.
+
+Whatever goes wrong with the server is a value in an answer and never an exception: nothing that a
+language server does may stand in the way of a write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.lsp.client import LanguageClient
+from filepact.lsp.diagnostics import Report, ServerAnswer, ServerStatus, Survey
+from filepact.lsp.failures import RequestTimeoutError, ServerError, ServerExitedError
+from filepact.lsp.sync import DocumentSync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+
+    from filepact.lsp.diagnostics import ServerState
+    from filepact.lsp.documents import Change
+    from filepact.lsp.process import Launch
+    from filepact.lsp.spec import ServerSpec
+
+__all__ = ["PAUSES", "ServerSession"]
+
+PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
+"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
+and it is not started any more."""
+
+_START_SECONDS: Final = 45.0
+_STEADY_AFTER: Final = 60.0
+_WITHDRAW_SECONDS: Final = 4.0
+_MARGIN: Final = 0.05
+_SILENT_FACTOR: Final = 3
+_LONGEST_QUESTION: Final = 120.0
+_BUSY: Final = "the server is busy with something else"
+
+
+class ServerLifecycle:
+    """Starts one server on one root, and again, after a pause, when it has ended.
+
+    Args:
+        spec: The server.
+        launch: How it is started; the folder is the root.
+        on_start: Called with each new client, before anybody else gets it.
+        pauses: Seconds before new starts.
+
+    Attributes:
+        client: The running server; None when there is none.
+        starts: How often it was started.
+        began: The loop's time of the last start.
+        started_in: Seconds that the last start took.
+        message: Why it last ended.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        launch: Launch,
+        on_start: Callable[[LanguageClient], None],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
+        self._spec = spec
+        self._launch = launch
+        self._on_start = on_start
+        self._pauses = tuple(pauses)
+        self._loop = asyncio.get_running_loop()
+        self._starting: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._ends = 0
+        self._not_before = 0.0
+        self.client: LanguageClient | None = None
+        self.starts = 0
+        self.began = 0.0
+        self.started_in = 0.0
+        self.message = ""
+
+    @property
+    def state(self) -> ServerState:
+        """What the server is doing now."""
+        if self.client is not None and not self.client.over:
+            return "ready"
+        if self._starting is not None and not self._starting.done():
+            return "starting"
+        if self._ends > len(self._pauses):
+            return "broken"
+        return "waiting" if self._loop.time() < self._not_before else "stopped"
+
+    async def ready(self, deadline: float) -> LanguageClient:
+        """The running server, which is started if it does not run.
+
+        Args:
+            deadline: The loop's time until which to wait.
+
+        Raises:
+            ServerError: It is not there by then; its start goes on.
+        """
+        while True:
+            if self.client is not None and not self.client.over:
+                return self.client
+            state = self.state
+            if state == "broken" or (state == "waiting" and self._not_before >= deadline):
+                raise ServerExitedError(self.message)
+            if state == "waiting":
+                await asyncio.sleep(self._not_before - self._loop.time())
+                continue
+            if self._starting is None or self._starting.done():
+                self._starting = asyncio.create_task(self._start())
+            rest = max(deadline - self._loop.time(), 0)
+            await asyncio.wait({self._starting}, timeout=rest)
+            if not self._starting.done():
+                raise RequestTimeoutError("the server is still starting")
+
+    def wake(self) -> None:
+        """Start the server if it does not run; nobody waits for it."""
+        if self.state == "stopped":
+            self._starting = asyncio.create_task(self._start())
+
+    def give_up(self, reason: str) -> None:
+        """The server has ended, or is as good as gone; it is started again after a pause."""
+        steady = self._loop.time() - self.began > _STEADY_AFTER
+        self._ends = 1 if steady else self._ends + 1
+        if self._ends <= len(self._pauses):
+            self._not_before = self._loop.time() + self._pauses[self._ends - 1]
+        self.message = reason
+        client, self.client = self.client, None
+        if client is not None:
+            self._end_in_background(client.kill())
+
+    async def stop(self) -> None:
+        """End the server; it is started again when it is next needed."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+        client, self.client = self.client, None
+        if client is not None:
+            await client.stop()
+        # The caller may be one of these tasks.
+        others = [task for task in self._ending if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _end_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _start(self) -> None:
+        self.began = self._loop.time()
+        self.starts += 1
+        try:
+            client = await LanguageClient.start(
+                self._launch, self._spec, self.give_up, _START_SECONDS
+            )
+        except ServerError as error:
+            self.give_up(str(error))
+            return
+        self.started_in = self._loop.time() - self.began
+        self._on_start(client)
+        self.client = client
+
+
+class ServerSession:
+    """A server on a root, for one question after the other.
+
+    Every method belongs to one event loop.
+
+    Args:
+        spec: The server.
+        launch: How it is started; the folder is the root.
+        facts: Values for the braces in the server's announcements.
+        pauses: Seconds before it is started again, by how often it has ended.
+
+    Attributes:
+        used: The loop's time when it was last used.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        launch: Launch,
+        facts: Mapping[str, str],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
+        self.spec = spec
+        self._launch = launch
+        self._loop = asyncio.get_running_loop()
+        self._lock = asyncio.Lock()
+        self._sync = DocumentSync(spec, launch.folder, facts)
+        self._lifecycle = ServerLifecycle(spec, launch, self._begin, pauses)
+        self._questions: dict[str, tuple[int, asyncio.Task[Report]]] = {}
+        self._silent_for = 0.0
+        self._first_report_in: float | None = None
+        self.used = self._loop.time()
+
+    @property
+    def status(self) -> ServerStatus:
+        """What the server is doing now."""
+        lifecycle, client = self._lifecycle, self._lifecycle.client
+        return ServerStatus(
+            self.spec.name,
+            self._launch.folder,
+            lifecycle.state,
+            0 if client is None else client.pid,
+            "" if client is None else client.version,
+            len(self._sync.documents.paths),
+            lifecycle.starts,
+            lifecycle.started_in,
+            self._first_report_in,
+            lifecycle.message,
+        )
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody is waiting for it."""
+        return self._lock.locked()
+
+    def tell(self, changes: Sequence[Change]) -> None:
+        """Note what happened on the disk; the server hears of it before it is next asked."""
+        self._sync.note(changes)
+        if self._lifecycle.state == "ready" and not self._lock.locked():
+            self._sync.deliver()
+
+    async def ask(
+        self, files: Mapping[str, str], seconds: float, *, patient: bool = True
+    ) -> ServerAnswer:
+        """What the server finds in files.
+
+        Args:
+            files: Their texts as they are on the disk, by absolute path.
+            seconds: How long to wait in all.
+            patient: Whether a server that is starting is waited for; if not, it is started all the
+                same.
+        """
+        began = self.used = self._loop.time()
+        absent = self._absent(files, patient=patient)
+        if absent is not None:
+            return absent
+        self._sync.count_events()
+        if await self._acquire(began + seconds):
+            try:
+                reports = await self._reports(files, began + seconds)
+            finally:
+                self._release()
+        else:
+            reports = self._unknown(files, _BUSY)
+        lifecycle = self._lifecycle
+        answer = ServerAnswer(
+            self.spec.name,
+            reports,
+            seconds=self._loop.time() - began,
+            changes=self._sync.changes,
+            event=self._sync.take_events(),
+            state="answered",
+        )
+        reason = next((one.reason for one in reports if not one.fresh), "")
+        if lifecycle.state in ("waiting", "broken") and lifecycle.message:
+            return replace(answer, state="failed", message=lifecycle.message)
+        if self._sync.blind:
+            return replace(answer, state="stale", message=self._sync.blind)
+        return replace(answer, state="pending", message=reason) if reason else answer
+
+    async def propose(
+        self,
+        proposed: Mapping[str, str],
+        files: Mapping[str, str],
+        seconds: float,
+        *,
+        patient: bool = True,
+    ) -> ServerAnswer:
+        """What the server would find if some files held other texts; nothing of it stays.
+
+        Args:
+            proposed: The other texts, by absolute path.
+            files: Texts as they are on the disk, of the proposed files that exist and of others
+                to ask about.
+            seconds: How long to wait in all.
+            patient: As for `ask`.
+        """
+        began = self.used = self._loop.time()
+        deadline = began + seconds
+        everything = {**files, **proposed}
+        absent = self._absent(everything, patient=patient)
+        if absent is not None:
+            return replace(absent, before=absent.reports)
+        if not await self._acquire(deadline):
+            return self._proposal((), self._unknown(everything, ""), began, _BUSY)
+        try:
+            before = await self._reports(files, deadline)
+            reason = next((one.reason for one in before if not one.fresh), "")
+            if not reason and not self._sync.documents.kind.texts:
+                reason = "the server takes no texts that are not on the disk"
+            if reason:
+                return self._proposal(before, self._unknown(everything, ""), began, reason)
+            wrong = ""
+            try:
+                after = await self._reports(everything, deadline)
+            finally:
+                self._sync.withdraw(proposed, files)
+                wrong = await self._prove_withdrawn(files, before)
+            reason = wrong or next((one.reason for one in after if not one.fresh), "")
+            answer = self._proposal(before, after, began, reason)
+            sync = self.spec.sync
+            unseen = sync.unsaved == "nothing" or (
+                sync.unsaved_new == "nothing" and not proposed.keys() <= files.keys()
+            )
+            complete = answer.complete and not unseen
+            return replace(answer, withdrawn=not wrong, complete=complete)
+        finally:
+            self._release()
+
+    async def survey(self, seconds: float) -> Survey:
+        """Which files of the whole project the server finds something wrong with.
+
+        Args:
+            seconds: How long to wait in all; a server that never ends its answer takes all of it.
+        """
+        began = self.used = self._loop.time()
+        try:
+            async with asyncio.timeout_at(began + seconds), self._lock:
+                self._sync.deliver()
+                client = await self._lifecycle.ready(began + seconds)
+                if not self._sync.blind:
+                    rest = began + seconds - self._loop.time() - _MARGIN
+                    return await client.survey(max(rest, 0.0))
+                reason = self._sync.blind
+        except TimeoutError:
+            reason = _BUSY
+        except ServerError as error:
+            reason = str(error)
+        return Survey(self.spec.name, (), False, self._loop.time() - began, reason)
+
+    async def execute(self, command: str, arguments: Sequence[Any], seconds: float) -> Any:
+        """The answer to one of the server's commands; None if there is none.
+
+        Args:
+            command: Its name.
+            arguments: Values that JSON knows.
+            seconds: How long to wait in all.
+        """
+        self.used = self._loop.time()
+        deadline = self.used + seconds
+        if not await self._acquire(deadline):
+            return None
+        try:
+            self._sync.deliver()
+            client = await self._lifecycle.ready(deadline)
+            # What was noted while it started.
+            self._sync.deliver()
+            return await client.execute(command, arguments, deadline)
+        except ServerError:
+            return None
+        finally:
+            self._release()
+
+    async def stop(self) -> None:
+        """End the server; it is started again when it is next needed."""
+        questions, self._questions = self._questions, {}
+        for _stamp, task in questions.values():
+            task.cancel()
+        await asyncio.gather(*(task for _, task in questions.values()), return_exceptions=True)
+        await self._lifecycle.stop()
+
+    def _begin(self, client: LanguageClient) -> None:
+        """Bring a new server to where the last one was."""
+        self._first_report_in = None
+        self._sync.begin(client)
+
+    def _absent(self, files: Iterable[str], *, patient: bool) -> ServerAnswer | None:
+        """The answer of a server that is not waited for, which is started; None if it is asked."""
+        self._lifecycle.wake()
+        state = self._lifecycle.state
+        if state == "ready" or (state == "starting" and patient):
+            return None
+        starting = state == "starting"
+        reason = "the server is starting" if starting else self._lifecycle.message
+        return ServerAnswer(
+            self.spec.name,
+            self._unknown(files, reason),
+            "pending" if starting else "failed",
+            reason,
+            changes=self._sync.changes,
+        )
+
+    async def _reports(self, files: Mapping[str, str], deadline: float) -> tuple[Report, ...]:
+        """What the server finds in files, for whoever holds the lock."""
+        try:
+            self._sync.deliver()
+            if self._sync.restart:
+                await self.stop()
+                self._sync.end()
+            client = await self._lifecycle.ready(deadline)
+            # What was noted while it started.
+            self._sync.deliver()
+            self._sync.show(files)
+        except ServerError as error:
+            return self._unknown(files, str(error))
+        if self._sync.blind:
+            return self._unknown(files, self._sync.blind)
+        reports = await self._ask_all(client, files, deadline)
+        if self._sync.racy and any(one.fresh for one in reports):
+            await self._sync.repeat_racy(files)
+            reports = await self._ask_all(client, files, deadline)
+        if self._first_report_in is None and any(one.fresh for one in reports):
+            self._first_report_in = self._loop.time() - self._lifecycle.began
+        return reports
+
+    async def _ask_all(
+        self, client: LanguageClient, files: Iterable[str], deadline: float
+    ) -> tuple[Report, ...]:
+        """Ask about documents at once; a server that stays silent for long is given up."""
+        heard, began = client.heard, self._loop.time()
+        asked = {path: self._question(client, path) for path in files}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=max(deadline - began, 0))
+        reports = [self._report(path, task) for path, task in asked.items()]
+        if any(one.fresh for one in reports):
+            self._sync.answered()
+        if any(one.fresh for one in reports) or client.heard != heard:
+            self._silent_for = 0.0
+        elif reports:
+            self._silent_for += self._loop.time() - began
+            if self._silent_for > self.spec.first * _SILENT_FACTOR:
+                self._silent_for = 0.0
+                self._lifecycle.give_up("the server does not answer any more")
+        return tuple(reports)
+
+    def _question(self, client: LanguageClient, path: str) -> asyncio.Task[Report]:
+        """Ask about one document, or go on with what was asked before and still counts."""
+        stamp, task = self._questions.get(path, (-1, None))
+        if task is None or stamp != client.stamp or task.done():
+            if task is not None:
+                task.cancel()
+            task = asyncio.create_task(self._diagnostics(client, path))
+            self._questions[path] = (client.stamp, task)
+        return task
+
+    async def _diagnostics(self, client: LanguageClient, path: str) -> Report:
+        document = self._sync.documents.get(path)
+        if document is None:
+            return Report(self.spec.name, path, reason="the document is not open")
+        report = await client.diagnostics(document, self._loop.time() + _LONGEST_QUESTION)
+        if self._sync.documents.get(path) == document:
+            return report
+        reason = "the text changed while the server was asked"
+        return Report(self.spec.name, path, reason=reason, seconds=report.seconds)
+
+    def _report(self, path: str, task: asyncio.Task[Report]) -> Report:
+        """The answer to a question, as far as there is one."""
+        if not task.done():
+            reason = "no answer in time; the server is still being asked"
+        elif task.cancelled():
+            reason = "the question was given up"
+        else:
+            return task.result()
+        return Report(self.spec.name, path, reason=reason)
+
+    def _unknown(self, files: Iterable[str], reason: str) -> tuple[Report, ...]:
+        return tuple(Report(self.spec.name, path, reason=reason) for path in files)
+
+    def _proposal(
+        self,
+        before: tuple[Report, ...],
+        after: tuple[Report, ...],
+        began: float,
+        reason: str,
+    ) -> ServerAnswer:
+        answered = bool(after) and all(one.fresh for one in after)
+        return ServerAnswer(
+            self.spec.name,
+            after,
+            "answered" if answered else "pending",
+            reason,
+            self._loop.time() - began,
+            self._sync.changes,
+            before=before,
+            complete=answered and all(one.complete for one in after),
+        )
+
+    async def _prove_withdrawn(self, files: Mapping[str, str], before: Sequence[Report]) -> str:
+        """Ask again without the proposal; unless all is as before, stop the server and say why."""
+        again = await self._reports(files, self._loop.time() + _WITHDRAW_SECONDS)
+        for one, was in zip(again, before, strict=True):
+            if not one.fresh or one.diagnostics != was.diagnostics:
+                await self.stop()
+                why = one.reason or "the server does not find again what it had found"
+                return f"stopped, to be rid of the proposed texts: {why}"
+        return ""
+
+    async def _acquire(self, deadline: float) -> bool:
+        """Wait until nobody else uses the server; False if that takes too long."""
+        if not self._lock.locked():
+            return await self._lock.acquire()
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await self._lock.acquire()
+        except TimeoutError:
+            return False
+
+    def _release(self) -> None:
+        self.used = self._loop.time()
+        self._sync.deliver()
+        self._lock.release()

@@ -1,0 +1,349 @@
+"""Specifications of language servers: which files they know, how they start, how they are synced.
+
+No server's name stands in any other code: what is particular about one is a field here.  Tables
+come from `builtin` and from people's settings, in the same form.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from filepact.errors import InvalidParamsError, SearchFailedError
+from filepact.text.glob import Glob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["Asking", "Notice", "Risk", "Role", "ServerSpec", "Sync", "Unsaved", "parse_servers"]
+
+Role = Literal["types", "lint", "projects"]
+"""What a server is for; a file has at most one server of each role.  One of the role ``projects`` is
+asked for no diagnostics: it knows which files belong to a project, see `ServerPool.projects`."""
+
+Asking = Literal["pull", "push"]
+"""Whether a server is asked for diagnostics, or publishes them."""
+
+Notice = Literal["watched", "open", "save", "repeat", "announce", "nothing"]
+"""What makes a server see what happened on the disk.
+
+``watched``: being told of it.  ``open``: being given the file's text as an open document.
+``save``: being told that an open document was saved.  ``repeat``: getting the texts of open
+documents again.  ``announce``: being told again what it is told after its start.  ``nothing``: only
+a new start, which it then gets; a watcher of its own is no help, since nobody knows when it looks.
+"""
+
+Risk = Literal["", "runs", "discloses"]
+"""What an agent could reach through a server, past every rule.  ``runs``: it runs what a project's
+build files say, and so what an agent has written there.  ``discloses``: it reads whatever file a text
+names, inside the root or not, and its messages tell what is in it."""
+
+Unsaved = Literal["change", "repeat", "alone", "nothing"]
+"""What makes other files see the unsaved text of an open one: the change itself, their own texts
+sent again, nothing at all; or no file looks at another (``alone``)."""
+
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+_LONGEST = 120.0
+_BRACES = re.compile(r"\{([a-z][a-z0-9._+-]*)\}")
+_PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """What makes a server see a change.
+
+    Attributes:
+        written: A file that is not open was written.
+        created: A file has come.
+        deleted: A file has gone.
+        unsaved: An open file has a text that is not on the disk.
+        unsaved_new: The same, of a file that is not on the disk at all.
+        folders: Whether it has to be told of the folders of files that come besides the files:
+            of new ones, and where it may know the file already.
+        lazy: Whether it may have read a file before it hears that the file has come, and does not
+            read it again then.
+        by_date: Whether it takes a file that is not open for unchanged while its date is the same.
+        coarse: Whether it tells texts of a file apart by size and whole seconds only; it is told of
+            no saves then.
+    """
+
+    written: Notice = "watched"
+    created: Notice = "watched"
+    deleted: Notice = "watched"
+    unsaved: Unsaved = "change"
+    unsaved_new: Unsaved = "nothing"
+    folders: bool = False
+    lazy: bool = False
+    by_date: bool = False
+    coarse: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A language server.
+
+    Attributes:
+        name: Short, lower case.
+        command: The program and its arguments.  `{root}` in them stands for the folder that is
+            served, and the name of a program in `needs`, in braces, for where that is.
+        files: Globs of the files that it knows, each with the protocol's name of the language.
+        role: What it is for.
+        install: How a person gets it; a sentence or a command.
+        needs: Other programs without which it finds nothing.  One with arguments is run, and has to
+            end with status 0; what it prints may be a JSON object with facts for the doctor.
+        asking: Whether it is asked for diagnostics.
+        probe: A request that is answered only when all that was sent before has been worked up;
+            empty where there is none.
+        quiet: Seconds without a further publication after which a list counts as whole, for
+            servers that publish without saying about which version; 0 where that proves nothing.
+        first: Seconds that the first diagnostics of a project may take.
+        sync: What makes it see a change.
+        endings: What is cut off the end of its messages, because it comes and goes with what the
+            server happens to know, and not with the text.
+        options: Its initialisation options; None for none.  `{program:NAME}` in their texts stands
+            for the place of a program, and for one where nothing is if it is not installed: a
+            server that would look for it in the project's folder is told where it is instead.
+        settings: What it is answered when it asks for its configuration, nested by section; the
+            same.
+        announce: Notifications to send after the start, with `{root_uri}` and other facts in braces;
+            `{opened_uri}` is the solution that somebody opened, else the root.
+        discovers: Whether it looks for projects by itself where an announcement's facts are not
+            known; else it is known then to see nothing, and its lists do not count.
+        only_new: Whether only what differs between two of its lists means anything; the lists
+            themselves, and how long they are, are not to be told.
+        risk: Why an agent's texts are not shown to it unless the person trusts it; empty where
+            there is no reason.
+        trusted: Whether the person does.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    files: tuple[tuple[str, str], ...]
+    role: Role = "types"
+    install: str = ""
+    needs: tuple[str, ...] = ()
+    asking: Asking = "pull"
+    probe: str = ""
+    quiet: float = 0.0
+    first: float = 10.0
+    sync: Sync = field(default_factory=Sync)
+    endings: tuple[str, ...] = ()
+    options: Mapping[str, Any] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    announce: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    discovers: bool = False
+    only_new: bool = False
+    risk: Risk = ""
+    trusted: bool = False
+    _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def serves_agents(self) -> bool:
+        """Whether it may be shown what an agent writes, and an agent told what it says."""
+        return self.trusted or not self.risk
+
+    @property
+    def serves_people(self) -> bool:
+        """Whether it may be shown a folder whose texts nobody has vouched for."""
+        return self.trusted or self.risk != "runs"
+
+    def language(self, path: str) -> str | None:
+        """The language of a path as the protocol names it; None if the server does not know it.
+
+        Args:
+            path: Relative to the root, or a bare name.
+        """
+        for glob, language in self._globs:
+            if glob.matches(path):
+                return language
+        return None
+
+    def filled(self, places: Mapping[str, str]) -> tuple[str, ...]:
+        """The command with what stands in braces; braces around anything else stay.
+
+        Args:
+            places: By the words that may stand there.
+        """
+        return tuple(
+            _BRACES.sub(lambda found: places.get(found[1], found[0]), word) for word in self.command
+        )
+
+    def placed(self, locate: Callable[[str], str | None]) -> ServerSpec:
+        """The server with the places of programs in its options and settings.
+
+        Args:
+            locate: Where a program is, or None.
+        """
+
+        def fill(value: Any) -> Any:
+            if isinstance(value, str):
+                return _PROGRAM.sub(lambda found: locate(found[1]) or os.devnull, value)
+            if isinstance(value, dict):
+                return {key: fill(inner) for key, inner in value.items()}
+            return [fill(inner) for inner in value] if isinstance(value, list) else value
+
+        return replace(self, options=fill(self.options), settings=fill(self.settings))
+
+
+def parse_servers(
+    tables: Mapping[str, Any], known: Iterable[ServerSpec] = ()
+) -> tuple[ServerSpec, ...]:
+    """Servers from plain tables, such as those of a settings file.
+
+    Args:
+        tables: One table for each server, by its name.
+        known: Servers that are there already.  A table with the name of one of them replaces only
+            the fields that it has, and ``enabled = false`` removes it.
+
+    Raises:
+        InvalidParamsError: A table is not as it has to be; the message names the key.
+    """
+    found = {one.name: one for one in known}
+    for name, table in tables.items():
+        if not _NAME.fullmatch(name):
+            raise _wrong(name, "is no name: lower-case letters, digits and `-`, at most 40")
+        reader = _Table(name, table)
+        if not reader.truth("enabled", default=True):
+            found.pop(name, None)
+            continue
+        found[name] = _server(reader, found.get(name))
+        reader.finish()
+    return tuple(found.values())
+
+
+def _server(table: _Table, old: ServerSpec | None) -> ServerSpec:
+    files = table.pairs("files", () if old is None else old.files)
+    command = table.words("command", () if old is None else old.command)
+    old = old or ServerSpec(table.name, command, files)
+    sync = table.below("sync")
+    try:
+        globs = tuple((Glob.parse(glob, braces=True), language) for glob, language in files)
+    except SearchFailedError as error:
+        raise _wrong(f"{table.name}.files", error.message) from error
+    server = ServerSpec(
+        table.name,
+        command,
+        files,
+        table.one_of("role", get_args(Role), old.role),
+        table.text("install", old.install),
+        table.words("needs", old.needs),
+        table.one_of("diagnostics", get_args(Asking), old.asking),
+        table.text("probe", old.probe),
+        table.seconds("quiet", old.quiet),
+        table.seconds("first", old.first),
+        Sync(
+            sync.one_of("written", get_args(Notice), old.sync.written),
+            sync.one_of("created", get_args(Notice), old.sync.created),
+            sync.one_of("deleted", get_args(Notice), old.sync.deleted),
+            sync.one_of("unsaved", get_args(Unsaved), old.sync.unsaved),
+            sync.one_of("unsaved_new", get_args(Unsaved), old.sync.unsaved_new),
+            sync.truth("folders", default=old.sync.folders),
+            sync.truth("lazy", default=old.sync.lazy),
+            sync.truth("by_date", default=old.sync.by_date),
+            sync.truth("coarse", default=old.sync.coarse),
+        ),
+        table.words("endings", old.endings),
+        table.table("options", old.options),
+        table.table("settings", old.settings) or {},
+        table.announcements("announce", old.announce),
+        table.truth("discovers", default=old.discovers),
+        table.truth("only_new", default=old.only_new),
+        table.one_of("risk", get_args(Risk), old.risk),
+        table.truth("trusted", default=old.trusted),
+        globs,
+    )
+    sync.finish()
+    return server
+
+
+class _Table:
+    """One table, whose fields are taken one by one; what is left in the end is not known."""
+
+    def __init__(self, name: str, table: object) -> None:
+        if not isinstance(table, dict):
+            raise _wrong(name, "has to be a table")
+        self.name = name
+        self._left = dict(table)
+
+    def finish(self) -> None:
+        for key in self._left:
+            raise _wrong(f"{self.name}.{key}", "is not known")
+
+    def text(self, key: str, default: str) -> str:
+        value = self._left.pop(key, default)
+        if not isinstance(value, str) or len(value) > 500 or not value.isprintable():
+            raise _wrong(f"{self.name}.{key}", "has to be a text of at most 500 characters")
+        return value
+
+    def words(self, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        if key not in self._left and (default or key != "command"):
+            return default
+        value = self._left.pop(key, None)
+        if not isinstance(value, list) or not value or not all(_plain(one) for one in value):
+            raise _wrong(
+                f"{self.name}.{key}", 'has to be a list of texts, such as ["ty", "server"]'
+            )
+        return tuple(value)
+
+    def pairs(self, key: str, default: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        value = self._left.pop(key, dict(default))
+        fine = isinstance(value, dict) and value
+        if not fine or not all(_plain(part) for pair in value.items() for part in pair):
+            raise _wrong(f"{self.name}.{key}", 'has to be a table such as {"*.py" = "python"}')
+        return tuple(value.items())
+
+    def one_of(self, key: str, allowed: tuple[Any, ...], default: Any) -> Any:
+        value = self._left.pop(key, default)
+        if value not in allowed:
+            raise _wrong(f"{self.name}.{key}", f"has to be one of: {', '.join(allowed)}")
+        return value
+
+    def truth(self, key: str, *, default: bool) -> bool:
+        value = self._left.pop(key, default)
+        if not isinstance(value, bool):
+            raise _wrong(f"{self.name}.{key}", "has to be true or false")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self._left.pop(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong(f"{self.name}.{key}", "has to be a number of seconds")
+        if not 0 <= value <= _LONGEST:
+            raise _wrong(f"{self.name}.{key}", f"has to be between 0 and {_LONGEST:.0f}")
+        return float(value)
+
+    def table(self, key: str, default: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        value = self._left.pop(key, default)
+        if value is not None and not isinstance(value, dict):
+            raise _wrong(f"{self.name}.{key}", "has to be a table")
+        return value
+
+    def below(self, key: str) -> _Table:
+        return _Table(f"{self.name}.{key}", self._left.pop(key, {}))
+
+    def announcements(
+        self, key: str, default: tuple[tuple[str, Mapping[str, Any]], ...]
+    ) -> tuple[tuple[str, Mapping[str, Any]], ...]:
+        value = self._left.pop(key, None)
+        if value is None:
+            return default
+        if not isinstance(value, list):
+            raise _wrong(f"{self.name}.{key}", "has to be a list of tables")
+        found = []
+        for number, one in enumerate(value):
+            table = _Table(f"{self.name}.{key}[{number}]", one)
+            found.append((table.text("method", ""), table.table("params", {}) or {}))
+            table.finish()
+        return tuple(found)
+
+
+def _plain(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and len(value) <= 4_000 and value.isprintable()
+
+
+def _wrong(where: str, what: str) -> InvalidParamsError:
+    return InvalidParamsError(
+        f"servers.{where} {what}", hint="Correct the server's table in the settings.", key=where
+    )

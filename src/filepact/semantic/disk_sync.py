@@ -1,0 +1,324 @@
+"""Servers of one root kept in step with the disk: told of what is done, and of what others do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.domain.document import WorkspacePath
+from filepact.lsp.documents import Change
+from filepact.workspace.observe import is_racy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from filepact.domain.document import RootId
+    from filepact.lsp.pool import ServerPool
+    from filepact.semantic.updates import TextChange
+    from filepact.workspace.observe import FileSample, RawFiles, Stamp, WatchResult
+
+__all__ = ["DiskSync"]
+
+_MOST_TEXTS: Final = 500
+_MOST_SHOWN: Final = 200
+_MOST_LATEST: Final = 2_000
+_MOST_RECENT: Final = 1_000
+_NEVER_READ: Final = ""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A file of which the servers know something else.
+
+    Attributes:
+        path: The file.
+        known: Whether they know of it at all.
+        stamp: Its present stamp; None when it is gone.
+        passing: Whether it was otherwise for a time: it was there, and is gone again, or was gone,
+            and is there again, perhaps under its old stamp.  Servers that looked then are wrong.
+    """
+
+    path: WorkspacePath
+    known: bool
+    stamp: Stamp | None
+    passing: bool = False
+
+
+class DiskSync:
+    """What the servers of a root know of its files; for all threads.
+
+    Servers read the disk themselves when they start: whatever was there when this was begun is known
+    to them, and what comes later has to be told.
+
+    Attributes:
+        lock: While it is held, the servers are told of nothing by others.
+
+    Args:
+        root: The root.
+        files: Reads the disk.
+        pool: The servers.
+        claimed: Whether one of them knows a file, by its absolute path.
+    """
+
+    def __init__(
+        self, root: RootId, files: RawFiles, pool: ServerPool, claimed: Callable[[str], bool]
+    ) -> None:
+        self.lock = threading.RLock()
+        self._looking = threading.RLock()
+        self._root = root
+        self._files = files
+        self._pool = pool
+        self._claimed = claimed
+        self._snapshot = files.snapshot(root)
+        self._racy_contents: dict[str, str | None] = {}
+        self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
+        self._shown: dict[str, None] = {}
+        self._latest: dict[str, int] = {}
+        self.begun = False
+        """Whether servers may have read something of the root."""
+        self.turn = 0
+        """Rises with each file that the servers are told of, and with each beginning."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all files are known; not where there are too many."""
+        return self._snapshot.end is None
+
+    @property
+    def files(self) -> list[tuple[str, Stamp]]:
+        """The files that there are, by path beneath the root, as far as they are not ignored."""
+        with self.lock:
+            return list(self._snapshot.stamps.items())
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Files that servers were asked about, absolute, the last ones at the end."""
+        with self.lock:
+            return tuple(self._shown)
+
+    def listed(self, path: WorkspacePath) -> bool:
+        """Whether a file was there, and not ignored, at the last scan."""
+        return self._snapshot.listed(path.path)
+
+    def begin(self) -> None:
+        """Take the disk as it is for known; call it before a server is started."""
+        if not self.begun:
+            with self._looking:
+                if not self.begun:
+                    self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """All servers are going to be ended; the next ones read the disk as it is then."""
+        with self._looking:
+            self._snapshot.watcher.close()
+            seen = self._snapshot.check(_never)
+            with self.lock:
+                self.turn += 1
+                self._snapshot.begin(seen)
+                self._racy_contents.clear()
+                self.begun = True
+
+    def close(self) -> None:
+        """Look at the disk no more."""
+        with self._looking:
+            self._snapshot.watcher.close()
+
+    # -- telling --------------------------------------------------------------------------
+
+    def tell(self, steps: Iterable[TextChange]) -> int:
+        """Tell the servers of what was done, with what the files hold by now.
+
+        Returns:
+            How many files they were told of.
+        """
+        with self.lock:
+            changes: list[Change] = []
+            for step in steps:
+                old = "" if step.old is None else step.old.absolute
+                if step.old is not None:
+                    self._note(step.old, None)
+                sample = self._files.take(step.path)
+                same = self._note(step.path, sample)
+                if sample is None:
+                    # Gone again; what it was renamed from has gone as well.
+                    changes += [Change(one, "deleted") for one in (old, step.absolute) if one]
+                elif step.kind == "deleted":
+                    changes.append(Change(step.absolute, "created", sample.text, same_date=same))
+                else:
+                    changes.append(Change(step.absolute, step.kind, sample.text, old, same))
+            self._pool.tell(self._root, changes)
+            return len(changes)
+
+    def catch_up(self, cancelled: Callable[[], bool] = _never) -> tuple[Change, ...]:
+        """Tell the servers of what others have written since they were last told.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        if not self.begun:
+            self.begin()
+            return ()
+        # One after the other: what one has seen, and not told yet, the next would not see.
+        with self._looking:
+            seen = self._snapshot.check(cancelled)
+            if seen.scan is not None and seen.scan.cancelled:
+                return ()
+            with self.lock:
+                differences = self._differences(seen)
+                few = len(differences) <= _MOST_TEXTS
+                changes = tuple(
+                    change for one in differences for change in self._changes(one, with_text=few)
+                )
+                if changes:
+                    self._pool.tell(self._root, changes)
+            return changes
+
+    def tell_anew(self, paths: Iterable[WorkspacePath]) -> int:
+        """Tell the servers of files once more, whatever they know of them."""
+        with self.lock:
+            changes: list[Change] = []
+            for path in paths:
+                sample = self._files.take(path)
+                kind: Literal["changed", "created"] = (
+                    "changed" if path.path in self._snapshot else "created"
+                )
+                self._note(path, sample, again=True)
+                changes.append(
+                    Change(path.absolute, "deleted")
+                    if sample is None
+                    else Change(path.absolute, kind, sample.text, same_date=True)
+                )
+            self._pool.tell(self._root, changes)
+            return len(changes)
+
+    def _differences(self, seen: WatchResult) -> list[_Difference]:
+        """What is different from what the servers know, with the lock held.
+
+        Each file is looked at once more: others may have told of it since.
+        """
+        snapshot, scan = self._snapshot, seen.scan
+        # Where every change is noticed, a racy file has changed only if it was noticed.
+        suspects = snapshot.compare(seen, racy=False)
+        found: list[_Difference] = []
+        for name in dict.fromkeys([*suspects.stamps, *seen.names]):
+            path, was = WorkspacePath(self._root, name), snapshot.stamps.get(name)
+            stamp = self._files.stamp(path)
+            if stamp is not None and was is None and scan is not None and name not in scan.stamps:
+                continue  # It is ignored.
+            passing = name in (seen.come if stamp is None else seen.gone)
+            if passing or stamp != was or (snapshot.racy(name) and not self._kept(path, stamp)):
+                found.append(_Difference(path, was is not None, stamp, passing))
+        if seen.sure and any(one.path.path in suspects.unexpected for one in found):
+            snapshot.watcher.distrust()
+        return found
+
+    def _kept(self, path: WorkspacePath, stamp: Stamp | None) -> bool:
+        """Whether a racy file still has the bytes that the servers were told of."""
+        content = self._racy_contents.get(path.path, _NEVER_READ)
+        sample = None if stamp is None or content == _NEVER_READ else self._files.take(path)
+        if sample is None or sample.content != content:
+            return False
+        racy = is_racy(sample.stamp, time.time_ns())
+        self._snapshot.settle(path.path, racy=racy)
+        if not racy:
+            del self._racy_contents[path.path]
+        return True
+
+    def _changes(self, one: _Difference, *, with_text: bool) -> Iterator[Change]:
+        """What servers are told of a difference.
+
+        One that looked while the file was not there has to hear that it has come, and one that
+        looked while it was there, that it has gone.
+        """
+        path = one.path.absolute
+        if one.stamp is None and not one.known and not self._claimed(path):
+            return  # Some program's temporary file.
+        sample = None if one.stamp is None else self._files.take(one.path)
+        same = self._note(one.path, sample) or one.passing
+        if sample is None or one.passing:
+            yield Change(path, "deleted")
+        if sample is not None:
+            wanted = path in self._shown or (with_text and self._claimed(path))
+            kind: Literal["changed", "created"] = (
+                "changed" if one.known and not one.passing else "created"
+            )
+            yield Change(path, kind, sample.text if wanted else None, same_date=same)
+
+    def _note(self, path: WorkspacePath, sample: FileSample | None, *, again: bool = False) -> bool:
+        """Keep what the servers are told of a file.
+
+        Args:
+            path: The file.
+            sample: As it is now; None for no file.
+            again: Whether they were told of that before.
+
+        Returns:
+            Whether its date is that of the file that they knew.
+        """
+        name = path.path
+        self._keep_latest(path.absolute, None if sample is None else sample.text)
+        self.turn += 1
+        if not again:
+            self._recent.append((self.turn, 0 if sample is None else sample.stamp.changed))
+        self._racy_contents.pop(name, None)
+        was = self._snapshot.stamps.get(name)
+        if sample is None:
+            self._snapshot.drop(name)
+            return False
+        racy = is_racy(sample.stamp, time.time_ns())
+        self._snapshot.put(name, sample.stamp, racy=racy)
+        if racy:
+            self._racy_contents[name] = sample.content
+        return was is not None and was.modified == sample.stamp.modified
+
+    # -- asking ---------------------------------------------------------------------------
+
+    def texts(self, paths: Iterable[WorkspacePath]) -> dict[str, str]:
+        """What files hold, by absolute path, as far as they are there and are text.
+
+        Whoever shows them to servers does so before the lock is given back.
+        """
+        found: dict[str, str] = {}
+        with self.lock:
+            for path in paths:
+                sample = self._files.take(path)
+                text = None if sample is None else sample.text
+                self._keep_latest(path.absolute, text)
+                if text is not None:
+                    found[path.absolute] = text
+                    self._shown.pop(path.absolute, None)
+                    self._shown[path.absolute] = None
+            while len(self._shown) > _MOST_SHOWN:
+                del self._shown[next(iter(self._shown))]
+        return found
+
+    def outdated(self, texts: Mapping[str, str]) -> set[str]:
+        """The files whose text the servers, or a question, were given anew since these were read."""
+        return {path for path, text in texts.items() if self._latest.get(path) != hash(text)}
+
+    def moved(self, turn: int, start: int) -> bool:
+        """Whether the servers were told after a turn of what had happened before a moment.
+
+        When a file has gone is not known, so that counts as before.
+
+        Args:
+            turn: A turn.
+            start: The moment, in nanoseconds since the epoch.
+        """
+        oldest = self._recent[0][0] if self._recent else 0
+        forgotten = len(self._recent) == _MOST_RECENT and oldest > turn
+        return forgotten or any(at > turn and when < start for at, when in self._recent)
+
+    def _keep_latest(self, path: str, text: str | None) -> None:
+        self._latest.pop(path, None)
+        if text is not None:
+            self._latest[path] = hash(text)
+        while len(self._latest) > _MOST_LATEST:
+            del self._latest[next(iter(self._latest))]

@@ -1,0 +1,120 @@
+"""The lines of a receipt about diagnostics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from filepact.lsp.diagnostics import Diagnostic, Severity
+    from filepact.semantic.updates import Findings, WorkspaceUpdate
+
+__all__ = ["describe", "describe_late", "list_found", "place_of"]
+
+MOST_SHOWN: Final = 5
+_MOST_CHARACTERS: Final = 200
+_ORDER: Final[tuple[Severity, ...]] = ("error", "warning", "information", "hint")
+_PLURALS: Final[dict[Severity, str]] = {
+    "error": "errors",
+    "warning": "warnings",
+    "information": "remarks",
+    "hint": "hints",
+}
+_SINGULARS: Final[dict[Severity, str]] = {**_PLURALS, "error": "error", "warning": "warning"} | {
+    "information": "remark",
+    "hint": "hint",
+}
+
+
+def describe(update: WorkspaceUpdate, show: Callable[[str], str]) -> str:
+    """What a receipt says of a change; empty where no server knows the files.
+
+    Args:
+        update: How the servers took it.
+        show: A file's absolute path as a reader knows it.
+    """
+    said: list[str] = []
+    findings = update.findings
+    answered = [one.server for one in update.servers if one.confirmed_by != "none"]
+    if findings is not None and answered:
+        before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
+        said.append(f"{before} ({', '.join(answered)}): {_counts(findings)}")
+        said += list_found(findings.new, show)
+    waits = [one for one in update.servers if one.confirmed_by == "none"]
+    said += [
+        f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
+    ]
+    if update.kind == "failed" and not update.servers:
+        said.append(f"Diagnostics could not be asked for: {update.message}")
+    return "\n".join(said)
+
+
+def describe_late(
+    servers: Iterable[str], findings: Findings, names: Iterable[str], show: Callable[[str], str]
+) -> str:
+    """What is told of a change whose answers came too late for its receipt.
+
+    Args:
+        servers: Who answered.
+        findings: What they find.
+        names: The files that had changed, absolute.
+        show: A file's absolute path as a reader knows it.
+    """
+    files = ", ".join(sorted(map(show, names)))
+    head = f"Diagnostics ({', '.join(servers)}) of the earlier change of {files}: "
+    return "\n".join([head + _counts(findings), *list_found(findings.new, show)])
+
+
+def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
+    """A diagnostic on one line; lines and columns count from 1."""
+    words = " ".join(one.message.split())
+    if len(words) > _MOST_CHARACTERS:
+        words = f"{words[:_MOST_CHARACTERS]}…"
+    where = f"{show(one.path)}:{one.start.line + 1}:{one.start.column + 1}"
+    return " ".join(part for part in (where, one.severity, one.code, words) if part)
+
+
+def _counts(findings: Findings) -> str:
+    new, fixed = findings.new, len(findings.fixed)
+    parts = [*_by_severity(new, "new ")]
+    if fixed:
+        parts.append(f"{fixed} fixed")
+    if not findings.compared:
+        parts.append("not all of it can be compared with before")
+    elif not parts:
+        parts.append("nothing new")
+    text = ", ".join(parts)
+    if findings.total is not None:
+        text += f"; {findings.total} in all"
+    if not findings.complete:
+        text += "; not everything could be looked at"
+    return f"{text}."
+
+
+def _by_severity(found: Iterable[Diagnostic], word: str) -> list[str]:
+    counts = Counter(one.severity for one in found)
+    return [
+        f"{counts[one]} {word}{_SINGULARS[one] if counts[one] == 1 else _PLURALS[one]}"
+        for one in _ORDER
+        if counts[one]
+    ]
+
+
+def list_found(found: Iterable[Diagnostic], show: Callable[[str], str]) -> list[str]:
+    """The first diagnostics, the worst before others, one on each line, and how many more there are."""
+    ranked = sorted(found, key=lambda one: _ORDER.index(one.severity))
+    lines = [f"  {place_of(one, show)}" for one in ranked[:MOST_SHOWN]]
+    rest = len(ranked) - MOST_SHOWN
+    return [*lines, f"  and {rest} more"] if rest > 0 else lines
+
+
+def _silence(kind: str, message: str, whole: str) -> str:
+    if kind == "failed":
+        return f"is not there: {message or 'it has ended'}."
+    if whole == "preview" or kind == "preview":
+        return f"cannot say it in time: {message or 'no answer'}."
+    if kind in ("removed", "renamed"):
+        return "was told, and has nothing to say about it."
+    return "is still working; the next answer tells what it finds."

@@ -1,0 +1,349 @@
+"""The servers of one root: kept in step with the disk, and asked.
+
+A server is asked first, and the disk is looked at while it works.  If somebody has written meanwhile
+what the server did not know, it is told and asked again: an answer counts only if all files were, at
+some moment since the question, as the server knew them.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import CancelledError
+from concurrent.futures import TimeoutError as NotYetError
+from dataclasses import dataclass
+from itertools import islice
+from posixpath import splitext
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError
+from filepact.lsp.diagnostics import Report
+from filepact.semantic.dependents import Dependents
+from filepact.semantic.disk_sync import DiskSync
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from filepact.domain.document import RootId
+    from filepact.lsp.diagnostics import Diagnostic, ServerAnswer
+    from filepact.lsp.pool import ServerPool
+    from filepact.workspace.observe import RawFiles
+
+__all__ = ["Answers", "Deadline", "RootServers"]
+
+_T = TypeVar("_T")
+
+_ROUNDS: Final = 4
+_INDEXING: Final = 0.05
+_SLICE: Final = 0.05
+_MARGIN: Final = 0.03
+_MOST_KNOWN: Final = 5_000
+_RESTLESS: Final = "files went on changing while the servers were asked"
+_LATE: Final = "no answer in time"
+_CLOSED: Final = "all servers were ended"
+_CANCELLED: Final = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What servers answered, once it is sure which texts they meant.
+
+    Attributes:
+        answers: One of each server; none if nothing came in time.
+        reason: Why they may be about other texts than those on the disk; empty if that is
+            excluded.
+    """
+
+    answers: tuple[ServerAnswer, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Until when something is waited for, unless its caller cancels it.
+
+    Attributes:
+        end: On the steady clock, in seconds.
+        cancelled: Whether the caller has lost interest.
+        patient: Whether servers that are starting are waited for.
+    """
+
+    end: float
+    cancelled: Callable[[], bool]
+    patient: bool
+
+    @classmethod
+    def after(cls, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> Deadline:
+        """A deadline that many seconds from now."""
+        return cls(time.monotonic() + seconds, cancelled, patient)
+
+    @property
+    def rest(self) -> float:
+        """Seconds that are left."""
+        return max(self.end - time.monotonic(), 0.0)
+
+    @property
+    def for_servers(self) -> float:
+        """Seconds that servers have; less, so that what they did not answer can still be told."""
+        return max(self.rest - _MARGIN, 0.0)
+
+    def wait(self, future: Future[_T]) -> _T | None:
+        """The result of work on another thread; None if it does not end in time."""
+        while True:
+            rest = self.rest
+            try:
+                return future.result(min(rest, _SLICE))
+            except CancelledError:
+                return None  # the servers were ended meanwhile
+            except NotYetError:
+                if rest <= 0 or self.cancelled():
+                    return None
+
+
+class RootServers:
+    """The servers of one root, and what they last found; for all threads.
+
+    Attributes:
+        root: The root.
+        disk: Keeps them in step with it.
+
+    Args:
+        root: The root.
+        files: Reads the disk.
+        pool: The servers.
+    """
+
+    def __init__(self, root: RootId, files: RawFiles, pool: ServerPool) -> None:
+        self.root = root
+        self.disk = DiskSync(root, files, pool, self.claimed)
+        self._raw = files
+        self._pool = pool
+        self._dependents = Dependents(root, files, self.claimed)
+        self._only_new = {one.name for one in pool.servers if one.only_new}
+        self._known: dict[tuple[str, str], tuple[Diagnostic, ...]] = {}
+        self._questions: list[tuple[Future[Any], dict[str, str]]] = []
+
+    def close(self) -> None:
+        """Look at the disk no more."""
+        self._dependents.close()
+        self.disk.close()
+
+    def forget(self) -> None:
+        """All servers are going to be ended; the next ones read the disk as it is then."""
+        self.disk.begin_anew()
+        self._known.clear()
+
+    # -- files and servers ----------------------------------------------------------------
+
+    def servers(self, path: str) -> tuple[str, ...]:
+        """The names of the installed servers that know a file, which need not exist."""
+        return tuple(one.name for one in self._pool.servers_for(self.root, path))
+
+    def claimed(self, path: str) -> bool:
+        """Whether an installed server knows a file, which need not exist."""
+        return bool(self._pool.servers_for(self.root, path))
+
+    def only_new(self, server: str) -> bool:
+        """Whether only differences between a server's lists mean something."""
+        return server in self._only_new
+
+    def depending(self, names: Sequence[str], most: int) -> tuple[list[WorkspacePath], bool]:
+        """Files that mention others by name, and whether all files were looked through.
+
+        Args:
+            names: The others, beneath the root.
+            most: How many are wanted.
+        """
+        self.disk.begin()
+        across = {
+            server
+            for name in names
+            for server in self._across(WorkspacePath(self.root, name).absolute)
+        }
+        if not across:
+            return [], True
+        whole = self._dependents.learn(self.disk.files, _INDEXING)
+        found = (WorkspacePath(self.root, name) for name in self._dependents.of(names))
+        return list(
+            islice((one for one in found if across & self._across(one.absolute)), most)
+        ), whole
+
+    def _across(self, path: str) -> set[str]:
+        """The servers of a file that look from one file at another."""
+        servers = self._pool.servers_for(self.root, path)
+        return {one.name for one in servers if one.sync.unsaved != "alone"}
+
+    def witness(self, gone: str) -> list[WorkspacePath]:
+        """A file by which servers can show that they have heard of another's end, if there is one.
+
+        Args:
+            gone: The other, beneath the root.
+        """
+        ending = splitext(gone)[1]
+        start = len(self.root.rstrip("/")) + 1
+        names = [path[start:] for path in reversed(self.disk.shown)]
+        names += [name for name, _ in self.disk.files]
+        paths = (WorkspacePath(self.root, one) for one in names if splitext(one)[1] == ending)
+        return [path for path in paths if self._raw.stamp(path) is not None][:1]
+
+    def files(self) -> list[WorkspacePath]:
+        """The files that a server knows, as far as they are not ignored."""
+        self.disk.begin()
+        paths = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
+        return [path for path in paths if self._dependents.fits(path)]
+
+    def affected(self, members: Sequence[WorkspacePath], deadline: Deadline) -> list[WorkspacePath]:
+        """The files that servers find something wrong with in everything, and those shown before.
+
+        Args:
+            members: The files that a server knows.
+            deadline: How long to wait; the half of it is used.
+        """
+        # Only servers that run can say it.
+        kinds = {splitext(path.path)[1]: path for path in members}
+        self.report(list(kinds.values()), deadline)
+        found = self._pool.survey(self.root, deadline.rest / 2)
+        wanted = {one.path for each in found for one in each.files} | set(self.disk.shown)
+        return [path for path in members if path.absolute in wanted]
+
+    # -- what the servers find ------------------------------------------------------------
+
+    def known(self, server: str, path: str) -> tuple[Diagnostic, ...] | None:
+        """What a server last found in a file; None if it was never asked."""
+        return self._known.get((server, path))
+
+    def learn(self, server: str, path: str, found: tuple[Diagnostic, ...] | None) -> None:
+        """Keep what a server found in a file; None to forget it."""
+        with self.disk.lock:
+            self._known.pop((server, path), None)
+            if found is not None:
+                self._known[server, path] = found
+            while len(self._known) > _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+
+    def ask(
+        self, paths: Sequence[WorkspacePath], also: Sequence[WorkspacePath], deadline: Deadline
+    ) -> Answers:
+        """What the servers find in files.
+
+        Args:
+            paths: Files.
+            also: Files that may be found fault with because of those.
+            deadline: How long to wait.
+        """
+
+        def question() -> tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]:
+            files, others = self.disk.texts(paths), self.disk.texts(also)
+            future = self._pool.ask(
+                self.root, files, others, deadline.for_servers, patient=deadline.patient
+            )
+            return future, {**others, **files}
+
+        return self._until_steady(question, deadline)
+
+    def propose(
+        self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: Deadline
+    ) -> Answers:
+        """What the servers would find if some files held other texts.
+
+        Args:
+            proposed: The other texts, by absolute path.
+            paths: All files to ask about, the proposed ones among them.
+            deadline: How long to wait.
+        """
+
+        def question() -> tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]:
+            files = self.disk.texts(paths)
+            future = self._pool.propose(
+                self.root, proposed, files, deadline.for_servers, patient=deadline.patient
+            )
+            return future, files
+
+        return self._until_steady(question, deadline)
+
+    def baseline(self, paths: Sequence[WorkspacePath], deadline: Deadline) -> None:
+        """Learn what is found in files now, where that is not known.
+
+        Args:
+            paths: Files that are going to change, or others because of them.
+            deadline: How long to wait.
+        """
+        new = [
+            path
+            for path in paths
+            if any(self.known(one, path.absolute) is None for one in self.servers(path.absolute))
+        ]
+        if new and self.disk.begun:
+            self.report(new, deadline)
+
+    def report(self, paths: Sequence[WorkspacePath], deadline: Deadline) -> tuple[Report, ...]:
+        """What the servers find in files, one report of each server and file."""
+        asked = self.ask(paths, (), deadline)
+        reports = [one for answer in asked.answers for one in answer.reports]
+        for one in reports:
+            if one.fresh:
+                self.learn(one.server, one.path, one.diagnostics)
+        if asked.answers:
+            return tuple(reports)
+        return tuple(
+            Report(server, path.absolute, reason=asked.reason)
+            for path in paths
+            for server in self.servers(path.absolute)
+        )
+
+    def _until_steady(
+        self,
+        question: Callable[[], tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]],
+        deadline: Deadline,
+    ) -> Answers:
+        """Ask until the answer is about the files as they were at some moment since the start."""
+        start, disk = time.time_ns(), self.disk
+        for asked in range(_ROUNDS):
+            disk.begin()
+            try:
+                with disk.lock:
+                    turn = disk.turn
+                    future, texts = question()
+                    self._questions.append((future, texts))
+            except RuntimeError:
+                return Answers(reason=_CLOSED)
+            found = self._found_others(deadline, any_file=not asked)
+            answers = deadline.wait(future)
+            with disk.lock:
+                outdated = bool(disk.outdated(texts))
+                self._resend_outdated()
+                moved = found or outdated or disk.moved(turn, start)
+            if answers is None:
+                return Answers(reason=_CANCELLED if deadline.cancelled() else _LATE)
+            if not moved:
+                return Answers(answers)
+            if not deadline.rest:
+                break
+        return Answers((), _RESTLESS)
+
+    def _found_others(self, deadline: Deadline, *, any_file: bool) -> bool:
+        """Whether others have written something that counts; the servers are told in any case.
+
+        Args:
+            deadline: Whether to go on.
+            any_file: Whether files count that no server knows, such as settings.  To ask again for
+                them once is enough: a log that is written all the time would keep us from asking.
+        """
+        try:
+            changes = self.disk.catch_up(deadline.cancelled)
+            return any(any_file or self.claimed(one.path) for one in changes)
+        except FilepactError:
+            # The root itself is gone, and nothing of it is certain any more.
+            return True
+
+    def _resend_outdated(self) -> None:
+        """Send the present text of files again that a question may have overwritten with an older one.
+
+        A question that is not over can still do that.
+        """
+        paths = {path for _, texts in self._questions for path in self.disk.outdated(texts)}
+        self._questions = [one for one in self._questions if not one[0].done()]
+        start = len(self.root.rstrip("/")) + 1
+        if paths:
+            self.disk.tell_anew(WorkspacePath(self.root, path[start:]) for path in paths)

@@ -1,0 +1,458 @@
+"""The language servers of a workspace: what they find in files, and in changes before and after.
+
+Nothing here stands in the way of a change: whatever a server does or fails to do is part of an
+answer, and no answer takes longer than its time.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Final, Literal
+
+from filepact.domain.document import WorkspacePath
+from filepact.errors import FilepactError, NotFoundError
+from filepact.semantic.analysis import ChangeAnalysis, DeferredResults
+from filepact.semantic.membership import ProjectMembership
+from filepact.semantic.receipt_lines import describe, list_found
+from filepact.semantic.root_servers import Deadline, RootServers
+from filepact.semantic.updates import (
+    Loaded,
+    Provider,
+    ServerUpdate,
+    Surveyed,
+    Synced,
+    Tally,
+    WorkspaceUpdate,
+    combine,
+    text_changes,
+)
+from filepact.wire.uris import uri_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from filepact.domain.change import ChangeSet
+    from filepact.domain.document import RootId
+    from filepact.domain.operation import Session
+    from filepact.lsp.diagnostics import Diagnostic, Report
+    from filepact.lsp.pool import ServerPool
+    from filepact.semantic.updates import LoadedKind, TextChange
+    from filepact.workspace.documents import Versions
+    from filepact.workspace.pending import News
+    from filepact.workspace.workspace import Workspace
+
+__all__ = ["SemanticWorkspace"]
+
+Mode = Literal["auto", "off", "always"]
+NewErrors = Literal["allow", "ask", "deny"]
+
+_log = logging.getLogger(__name__)
+
+_OURS: Final = "a mistake of filepact's own, of which its log has the details"
+_GOES: Final = "what becomes of other files when one goes cannot be foreseen"
+_EVERY_FILE: Final = 300
+_SOLUTIONS: Final = (".sln", ".slnx")
+
+
+def _never() -> bool:
+    return False
+
+
+class SemanticWorkspace:
+    """The servers of a workspace; for all threads.
+
+    Args:
+        workspace: The files.
+        pool: The servers; closed with this.
+        mode: ``auto`` starts an installed server with the first change of a file that it knows, and
+            waits only for those that run; ``always`` waits for them to start as well; ``off``
+            asks none.
+        budget: Seconds that a question may take in all, if it does not say otherwise.
+        new_errors: What becomes of a change that would bring new errors.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        pool: ServerPool,
+        *,
+        mode: Mode = "auto",
+        budget: float = 2.0,
+        new_errors: NewErrors = "allow",
+    ) -> None:
+        self.mode = mode
+        self.budget = budget
+        self.new_errors = new_errors
+        self._workspace = workspace
+        self._files = workspace.raw_files
+        self._pool = pool
+        self._servers: dict[RootId, RootServers] = {
+            root.path: RootServers(root.path, self._files, pool) for root in workspace.guard.roots
+        }
+        self._members = {
+            root: ProjectMembership(servers, self._files, pool, budget)
+            for root, servers in self._servers.items()
+        }
+        self._deferred = DeferredResults(self._show)
+
+    def close(self) -> None:
+        """End all servers."""
+        self._deferred.close()
+        for servers in self._servers.values():
+            servers.close()
+        self._pool.close()
+
+    def claims(self, path: str) -> bool:
+        """Whether an installed server knows a file.
+
+        Args:
+            path: Absolute.
+        """
+        place = self._place(path)
+        return self.mode != "off" and place is not None and self._servers[place.root].claimed(path)
+
+    def includes(self, path: str) -> bool:
+        """Whether a project includes a file that a server knows; it need not be there.
+
+        Args:
+            path: Absolute.
+        """
+        place = self._place(path)
+        return place is not None and self._includes([place])
+
+    # -- changes --------------------------------------------------------------------------
+
+    def preview(
+        self,
+        changes: ChangeSet,
+        versions: Versions,
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> WorkspaceUpdate:
+        """How the servers would take a change; the disk stays as it is.
+
+        Args:
+            changes: What would be done.
+            versions: The states that it names.
+            session: Who asks, and is told nothing of files that it may not read.
+            seconds: How long it may take in all.
+            cancelled: Asked now and then; true ends it.
+        """
+        deadline = self._deadline(seconds, cancelled)
+        tally, servers, message = Tally("dependents"), list[ServerUpdate](), ""
+        try:
+            for analysis in self._analyses(changes, versions, session):
+                if not analysis.concerns_servers:
+                    continue
+                if any(one.kind in ("deleted", "renamed") for one in analysis.changes):
+                    tally.miss()
+                    message = _GOES
+                servers += analysis.preview(tally, deadline)
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
+            return self._failed(error)
+        return combine(servers, tally.findings(), self._membership(changes), message)
+
+    def baseline(
+        self,
+        changes: ChangeSet,
+        versions: Versions,
+        *,
+        session: Session,
+        cancelled: Callable[[], bool] = _never,
+    ) -> float:
+        """Record what is found before files come or go; afterwards it could not be asked.
+
+        `verify` compares with that.  Without it, some of what a first such change brings cannot be
+        told from what was there.  Other arguments as for `preview`.
+
+        Returns:
+            How many seconds of the budget are left for verifying the change; half of it at least.
+        """
+        began = time.monotonic()
+        deadline = self._deadline(self.budget / 2, cancelled)
+        try:
+            for analysis in self._analyses(changes, versions, session):
+                analysis.baseline(deadline)
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
+            self._failed(error)
+        return max(self.budget - (time.monotonic() - began), self.budget / 2)
+
+    def verify(
+        self,
+        changes: ChangeSet,
+        versions: Versions,
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> WorkspaceUpdate:
+        """How the servers take a change that was just done.
+
+        Arguments as for `preview`; what the files hold by now counts.
+        """
+        deadline = self._deadline(seconds, cancelled)
+        tally, servers = Tally("dependents"), list[ServerUpdate]()
+        try:
+            for analysis in self._analyses(changes, versions, session):
+                disk = analysis.servers.disk
+                told = disk.tell(analysis.changes) if disk.begun else 0
+                if not analysis.concerns_servers:
+                    continue
+                updates = analysis.verify(tally, deadline, told)
+                self._deferred.supersede(session.id, analysis)
+                if any(one.kind == "pending" for one in updates):
+                    self._deferred.add(session.id, analysis)
+                servers += updates
+        except Exception as error:  # noqa: BLE001 - nothing here may end a change
+            return self._failed(error)
+        return combine(servers, tally.findings(), self._membership(changes))
+
+    def line(self, update: WorkspaceUpdate) -> str:
+        """What a receipt says of an update; empty where no server knows the files."""
+        return describe(update, self._show)
+
+    def listed(self, found: Iterable[Diagnostic]) -> str:
+        """The first of some diagnostics, one on each line."""
+        return "\n".join(list_found(found, self._show))
+
+    def news(self, session_id: str) -> tuple[News, ...]:
+        """What was found since of changes whose receipts could not tell, until it was `heard`."""
+        return self._deferred.unheard.news(session_id)
+
+    def heard(self, session_id: str, news: Sequence[News]) -> None:
+        """The session was told these; what is not about servers is left out."""
+        self._deferred.unheard.heard(session_id, news)
+
+    # -- looking --------------------------------------------------------------------------
+
+    def look(
+        self,
+        paths: Sequence[str],
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> tuple[Report, ...]:
+        """What the servers find in files; servers that do not run are started and waited for.
+
+        Args:
+            paths: Files, as an agent names them.
+            session: Who asks.
+            seconds: How long it may take in all.
+            cancelled: Asked now and then; true ends it.
+
+        Raises:
+            FilepactError: A path may not be used, or leads to no file.
+        """
+        deadline = self._deadline(seconds, cancelled, patient=True)
+        wanted: dict[RootId, list[WorkspacePath]] = {}
+        for path in paths:
+            spot = self._workspace.guard.find_file(path, "read", agent=session.agent)
+            wanted.setdefault(spot.path.root, []).append(spot.path)
+        return tuple(
+            report
+            for root, some in wanted.items()
+            for report in self._reports(self._servers[root], some, deadline)
+        )
+
+    def survey(
+        self,
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> Surveyed:
+        """What the servers find in everything; arguments as for `look`.
+
+        Of a large root only files are looked at that a server names, or was asked about before.
+        """
+        deadline = self._deadline(seconds, cancelled, patient=True)
+        reports: list[Report] = []
+        messages: dict[str, None] = {}
+        may_see = self._may_see(session)
+        for servers in self._servers.values() if self.mode != "off" else ():
+            files = servers.files()
+            if len(files) > _EVERY_FILE:
+                files = servers.affected(files, deadline)[:_EVERY_FILE]
+                messages["not all files could be looked at"] = None
+            seen = [path for path in files if may_see(path) and servers.claimed(path.absolute)]
+            reports += servers.report(seen, deadline) if seen else ()
+        messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
+        complete = not messages and all(one.complete for one in reports)
+        return Surveyed(tuple(reports), complete, tuple(messages))
+
+    def sync(self, *, force: bool = False) -> Synced:
+        """Tell the servers of what others have written.
+
+        Args:
+            force: Tell them of every file, whether it has changed or not.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+        """
+        roots = list(self._servers.values()) if self.mode != "off" else []
+        before, reason = sum(one.disk.turn for one in roots), ""
+        known: dict[str, bool] = {}
+        for servers in roots:
+            if force and servers.disk.begun:
+                files = servers.files()
+                if len(files) > _EVERY_FILE:
+                    reason = "there are too many files to tell of each"
+                    self._restart(servers)
+                    continue
+                servers.disk.tell_anew(files)
+                known |= {path.absolute: True for path in files}
+            known |= {one.path: servers.claimed(one.path) for one in servers.disk.catch_up()}
+        updated = tuple(path for path, claimed in known.items() if claimed)
+        skipped = tuple(path for path, claimed in known.items() if not claimed)
+        after = sum(one.disk.turn for one in roots)
+        return Synced(updated, skipped, len(known), before, after, bool(reason), reason)
+
+    # -- the workspace --------------------------------------------------------------------
+
+    def load(self, path: str) -> Loaded:
+        """Open a solution, a project or a folder for the servers; those that run begin anew.
+
+        Args:
+            path: The file or folder, as a person or an agent names it.
+
+        Raises:
+            NotFoundError: There is none.
+            PathBlockedError: It may not be used.
+        """
+        spot = self._workspace.guard.find(path, "list")
+        if spot.place.kind == "missing":
+            raise NotFoundError(
+                f"{path}: no such file or folder",
+                hint="Name a solution, a project or a folder.",
+                path=path,
+            )
+        root = spot.root.path
+        absolute = root if spot.place.path == "." else spot.path.absolute
+        servers = self._servers[root]
+        self._members[root].opened = "" if absolute == root else absolute
+        if absolute.lower().endswith(_SOLUTIONS):
+            self._pool.know(root, solution_uri=uri_of(absolute))
+        if servers.disk.begun:
+            self._restart(servers)
+        return self._loaded(absolute, servers)
+
+    def reload(self) -> Loaded:
+        """End all servers, so that they begin with the disk as it is; they start when needed."""
+        for servers in self._servers.values():
+            self._restart(servers)
+        first = next(iter(self._servers.values()))
+        return self._loaded(self._members[first.root].opened or first.root, first)
+
+    def status(self) -> tuple[Provider, ...]:
+        """All servers that may be used, installed or not."""
+        running = self._pool.status()
+        return tuple(
+            Provider(
+                one.name,
+                one.role,
+                tuple(glob for glob, _ in one.files),
+                self._pool.program(one),
+                one.install,
+                tuple(each for each in running if each.server == one.name),
+            )
+            for one in self._pool.servers
+        )
+
+    def _loaded(self, path: str, servers: RootServers) -> Loaded:
+        """What was opened.
+
+        Args:
+            path: The file or folder, absolute.
+            servers: The root that it lies in.
+        """
+        kind: LoadedKind = "folder" if path == servers.root else "project"
+        kind = "solution" if path.lower().endswith(_SOLUTIONS) else kind
+        files = len(servers.files())
+        read = self._members[servers.root].solution()
+        if read is None:
+            return Loaded(kind, path, (), files)
+        said = dict.fromkeys(
+            f"{self._show(one['path'])}{':' + str(one['line']) if one['line'] else ''}: {one['text']}"
+            for one in read["messages"]
+        )
+        return Loaded(kind, path, tuple(read["projects"]), files, read["approximate"], tuple(said))
+
+    def _restart(self, servers: RootServers) -> None:
+        # In this order: what is written while they end is seen by those that follow.
+        servers.forget()
+        self._pool.restart(servers.root)
+
+    # -- parts ----------------------------------------------------------------------------
+
+    def _deadline(
+        self, seconds: float | None, cancelled: Callable[[], bool], *, patient: bool = False
+    ) -> Deadline:
+        wait = self.budget if seconds is None else seconds
+        return Deadline.after(wait, cancelled, patient=patient or self.mode == "always")
+
+    def _analyses(
+        self, changes: ChangeSet, versions: Versions, session: Session
+    ) -> Iterator[ChangeAnalysis]:
+        """A change by root."""
+        if self.mode == "off":
+            return
+        by_root: dict[RootId, list[TextChange]] = {}
+        for step in text_changes(changes, versions):
+            by_root.setdefault(step.path.root, []).append(step)
+        may_see = self._may_see(session)
+        for root, steps in by_root.items():
+            if root in self._servers:
+                yield ChangeAnalysis(self._servers[root], steps, may_see)
+
+    def _may_see(self, session: Session) -> Callable[[WorkspacePath], bool]:
+        """Whether a session may be told what is in a file."""
+        hides = self._workspace.guard.hides
+        return lambda path: not hides(path, session.agent)
+
+    def _reports(
+        self, servers: RootServers, paths: Sequence[WorkspacePath], deadline: Deadline
+    ) -> tuple[Report, ...]:
+        known = [path for path in paths if servers.claimed(path.absolute)]
+        return servers.report(known, deadline) if known and self.mode != "off" else ()
+
+    def _failed(self, error: Exception) -> WorkspaceUpdate:
+        """The root itself cannot be looked at any more, or we have made a mistake."""
+        message = _OURS
+        if isinstance(error, FilepactError):
+            message = error.message
+        else:
+            _log.error("the language servers could not be asked", exc_info=error)
+        return WorkspaceUpdate("failed", False, False, False, message)
+
+    def _membership(self, changes: ChangeSet) -> tuple[bool, bool]:
+        """Whether a project includes the first file of a change, before and afterwards.
+
+        Of a file that gets another name, that is first the old one and then the new.
+        """
+        before = [one.path for one in changes.changes if one.before is not None]
+        after = [one.path for one in changes.changes if one.after is not None]
+        return self._includes(before[:1]), self._includes(after[:1])
+
+    def _includes(self, paths: Sequence[WorkspacePath]) -> bool:
+        return any(
+            self.mode != "off"
+            and one.root in self._members
+            and self._members[one.root].include(one)
+            for one in paths
+        )
+
+    def _place(self, path: str) -> WorkspacePath | None:
+        """The root of an absolute path, the innermost of several, and the path beneath it."""
+        for root in sorted(self._servers, key=len, reverse=True):
+            start = f"{root.rstrip('/')}/"
+            if path.startswith(start) and path != start:
+                return WorkspacePath(root, path[len(start) :])
+        return None
+
+    def _show(self, path: str) -> str:
+        place = self._place(path)
+        return path if place is None else self._workspace.show(place)

@@ -1,0 +1,185 @@
+"""Texts that sessions know, kept between two processes of one conversation.
+
+A file of its own beside the journal: nothing in it has to survive a power cut, it is written all
+the time, and it is thrown away when it is damaged.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import apsw
+
+from filepact.domain.document import Remembered, Revision
+from filepact.store.content import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from filepact.domain.document import WorkspacePath
+
+__all__ = ["KEPT", "KnownTexts"]
+
+KEPT: Final = 86_400.0
+"""Seconds for which it is kept: who goes on with a conversation mostly does so within a day."""
+
+_LIMIT: Final = 32 * 1024 * 1024
+_VERSION: Final = 1
+_PATIENCE: Final = 2_000  # milliseconds that another process is waited for
+_TABLE: Final = f"""
+CREATE TABLE known (
+    conversation TEXT NOT NULL,
+    root BLOB NOT NULL,
+    path BLOB NOT NULL,
+    at REAL NOT NULL,
+    revision TEXT NOT NULL,
+    mode INTEGER NOT NULL,
+    read INTEGER NOT NULL,
+    shown TEXT,
+    size INTEGER NOT NULL,
+    text BLOB NOT NULL,
+    PRIMARY KEY (conversation, root, path)
+) STRICT;
+CREATE INDEX known_at ON known (at);
+PRAGMA user_version = {_VERSION};
+"""
+
+
+class _Open(NamedTuple):
+    """A connection, and the device and inode of its file."""
+
+    database: apsw.Connection
+    file: tuple[int, int]
+
+
+class KnownTexts:
+    """The texts by conversation and file; a failure of any kind only means that nothing is known.
+
+    Args:
+        path: The file; made when the first text is kept, with mode 0600.
+        kept: Seconds for which a text is kept.
+        limit: Most bytes of packed texts.
+    """
+
+    def __init__(self, path: str, *, kept: float = KEPT, limit: int = _LIMIT) -> None:
+        self._path = Path(path)
+        self._kept = kept
+        self._limit = limit
+        self._reading: _Open | None = None
+        self._writing: _Open | None = None
+        # Who looks something up never waits for who writes.
+        self._reading_lock, self._writing_lock = Lock(), Lock()
+
+    def get(self, conversation: str, path: WorkspacePath) -> Remembered | None:
+        """What was kept of a file, unless that is too long ago."""
+        if not self._path.exists():
+            return None
+        with self._reading_lock, suppress(apsw.Error, ValueError, OSError):
+            self._reading = self._opened(self._reading)
+            rows: list[tuple[Any, ...]] = self._reading.database.execute(
+                "SELECT revision, mode, read, shown, size, text FROM known"
+                " WHERE conversation = ? AND root = ? AND path = ? AND at > ?",
+                (conversation, *_names(path), time.time() - self._kept),
+            ).fetchall()
+            for revision, mode, read, shown, size, packed in rows:
+                text = unpack(packed, size).decode("utf-8", "surrogatepass")
+                spans = None if shown is None else tuple((a, b) for a, b in json.loads(shown))
+                return Remembered(text, Revision(revision, mode), spans, bool(read))
+        return None
+
+    def put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+        """Keep what is known of files by conversation; None forgets it."""
+        with self._writing_lock:
+            try:
+                self._put(known)
+            except (apsw.CorruptError, apsw.NotADBError):
+                self._throw_away()
+            except (apsw.Error, OSError, ValueError):
+                return
+
+    def _put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+        self._writing = self._opened(self._writing)
+        database, now = self._writing.database, time.time()
+        with database:
+            for (conversation, path), one in known.items():
+                key = (conversation, *_names(path))
+                if one is None:
+                    database.execute(
+                        "DELETE FROM known WHERE conversation = ? AND root = ? AND path = ?", key
+                    )
+                    continue
+                data = one.text.encode("utf-8", "surrogatepass")
+                shown = None if one.shown is None else json.dumps(one.shown)
+                state = (one.revision.content, one.revision.mode, int(one.read))
+                database.execute(
+                    "INSERT OR REPLACE INTO known VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*key, now, *state, shown, len(data), pack(data)),
+                )
+            database.execute("DELETE FROM known WHERE at <= ?", (now - self._kept,))
+            self._make_room(database)
+
+    def _make_room(self, database: apsw.Connection) -> None:
+        """Give up the oldest while all of it is too much."""
+        excess = database.execute("SELECT coalesce(sum(length(text)), 0) FROM known").get
+        excess -= self._limit
+        while excess > 0:
+            rowid, size = database.execute(
+                "SELECT rowid, length(text) FROM known ORDER BY at LIMIT 1"
+            ).fetchall()[0]
+            database.execute("DELETE FROM known WHERE rowid = ?", (rowid,))
+            excess -= size
+
+    def _opened(self, before: _Open | None) -> _Open:
+        """The file that is there now: SQLite would go on in one that was removed or replaced."""
+        if before is not None:
+            if self._path.exists() and _identity(self._path) == before.file:
+                return before
+            before.database.close()
+        self._path.touch(mode=0o600)
+        file = _identity(self._path)
+        database = apsw.Connection(str(self._path))
+        database.set_busy_timeout(_PATIENCE)
+        database.pragma("journal_mode", "wal")
+        # What a power cut takes is only knowledge; the file stays whole.
+        database.pragma("synchronous", "normal")
+        with database:
+            version = database.pragma("user_version")
+            if version != _VERSION:
+                database.execute("DROP TABLE IF EXISTS known")
+                database.execute(_TABLE)
+        return _Open(database, file)
+
+    def _throw_away(self) -> None:
+        self._let_go()
+        for end in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                self._path.with_name(self._path.name + end).unlink(missing_ok=True)
+
+    def _let_go(self) -> None:
+        for opened in (self._reading, self._writing):
+            if opened is not None:
+                with suppress(apsw.Error):
+                    opened.database.close()
+        self._reading = self._writing = None
+
+    def close(self) -> None:
+        """Close the file; it is opened again when it is used again."""
+        with self._writing_lock, self._reading_lock:
+            self._let_go()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _names(path: WorkspacePath) -> tuple[bytes, bytes]:
+    """The root and the path as bytes, since names need not be UTF-8."""
+    return path.root.encode("utf-8", "surrogateescape"), path.path.encode(
+        "utf-8", "surrogateescape"
+    )

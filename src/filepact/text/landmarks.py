@@ -1,0 +1,371 @@
+"""Checks whether a change still has its place in a text that somebody has changed since.
+
+A merge goes by lines that are equal.  That is not enough where lines stand more than once, or were
+copied: then the lines that a change was made for may be found under another name.  So before a
+change is carried over, what names its place is looked for: the lines that enclose it, and lines
+that stand only once.  This is used to refuse only; where a change goes is not decided here.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from filepact.text.compare import compare_lines
+from filepact.text.lines import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from filepact.text.compare import Region
+
+__all__ = ["Lost", "lost_place"]
+
+_CLOSING = (")", "]", "}")
+_OPENING = ("{", "(", "[")
+# Remarks and directives stand at any depth, and enclose nothing.
+_REMARK = re.compile(r"#(?:[\s!-]|$|(?:if|el|end|def|undef|inc|pragma|region))|//|--\s|/\*|\*[\s/]")
+_HEADING = re.compile(r"#{1,6} .*\S|\[.*\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A change that has no certain place any more.
+
+    Attributes:
+        line: 1-based number of its first line in the text that it was made for.
+        there: 1-based number of the line at which a merge would put it.
+        why: What is different, as the end of a sentence.
+    """
+
+    line: int
+    there: int
+    why: str
+
+
+def lost_place(base: str, mine: str, theirs: str) -> Lost | None:
+    """The first change from ``base`` to ``mine`` that has no certain place in ``theirs``.
+
+    Args:
+        base: The text that both others come from.
+        mine: The text with the changes that are to be carried over.
+        theirs: The text that they go to; it merges with ``mine`` without a conflict.
+    """
+    lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
+    changes, since = compare_lines(lines, own), compare_lines(lines, other)
+    if not changes or not since:
+        return None
+    search = _Search(lines, other, since)
+    for change in changes:
+        lost = search.lost(change, own[change.new_start : change.new_end])
+        if lost is not None:
+            return lost
+    return None
+
+
+class _Search:
+    """Two versions of a text, and which lines of the one are which of the other."""
+
+    def __init__(self, base: list[str], other: list[str], since: list[Region]) -> None:
+        self._base, self._other = _Layout(base), _Layout(other)
+        self._since = since
+        self._ends = [region.old_end for region in since]
+        self._there = _partners(len(base), since)
+        self._back = [-1] * len(other)
+        for i, j in enumerate(self._there):
+            if j >= 0:
+                self._back[j] = i
+        once, also = (_once(layout.keys) for layout in (self._base, self._other))
+        both = sorted((i, also[key]) for key, i in once.items() if key in also)
+        self._known = [i for i, j in both if self._there[i] == j]
+        self._moved = [(i, j) for i, j in both if self._there[i] != j]
+        self._gone = [i for i in sorted(once.values()) if self._there[i] < 0]
+        self._twins: dict[tuple[int, int, tuple[str, ...]], tuple[list[int], list[int]]] = {}
+
+    def lost(self, change: Region, new: Sequence[str]) -> Lost | None:
+        """Why a change has no certain place; None when it has one."""
+        first, end = change.old_start, change.old_end
+        if first == end:
+            there = first + self._shift(first)
+            depth = _shallowest(new)
+        elif (there := self._there[first]) < 0:
+            return None  # Both sides made the same change.
+        else:
+            depth = _shallowest(self._base.lines[first:end])
+        around = self._base.around(first, depth)
+        now = self._other.around(there, depth)
+        why = (
+            self._enclosed_otherwise(around, now)
+            or self._named_elsewhere(around, now)
+            or self._among_twins(first, end, there, depth, around)
+            or ("" if around else self._without_neighbours(first, end, there))
+        )
+        return Lost(first + 1, there + 1, why) if why else None
+
+    def _shift(self, at: int) -> int:
+        """By how many lines the seam before a line of the base has moved."""
+        passed = bisect_left(self._ends, at + 1)
+        if not passed:
+            return 0
+        last = self._since[passed - 1]
+        return last.new_end - last.old_end
+
+    # -- what encloses it -----------------------------------------------------------------
+
+    def _enclosed_otherwise(self, around: list[int], now: list[int]) -> str:
+        """Why an enclosing line does not enclose the place any more; empty when all do."""
+        for header in around:
+            key = self._base.keys[header]
+            there = self._there[header]
+            if there >= 0:
+                if there not in now:
+                    return f"it would stand outside of what `{_shown(key)}` begins"
+                continue
+            new = [at for at in self._other.places.get(key, ()) if self._back[at] < 0]
+            if new:
+                if not any(at in now for at in new):
+                    return f"`{_shown(key)}`, which was above it, stands elsewhere now"
+            elif self._base.depths[header] >= 0 and not self._is_renamed(header, now):
+                return f"`{_shown(key)}`, which was above it, is gone, and nothing has its place"
+        return ""
+
+    def _is_renamed(self, header: int, now: list[int]) -> bool:
+        """Whether one line was put in the place of a header, and nothing beside it."""
+        low, high = header, header + 1
+        while low and self._there[low - 1] < 0:
+            low -= 1
+        while high < len(self._there) and self._there[high] < 0:
+            high += 1
+        first = self._there[low - 1] + 1 if low else 0
+        last = self._there[high] if high < len(self._there) else len(self._back)
+        depth = self._base.depths[header]
+        before = sum(self._base.depths[at] == depth for at in self._base.told(low, high))
+        after = [at for at in self._other.told(first, last) if self._other.depths[at] == depth]
+        return 0 < len(after) <= before and any(
+            at in now and not self._was_there(self._other.keys[at]) for at in after
+        )
+
+    def _was_there(self, key: str) -> bool:
+        """Whether a line stood somewhere else in the base."""
+        return any(self._there[at] < 0 for at in self._base.places.get(key, ()))
+
+    def _named_elsewhere(self, around: list[int], now: list[int]) -> str:
+        """Why a unique line beside the place does not identify it any more; empty when none moved."""
+        for header, new in zip(around, now, strict=False):
+            if _has(self._known, header):
+                break
+            for at, there in self._moved:
+                was = header <= at < self._base.ends[header]
+                if was != (new <= there < self._other.ends[new]):
+                    return f"`{_shown(self._base.keys[at])}` is near it only before or after"
+        return ""
+
+    # -- which of several equal places it is ----------------------------------------------
+
+    def _among_twins(self, first: int, end: int, there: int, depth: int, around: list[int]) -> str:
+        """Whether its lines stand several times, and nothing tells which are meant."""
+        low, high, new = first, end, there
+        if first == end:
+            if first in (0, len(self._there)):
+                return ""
+            low -= first > 0 and self._there[first - 1] == there - 1 >= 0
+            high += first < len(self._there) and self._there[first] == there
+            new -= first - low
+            if low == high:
+                return "the lines on both sides of it were changed"
+        if bisect_left(self._known, low) < bisect_left(self._known, high):
+            return ""
+        index = bisect_left(self._known, low)
+        above = self._known[index - 1] if index else -1
+        below = self._known[index] if index < len(self._known) else len(self._there)
+        text = tuple(self._base.keys[low:high])
+        if self._is_unnamed(around):
+            every = self._base.standing(text, 0, len(self._there))
+            if len(list(islice(every, 2))) > 1:
+                return "its lines stand more than once, and what told them apart is gone"
+        if self._is_tied(above, low, high, below, new, depth):
+            return ""
+        limit = [below, self._there[below] if below < len(self._there) else len(self._back)]
+        named = next((header for header in around if _has(self._known, header)), None)
+        if named is not None:
+            limit[0] = min(limit[0], self._base.ends[named])
+            limit[1] = min(limit[1], self._other.ends[self._there[named]])
+        known = (above, limit[0], text)
+        if known not in self._twins:
+            start = self._there[above] + 1 if above >= 0 else 0
+            self._twins[known] = (
+                list(self._base.standing(text, above + 1, limit[0])),
+                list(self._other.standing(text, start, limit[1])),
+            )
+        before, after = self._twins[known]
+        same = len(before) == len(after)
+        if not same or bisect_left(before, low) != bisect_left(after, new):
+            return "equal lines were added or removed, and nothing near tells which are meant"
+        return ""
+
+    def _is_unnamed(self, around: list[int]) -> bool:
+        """Whether lines near the place are gone that stood nowhere else."""
+        for header in around:
+            if _has(self._known, header):
+                return False
+            low = bisect_left(self._gone, header)
+            if low < bisect_left(self._gone, max(self._base.ends[header], header + 1)):
+                return True
+        return False
+
+    def _is_tied(self, above: int, low: int, high: int, below: int, new: int, depth: int) -> bool:
+        """Whether all is as it was between the place and a line that stands only once near it."""
+        known = self._there[above] if above >= 0 else -1
+        if low - above == new - known and all(
+            self._there[at] - at == new - low for at in range(above + 1, low)
+        ):
+            own = self._base.depths[above] if above >= 0 else 0
+            told = self._base.told(above + 1, low)
+            if own <= depth and all(self._base.depths[at] >= own for at in told):
+                return True
+        if not depth or below >= len(self._there) or self._there[below] - below != new - low:
+            return False
+        return all(self._there[at] - at == new - low for at in range(high, below)) and all(
+            self._base.depths[at] >= depth for at in self._base.told(high, below + 1)
+        )
+
+    def _without_neighbours(self, first: int, end: int, there: int) -> str:
+        """Whether the lines before and after it are others, where no line encloses it."""
+        last = there + end - first
+        above, now_above = self._base.above(first), self._other.above(there)
+        below, now_below = self._base.below(end), self._other.below(last)
+        if now_above == (self._there[above] if above >= 0 else -1):
+            return ""
+        if now_below == (self._there[below] if below < len(self._there) else len(self._back)):
+            return ""
+        return "the lines before it and after it are others now"
+
+
+class _Layout:
+    """The lines of a text, and which of them stand below which."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.keys = [line.rstrip() for line in lines]
+        self.depths = [-1 if _REMARK.match(key.lstrip()) else _depth(key) for key in self.keys]
+        self.places: dict[str, list[int]] = {}
+        for at, key in enumerate(self.keys):
+            self.places.setdefault(key, []).append(at)
+        self._above = [-1] * len(lines)
+        self._before = [-1] * len(lines)
+        self.ends = [len(lines)] * len(lines)
+        open_lines: list[int] = []
+        for at, depth in enumerate(self.depths):
+            if depth < 0:
+                continue
+            while open_lines and self.depths[open_lines[-1]] >= depth:
+                passed = open_lines.pop()
+                self.ends[passed] = at
+                if self.depths[passed] == depth:
+                    self._before[at] = passed
+            self._above[at] = open_lines[-1] if open_lines else -1
+            open_lines.append(at)
+
+    def around(self, at: int, depth: int) -> list[int]:
+        """The lines that enclose a line, or a seam before it, of this depth; the innermost first."""
+        found: list[int] = []
+        header = self.above(at)
+        while header >= 0 and self.depths[header] >= depth:
+            header = self._above[header]
+        while header >= 0:
+            found.append(header)
+            part = header
+            while part >= 0 and self.keys[part].lstrip().startswith(_CLOSING):
+                part = self._before[part]
+                if part >= 0:
+                    found.append(part)
+            if self.keys[part].strip() in _OPENING:
+                # A bracket on a line of its own belongs to the line above it.
+                title = self._before[part]
+                if title == part - 1 >= 0 and not self.keys[title].lstrip().startswith(_CLOSING):
+                    found.append(title)
+            header = self._above[header]
+        if not found and (heading := self._heading(at)) >= 0:
+            found.append(heading)
+        return found
+
+    def _heading(self, at: int) -> int:
+        """The nearest heading above a line of a text without indentation."""
+        for index in range(at - 1, -1, -1):
+            if _HEADING.fullmatch(self.keys[index]) and (
+                self.keys[index][0] == "["
+                or not (
+                    (index and self.keys[index - 1])
+                    or (index + 1 < len(self.keys) and self.keys[index + 1])
+                )
+            ):
+                return index
+        return -1
+
+    def told(self, first: int, end: int) -> Iterator[int]:
+        """Lines that are neither blank nor a remark nor the end of something."""
+        for at in range(max(first, 0), min(end, len(self.keys))):
+            if self.depths[at] >= 0 and not self.keys[at].lstrip().startswith(("@", *_CLOSING)):
+                yield at
+
+    def standing(self, text: tuple[str, ...], first: int, end: int) -> Iterator[int]:
+        """The places of a sequence of lines, between two lines."""
+        places = self.places.get(text[0], [])
+        for at in places[bisect_left(places, first) : bisect_left(places, end - len(text) + 1)]:
+            if tuple(self.keys[at : at + len(text)]) == text:
+                yield at
+
+    def above(self, at: int) -> int:
+        """The nearest line before one that is not blank; -1 when there is none."""
+        at -= 1
+        while at >= 0 and self.depths[at] < 0:
+            at -= 1
+        return at
+
+    def below(self, at: int) -> int:
+        """The line itself, or the next that is not blank."""
+        while at < len(self.depths) and self.depths[at] < 0:
+            at += 1
+        return at
+
+
+def _partners(count: int, since: list[Region]) -> list[int]:
+    """For each line of the base its number in the other text; -1 where it has none."""
+    there: list[int] = []
+    new = 0
+    for region in since:
+        there.extend(range(new, new + region.old_start - len(there)))
+        there.extend([-1] * (region.old_end - region.old_start))
+        new = region.new_end
+    there.extend(range(new, new + count - len(there)))
+    return there
+
+
+def _once(keys: list[str]) -> dict[str, int]:
+    """Lines that stand only once, but for blank ones."""
+    counted = Counter(keys)
+    return {key: at for at, key in enumerate(keys) if key and counted[key] == 1}
+
+
+def _has(numbers: list[int], wanted: int) -> bool:
+    at = bisect_left(numbers, wanted)
+    return at < len(numbers) and numbers[at] == wanted
+
+
+def _depth(line: str) -> int:
+    """How far a line is indented; -1 when it is blank."""
+    body = line.lstrip(" \t")
+    return len(line[: len(line) - len(body)].expandtabs(8)) if body.strip() else -1
+
+
+def _shallowest(lines: Sequence[str]) -> int:
+    return min((depth for depth in map(_depth, lines) if depth >= 0), default=0)
+
+
+def _shown(key: str) -> str:
+    bare = key.strip()
+    return bare if len(bare) <= 60 else bare[:60] + "…"

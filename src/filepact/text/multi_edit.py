@@ -1,0 +1,243 @@
+"""Places several replacements in one text, one after the other, all or none.
+
+Each is placed on the result of those before it.  One that touches a character which an earlier
+one wrote must lie wholly inside what that one put there, and match it exactly.  A place that
+reaches across the border would mix what the author saw with what the author only intends.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
+from filepact.text.edit import Edit, EditList
+from filepact.text.locate import place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from filepact.text.locate import Placement
+
+__all__ = ["Sequenced", "Wanted", "joined", "place_all"]
+
+_NOBODY = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One requested replacement.
+
+    Attributes:
+        old: What to replace.
+        new: What to put there.
+        replace_all: Replace every place; else there has to be exactly one.
+    """
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequenced:
+    """Several replacements, placed.
+
+    Attributes:
+        edits: What all of them do together, in places of the text before the first.
+        placements: Each one's own, in places of the text before it.
+    """
+
+    edits: EditList
+    placements: tuple[Placement, ...]
+
+
+def place_all(
+    text: str,
+    wanted: Sequence[Wanted],
+    *,
+    name: str = "",
+    check: Callable[[], None] = lambda: None,
+) -> Sequenced:
+    """Place replacements one after the other.
+
+    Args:
+        text: The text before all of them.
+        wanted: The replacements in order, at least one and at most 50,000; with more than one,
+            errors say which it is about.
+        name: How the file is called in messages.
+        check: Asked before each; raises to end the work.
+
+    Raises:
+        InvalidParamsError: One is empty, or reaches across what an earlier one wrote.
+        NoChangeError: One of them would change nothing, or all together leave the text as it is.
+        AmbiguousMatchError: One has several places.
+        StringNotFoundError: One has no place.
+    """
+    if len(wanted) == 1:
+        (one,) = wanted
+        only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)
+        return Sequenced(only.edits, (only,))
+    marks = _Marks(text, name or "the file")
+    now = text
+    placements = []
+    for number, one in enumerate(wanted, 1):
+        check()
+        try:
+            placement = place(now, one.old, one.new, replace_all=one.replace_all, name=name)
+        except FilepactError as error:
+            raise _numbered(error, number, len(wanted)) from None
+        marks.add(placement, number)
+        now = placement.edits.apply(now)
+        placements.append(placement)
+    if now == text:
+        raise NoChangeError(
+            f"{name or 'the file'}: the edits together leave the file as it is",
+            hint="Nothing was changed; read the file again if you expected otherwise.",
+        )
+    return Sequenced(_all_joined([one.edits for one in placements]), tuple(placements))
+
+
+def _numbered(error: FilepactError, number: int, count: int) -> FilepactError:
+    """The same error, saying which replacement it is about."""
+    return type(error)(
+        f"edit {number} of {count}: {error.message}",
+        hint=f"{error.hint} None of the edits was made.",
+        **error.details,
+    )
+
+
+# -- who wrote what -----------------------------------------------------------------------
+
+
+class _Marks:
+    """For each character of the text as it is now, which replacement it is from.
+
+    Two strings that are as long as the text and are edited as the text is, so that the cost is
+    that of the text's own edits.
+    """
+
+    __slots__ = ("placed", "shown", "wrote")
+
+    def __init__(self, text: str, shown: str) -> None:
+        self.wrote = _NOBODY * len(text)
+        self.placed = self.wrote
+        self.shown = shown
+
+    def add(self, placement: Placement, number: int) -> None:
+        """Check one more replacement, and mark what it writes.
+
+        Raises:
+            InvalidParamsError: It reaches across what an earlier one wrote.
+        """
+        if self.wrote.strip(_NOBODY):
+            for start, end in placement.spans:
+                other = self._crossed(start, end, exact=placement.exact)
+                if other is not None:
+                    raise InvalidParamsError(
+                        f"{self.shown}: edits {other} and {number} overlap: edit {number} "
+                        f"reaches across the border of what edit {other} wrote",
+                        hint="Make one edit of the two, or let the later one replace only text "
+                        "that the earlier one leaves alone. None of the edits was made.",
+                        edits=(other, number),
+                    )
+        sign = chr(number)
+        written = placement.edits.trim(placement.text)
+        self.wrote = _marked(written, self.wrote, sign)
+        self.placed = _claimed(self.placed, placement, sign)
+
+    def _crossed(self, start: int, end: int, *, exact: bool) -> int | None:
+        """The replacement that wrote a part of this place without enclosing it."""
+        for sign in sorted(set(self.wrote[start:end]) - {_NOBODY}):
+            if not exact or self.placed[start:end].strip(sign):
+                return ord(sign)
+        return None
+
+
+def _marked(edits: EditList, marks: str, sign: str) -> str:
+    return EditList(
+        tuple(Edit(edit.start, edit.end, sign * len(edit.text)) for edit in edits.edits)
+    ).apply(marks)
+
+
+def _claimed(marks: str, placement: Placement, sign: str) -> str:
+    """Marks after a replacement whose whole places, as they are then, are its own."""
+    grown = [0] * len(placement.spans)
+    at = 0
+    for edit in placement.edits.edits:
+        while edit.start > placement.spans[at][1]:
+            at += 1
+        grown[at] += len(edit.text) - (edit.end - edit.start)
+    claims = [
+        Edit(start, end, sign * max(end - start + more, 0))
+        for (start, end), more in zip(placement.spans, grown, strict=True)
+    ]
+    return EditList(tuple(claims)).apply(marks)
+
+
+# -- edits after edits --------------------------------------------------------------------
+
+
+def _all_joined(steps: list[EditList]) -> EditList:
+    """All of them as one, joined in pairs so that no list is walked more often than needed."""
+    while len(steps) > 1:
+        pairs = zip(steps[::2], steps[1::2], strict=False)
+        steps = [joined(*pair) for pair in pairs] + ([steps[-1]] if len(steps) % 2 else [])
+    return steps[0]
+
+
+def joined(first: EditList, then: EditList) -> EditList:
+    """Two lists of edits as one; the second counts in the text after the first."""
+    ones, others = first.edits, then.edits
+    i = j = shift = 0
+    edits: list[Edit] = []
+    while i < len(ones) or j < len(others):
+        starts = []
+        if i < len(ones):
+            starts.append(ones[i].start + shift)
+        if j < len(others):
+            starts.append(others[j].start)
+        start = end = min(starts)
+        before = shift
+        early: list[tuple[int, str]] = []
+        late: list[Edit] = []
+        while True:
+            if i < len(ones) and ones[i].start + shift <= end:
+                at, text = ones[i].start + shift, ones[i].text
+                early.append((at, text))
+                end = max(end, at + len(text))
+                shift += len(text) - (ones[i].end - ones[i].start)
+                i += 1
+            elif j < len(others) and others[j].start <= end:
+                late.append(others[j])
+                end = max(end, others[j].end)
+                j += 1
+            else:
+                break
+        edits.append(Edit(start - before, end - shift, _combined(early, late, start, end)))
+    return EditList(tuple(edits))
+
+
+def _combined(early: list[tuple[int, str]], late: list[Edit], start: int, end: int) -> str:
+    """The new text of a range of which every part is from one list or the other."""
+    parts: list[str] = []
+    k = 0
+
+    def keep(low: int, high: int) -> None:
+        nonlocal k
+        while k < len(early) and low < high:
+            at, text = early[k]
+            if at + len(text) > low:
+                parts.append(text[max(low - at, 0) : high - at] if high > at else "")
+                low = max(low, min(high, at + len(text)))
+            if at + len(text) > high:
+                return
+            k += 1
+
+    at = start
+    for edit in late:
+        keep(at, edit.start)
+        parts.append(edit.text)
+        at = edit.end
+    keep(at, end)
+    return "".join(parts)

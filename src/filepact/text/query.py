@@ -1,0 +1,368 @@
+r"""Search queries over one text, in time that a hostile pattern cannot blow up.
+
+The engine is RE2, on UTF-8 bytes: ``\d``, ``\w``, ``\s`` and ``\b`` are about ASCII, ``(?i)`` and
+``\p{...}`` about Unicode.  Patterns that RE2 cannot do (lookaround, backreferences) go to the
+``regex`` package under a time limit, with the same meaning of the classes; letters beyond ASCII
+then keep their case.  ``^`` and ``$`` stand at the ends of lines.
+
+A line ends at LF.  A CR before it belongs to the line end, unless the pattern itself names CR.
+Without ``multiline`` a match never leaves its line and each line counts once; with it, ``.``
+matches line ends as well and each match counts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from filepact.errors import BinaryFileError, EncodingUnsafeError, SearchFailedError, TimedOutError
+from filepact.text.codec import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.text.codec import Given
+
+__all__ = ["MAX_PATTERN", "Hit", "Query", "searchable"]
+
+MAX_PATTERN: Final = 4_000
+"""Longest pattern, in characters."""
+
+_MEMORY = 8 << 20
+_MOST_INSTRUCTIONS = 20_000
+_STEPS = 100_000_000
+"""Instructions times bytes between two looks at the clock: about a second at the very worst."""
+
+_MULTILINE_STEPS = 10
+"""The same for a text that cannot be searched in pieces: nobody can end it before it is through."""
+
+_NAMES_CR = re.compile(r"(?<!\\)(?:\\\\)*\\(?:r|x0[dD]|x\{0*[dD]\}|015)")
+_NAMES_LF = re.compile(r"(?<!\\)(?:\\\\)*\\n")
+_IN_CLASS = re.compile(r"(?<!\\)\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]")
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One match in the bytes that were searched.
+
+    Attributes:
+        line: 1-based number of the line where it begins.
+        last_line: Where it ends; the same unless the query is multiline.
+        start: Offset of its first byte.
+        end: Offset behind its last byte.
+        line_start: Offset of the line's first byte.
+        line_end: Offset behind the last line's text, without its LF.
+    """
+
+    line: int
+    last_line: int
+    start: int
+    end: int
+    line_start: int
+    line_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A compiled query; make it with :meth:`compile`."""
+
+    pattern: str
+    multiline: bool
+    keeps_cr: bool
+    _re2: Any
+    _fallback: Any
+    _step: int
+
+    @classmethod
+    def compile(
+        cls,
+        pattern: str,
+        *,
+        case_sensitive: bool = False,
+        multiline: bool = False,
+        literal: bool = False,
+    ) -> Query:
+        """Check and compile a pattern.
+
+        Args:
+            pattern: A regular expression.
+            case_sensitive: Tell letter case apart.
+            multiline: Let a match span lines.
+            literal: Take the pattern as plain text.
+
+        Raises:
+            SearchFailedError: It is empty, too long, or not a regular expression.
+        """
+        import re2  # noqa: PLC0415 (costs start-up time that most calls do not need)
+
+        if not pattern:
+            raise SearchFailedError("the pattern is empty", hint="Send what to look for.")
+        if len(pattern) > MAX_PATTERN:
+            raise SearchFailedError(
+                f"the pattern is longer than {MAX_PATTERN:,} characters",
+                hint="Search for a part of it.",
+            )
+        if not multiline and _names(pattern, _NAMES_LF, "\n", literal=literal):
+            raise SearchFailedError(
+                "the pattern names a line end, but a match stays within one line",
+                hint="Send multiline: true, or leave out the line end.",
+            )
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = _MEMORY
+        options.never_capture = True
+        options.never_nl = not multiline
+        options.dot_nl = multiline
+        options.case_sensitive = case_sensitive
+        keeps_cr = _names(pattern, _NAMES_CR, "\r", literal=literal)
+        try:
+            source = pattern.encode()
+            source = re2.escape(source) if literal else source
+            re2.compile(source, options)
+            compiled = re2.compile(b"(?m)" + source, options)
+        except UnicodeEncodeError as error:
+            raise SearchFailedError(
+                f"the pattern holds a broken character at {error.start + 1}",
+                hint="Send it as valid Unicode.",
+            ) from None
+        except re2.error as error:
+            fallback = _compile_fallback(
+                pattern, str(error), case_sensitive=case_sensitive, multiline=multiline
+            )
+            return cls(pattern, multiline, keeps_cr, None, fallback, 0)
+        if compiled.programsize > _MOST_INSTRUCTIONS:
+            raise _too_large()
+        step = max(_STEPS // max(compiled.programsize, 1), 4_096)
+        return cls(pattern, multiline, keeps_cr, compiled, None, step)
+
+    def prepare(self, data: bytes) -> bytes:
+        """The bytes that are searched: CRLF as LF, so that ``$`` matches before both."""
+        return data if self.keeps_cr else data.replace(b"\r\n", b"\n")
+
+    def find(self, data: bytes) -> list[Hit]:
+        """Every match in UTF-8 text."""
+        return list(self.hits(self.prepare(data)))
+
+    def hits(
+        self,
+        text: bytes,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        seconds: float = 2.0,
+    ) -> Iterator[Hit]:
+        """Matches one by one, from the beginning.
+
+        Args:
+            text: UTF-8 text from :meth:`prepare`.
+            stop: Asked now and then; true ends the search.
+            seconds: Most time for one step of a pattern that RE2 cannot do.
+
+        Raises:
+            TimedOutError: The pattern is too slow on this text, or ``stop`` said so.
+        """
+        line, counted = 1, 0
+        for start, end in self.spans(text, stop=stop, seconds=seconds):
+            line += text.count(b"\n", counted, start)
+            counted = start
+            tail = end - 1 if end > start and text[end - 1] == 10 else end
+            spanned = text.count(b"\n", start, tail) if self.multiline else 0
+            line_end = text.find(b"\n", tail)
+            yield Hit(
+                line,
+                line + spanned,
+                start,
+                end,
+                text.rfind(b"\n", 0, start) + 1,
+                len(text) if line_end < 0 else line_end,
+            )
+
+    def count(
+        self,
+        text: bytes,
+        most: int | None = None,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        seconds: float = 2.0,
+    ) -> int:
+        """The number of matching lines (multiline: of matches), counted up to ``most``."""
+        return sum(1 for _ in islice(self.spans(text, stop=stop, seconds=seconds), most))
+
+    def spans(
+        self, text: bytes, *, stop: Callable[[], bool], seconds: float
+    ) -> Iterator[tuple[int, int]]:
+        """The spans of the matches; see :meth:`hits`."""
+        if self._re2 is None:
+            return self._slow_spans(text, stop, seconds)
+        return self._multiline_spans(text, stop) if self.multiline else self._spans(text, stop)
+
+    def _spans(self, text: bytes, stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
+        """The first match of each line.
+
+        The text is searched in pieces, so that the clock is looked at between them.  Pieces end
+        at line ends; only a line that is longer than a piece (at least 4 kB for the largest
+        programs, megabytes for ordinary ones) is cut within.
+        """
+        search = self._re2.search
+        size = len(text)
+        at = 0
+        while at < size:
+            limit = size
+            if size - at > self._step:
+                limit = text.rfind(b"\n", at, at + self._step) + 1 or at + self._step
+            if stop():
+                raise _stopped()
+            while at < limit:
+                found = search(text, at, limit)
+                if found is None:
+                    at = limit
+                    break
+                start, end = found.span()
+                if start >= limit and (limit < size or _ends_with_newline(text)):
+                    # An empty match here belongs to the next piece, or to no line at all.
+                    at = limit
+                    break
+                yield start, end
+                at = text.find(b"\n", end) + 1 or size
+
+    def _multiline_spans(self, text: bytes, stop: Callable[[], bool]) -> Iterator[tuple[int, int]]:
+        if len(text) > self._step * _MULTILINE_STEPS:
+            raise TimedOutError(
+                "the pattern is too large for a file of this size",
+                hint="Search without multiline, or with a shorter pattern.",
+            )
+        size = len(text)
+        at = 0
+        while at < size:
+            if stop():
+                raise _stopped()
+            found = self._re2.search(text, at)
+            if found is None or (found.start() >= size and _ends_with_newline(text)):
+                return
+            start, end = found.span()
+            yield start, end
+            at = end if end > start else end + 1
+
+    def _slow_spans(
+        self, text: bytes, stop: Callable[[], bool], seconds: float
+    ) -> Iterator[tuple[int, int]]:
+        # Broken bytes become one character each, so that offsets can be counted back.
+        letters = text.decode("utf-8", errors="surrogateescape")
+        plain = letters.isascii()
+        done, offset = 0, 0
+        at, size = 0, len(letters)
+        while at < size:
+            if stop():
+                raise _stopped()
+            found = self._slow_search(letters, at, size, seconds)
+            if found is None or (found.start() >= size and _ends_with_newline(text)):
+                return
+            if not self.multiline:
+                line_end = letters.find("\n", found.start())
+                line_end = size if line_end < 0 else line_end
+                if found.end() > line_end:
+                    found = self._slow_search(letters, found.start(), line_end, seconds)
+                if found is None:
+                    at = line_end + 1
+                    continue
+            start, end = found.span()
+            if plain:
+                yield start, end
+            else:
+                offset += _width(letters[done:start])
+                done = start
+                yield offset, offset + _width(letters[start:end])
+            if self.multiline:
+                at = end if end > start else end + 1
+            else:
+                at = letters.find("\n", end) + 1 or size
+
+    def _slow_search(self, letters: str, at: int, end: int, seconds: float) -> Any:
+        try:
+            return self._fallback.search(letters, at, end, timeout=seconds, concurrent=True)
+        except TimeoutError:
+            raise TimedOutError(
+                f"the pattern took more than {seconds:g} seconds on one text",
+                hint="Patterns without lookaround and backreferences have no such limit.",
+            ) from None
+
+
+def _names(pattern: str, escape: re.Pattern[str], char: str, *, literal: bool) -> bool:
+    """Whether a pattern asks for a character, outside of a class."""
+    return char in pattern or (not literal and bool(escape.search(_IN_CLASS.sub("", pattern))))
+
+
+def _ends_with_newline(text: bytes) -> bool:
+    return text.endswith(b"\n")
+
+
+def _width(letters: str) -> int:
+    return len(letters.encode("utf-8", errors="surrogateescape"))
+
+
+def _compile_fallback(
+    pattern: str, complaint: str, *, case_sensitive: bool, multiline: bool
+) -> Any:
+    """The pattern for the ``regex`` package, or the error that a reader can act on."""
+    import regex  # noqa: PLC0415 (only few patterns need it)
+
+    if "too large" in complaint:
+        raise _too_large()
+    flags = regex.VERSION0 | regex.ASCII | regex.MULTILINE
+    flags |= regex.DOTALL if multiline else 0
+    flags |= 0 if case_sensitive else regex.IGNORECASE
+    try:
+        return regex.compile(pattern, flags, cache_pattern=False)
+    except regex.error as error:
+        at = getattr(error, "pos", None)
+        where = "" if at is None else f" at character {at + 1}"
+        raise SearchFailedError(
+            f"the pattern is not a regular expression: {error.msg}{where}",
+            hint="Put a backslash before characters that are meant literally, such as ( [ { * + ? .",
+            position=at,
+        ) from None
+    except (RecursionError, OverflowError):
+        raise _too_large() from None
+
+
+def _too_large() -> SearchFailedError:
+    return SearchFailedError(
+        "the pattern is too large: its repetitions stand for too many states",
+        hint="Use smaller counts in {...}, or fewer alternatives.",
+    )
+
+
+def _stopped() -> TimedOutError:
+    return TimedOutError("the search was stopped", hint="Search a smaller folder.")
+
+
+def searchable(
+    data: bytes, *, name: str, given: Callable[[], Given | None] = lambda: None
+) -> bytes | None:
+    """The bytes of a file as UTF-8 text without a byte-order mark, or None when it is no text.
+
+    Args:
+        data: All bytes of the file.
+        name: The file's name; it tells what kinds of declarations the file can have.
+        given: What is said about its encoding outside the file; asked where it can matter.
+    """
+    said = None
+    # An escape begins other letters in some encodings of seven bits.
+    if b"\0" not in data and b"\x1b" not in data:
+        if data.isascii():
+            return data
+        said = given()
+        if said is None:
+            try:
+                data.decode("utf-8")
+            except UnicodeDecodeError:
+                pass
+            else:
+                return data.removeprefix(_BOM)
+    try:
+        text = decode(data, name=name, given=said or given()).text
+        return text.encode("utf-8", errors="replace")
+    except (BinaryFileError, EncodingUnsafeError):
+        return None

@@ -1,0 +1,195 @@
+"""The two pipes to the client: one thread reads, one thread writes, nobody else touches them.
+
+Standard input and output are moved aside first, so that neither a stray print nor a child process
+can put a byte between the messages, or take one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from filepact.wire.framing import LineReader
+from filepact.wire.messages import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.wire.messages import Message
+
+__all__ = [
+    "Wire",
+    "read_some",
+    "standard_pipes",
+    "stopped_by_signals",
+    "widen",
+    "write_all",
+    "write_at_once",
+]
+
+_CHUNK = 1 << 16
+_WIDE = 1 << 20
+_LAST_WRITE = 2.0  # seconds for a client that is slow to take the last answers
+
+
+@contextmanager
+def standard_pipes() -> Iterator[tuple[int, int]]:
+    """Take standard input and output for the protocol, and leave harmless ones in their place."""
+    source, sink = (os.dup(fd) for fd in (0, 1))
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    printed, sys.stdout = sys.stdout, sys.stderr
+    try:
+        yield source, sink
+    finally:
+        sys.stdout = printed
+        os.dup2(source, 0)
+        os.dup2(sink, 1)
+
+
+@contextmanager
+def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT end what is served; ``stop`` must be safe at any moment."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {
+        number: signal.signal(number, lambda *_: stop())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's
+
+
+class Wire:
+    """Messages from and to one client.
+
+    Args:
+        source: Descriptor to read from.
+        sink: Descriptor to write to.
+        decode: Decodes JSON, as `LineReader` wants it.
+    """
+
+    def __init__(self, source: int, sink: int, decode: Callable[[bytes], Any]) -> None:
+        self._decode = decode
+        self._source = source
+        self._sink = sink
+        self._outgoing: SimpleQueue[Message | None] = SimpleQueue()
+        self._writer: threading.Thread | None = None
+
+    def start(
+        self,
+        receive: Callable[[Message], None],
+        *,
+        ended: Callable[[], None],
+        lost: Callable[[], None],
+    ) -> None:
+        """Begin to read and write.
+
+        Args:
+            receive: Takes each message, in order, in the reading thread.
+            ended: Called after the last message, in the reading thread.
+            lost: Called when the client takes no more answers, in the writing thread.
+        """
+        self._writer = threading.Thread(
+            target=self._write, args=(lost,), name="wire-writer", daemon=True
+        )
+        self._writer.start()
+        threading.Thread(
+            target=self._read, args=(receive, ended), name="wire-reader", daemon=True
+        ).start()
+
+    def send(self, message: Message) -> None:
+        """Send a message, after those before it; from any thread, without waiting."""
+        self._outgoing.put(message)
+
+    def close(self) -> None:
+        """Wait until everything is sent, if the client takes it."""
+        self._outgoing.put(None)
+        if self._writer is not None:
+            self._writer.join(_LAST_WRITE)
+
+    # -- reading --------------------------------------------------------------------------
+
+    def _read(self, receive: Callable[[Message], None], ended: Callable[[], None]) -> None:
+        def take(item: Message | Refusal) -> None:
+            if isinstance(item, Refusal):
+                self.send(item.reply)
+            else:
+                receive(item)
+
+        lines = LineReader(self._decode)
+        try:
+            while data := read_some(self._source):
+                for item in lines.feed(data):
+                    take(item)
+            for item in lines.end():
+                take(item)
+        finally:
+            ended()
+
+    # -- writing --------------------------------------------------------------------------
+
+    def _write(self, lost: Callable[[], None]) -> None:
+        while (message := self._outgoing.get()) is not None:
+            text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+            # A lone surrogate becomes \udcxx, which is how JSON spells it.
+            if not write_all(self._sink, text.encode("utf-8", "backslashreplace") + b"\n"):
+                # Who takes no answers has left; there is nothing more to hear from it.
+                lost()
+                return
+
+
+def widen(pipe: int) -> None:
+    """Have a pipe hold more at once, where that can be had, so that long lines wake fewer."""
+    with suppress(OSError, AttributeError, ImportError):
+        import fcntl  # noqa: PLC0415 - does not exist on Windows
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _WIDE)
+
+
+def read_some(source: int, most: int = _CHUNK) -> bytes:
+    """The next bytes of a pipe; empty at its end."""
+    while True:
+        try:
+            return os.read(source, most)
+        except BlockingIOError:
+            # Who is at the other end made the pipe non-blocking for itself, and so for us.
+            select.select([source], [], [])
+        except OSError:
+            return b""
+
+
+def write_all(sink: int, data: bytes) -> bool:
+    """Write to a pipe; whether there is still somebody to read it."""
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(sink, rest) :]
+        except BlockingIOError:
+            select.select([], [sink], [])
+        except OSError:
+            return False
+    return True
+
+
+def write_at_once(sink: int, data: bytes) -> None:
+    """Write as much as a pipe takes without waiting; the rest is lost."""
+    while data and select.select([], [sink], [], 0)[1]:
+        try:
+            # A pipe that can be written to takes so much at once.
+            data = data[os.write(sink, data[: select.PIPE_BUF]) :]
+        except OSError:
+            return

@@ -1,0 +1,254 @@
+"""Approval of proposals: exactly what was shown is done, or it is shown again.
+
+An id stands for one change set for good.  Where the files have moved in any byte since it was
+stored, what fits them now is another change: it is judged anew and waits under an id of its own,
+and nothing is done.  So whoever says yes to an id has said it to these bytes, whichever face they
+looked through.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.errors import (
+    FilepactError,
+    NoChangeError,
+    ProposalChangedError,
+    StaleFileError,
+    UserDeniedError,
+)
+from filepact.workspace.authorizer import ChangeAuthorizer
+from filepact.workspace.documents import Versions
+from filepact.workspace.journal import new_id
+from filepact.workspace.receipt import done_receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from filepact.domain.document import WorkspacePath
+    from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
+    from filepact.text.codec import Given
+    from filepact.workspace.guard import Guard, Location
+    from filepact.workspace.journal import Store
+    from filepact.workspace.pending import PendingProposals
+    from filepact.workspace.rebase import Fitted, Fitting
+    from filepact.workspace.receipt import Hides, Receipt, Shown
+
+__all__ = ["Approvals"]
+
+_TRIES: Final = 3
+
+
+class Approvals:
+    """The proposals of all sessions, and what a person says to them.
+
+    Args:
+        guard: The roots and the rules.
+        store: The journal.
+        waiting: What sessions have proposed.
+        fitting: Fits change sets to what files hold.
+        shown: A change set as a session may see it; None for a person.
+        do: Commits a proposal whose files are locked.
+        hides: Whether a session may not see what a file holds; None for a person.
+        given: What is said about a file's encoding outside the file.
+    """
+
+    def __init__(
+        self,
+        guard: Guard,
+        store: Store,
+        waiting: PendingProposals,
+        *,
+        fitting: Fitting,
+        shown: Callable[[ChangeSet, Versions, Session | None], Shown],
+        do: Callable[[Proposal, Fitted, Shown, Versions, Approval], Operation],
+        hides: Callable[[Session | None], Hides],
+        given: Callable[[WorkspacePath], Given | None],
+    ) -> None:
+        self._guard = guard
+        self._store = store
+        self._waiting = waiting
+        self._fitting = fitting
+        self._shown = shown
+        self._do = do
+        self._hides = hides
+        self._given = given
+
+    def pending(self) -> tuple[Proposal, ...]:
+        """Changes of these roots that wait, oldest first."""
+        self._waiting.expire()
+        roots = {root.path for root in self._guard.roots}
+        return tuple(
+            proposal
+            for proposal in self._store.proposals()
+            if any(path.root in roots for path in proposal.changes.paths)
+        )
+
+    def approve(self, change_id: str, approval: Approval, *, to_agent: bool) -> Receipt:
+        """As `Workspace.approve`."""
+        proposal = self._find(change_id)
+        reader = proposal.session if to_agent else None
+        with self._fitting.locked(proposal.changes):
+            shown, done = self._carry_out(proposal, approval, reader)
+        return done_receipt(done, shown)
+
+    def _carry_out(
+        self, proposal: Proposal, approval: Approval, reader: Session | None
+    ) -> tuple[Shown, Operation]:
+        number = 0
+        while True:
+            number += 1
+            judge = ChangeAuthorizer(self._guard, proposal.session.agent)
+            spots = {
+                path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
+            }
+            self._guard.check_together(proposal.changes, agent=proposal.session.agent)
+            fitted = self._fitting.fit(proposal.changes, self._hides(reader))
+            versions = Versions(fitted.contents.__getitem__, self._given)
+            self._hear(judge, spots, fitted.changes, versions)
+            if fitted.changes.exact != proposal.changes.exact:
+                asks = filter(None, judge.asks.split(", "))
+                rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
+                raise self._moved(proposal, fitted, rules, reader)
+            try:
+                shown = self._shown(fitted.changes, versions, reader)
+                return shown, self._do(proposal, fitted, shown, versions, approval)
+            except (NoChangeError, UserDeniedError):
+                raise  # Somebody else was faster.
+            except FilepactError as error:
+                # A program that knows no locks may have been faster: then the files have moved.
+                waits = self._store.proposal(proposal.id).state == "proposed"
+                if not isinstance(error, StaleFileError) or not waits or number == _TRIES:
+                    self._tell_what_waits(proposal, error)
+                    raise
+
+    def reject(self, change_id: str, approval: Approval) -> Proposal:
+        """As `Workspace.reject`."""
+        proposal = self._find(change_id)
+        self._store.reject([proposal.id], approval)
+        return self._store.proposal(proposal.id)
+
+    def reject_all(self, proposals: tuple[Proposal, ...], approval: Approval) -> None:
+        """Refuse several, all or none."""
+        self._store.reject([one.id for one in proposals], approval)
+
+    def renew(self, operation: Operation) -> ChangeId | None:
+        """Propose again, under a new id, what was approved and was done only in part.
+
+        What of it is on the disk is in the log, and is left out when this is fitted.
+        """
+        try:
+            proposal = self._store.proposal(operation.id)
+        except FilepactError:
+            return None
+        again = replace(proposal, id=new_id(), state="proposed", created=time.time())
+        self._store.propose(again, self._contents(proposal.changes))
+        return again.id
+
+    # -- one proposal -------------------------------------------------------------------------
+
+    def _find(self, change_id: str) -> Proposal:
+        """A proposal that waits.
+
+        Raises:
+            NoChangeError: It does not any more.
+            ProposalExpiredError: It has waited for too long.
+        """
+        self._waiting.expire()
+        proposal = self._store.proposal(change_id)
+        proposal.check_waits()
+        return proposal
+
+    def _hear(
+        self,
+        judge: ChangeAuthorizer,
+        spots: Mapping[WorkspacePath, Location],
+        changes: ChangeSet,
+        versions: Versions,
+    ) -> None:
+        """Ask the rules about the rebased change set, as when it was proposed.
+
+        Raises:
+            PathBlockedError: A rule denies it by now.
+        """
+        for change in changes.changes:
+            spot = spots[change.path]
+            before, after = (
+                None
+                if side is None or side.is_link or side.is_folder
+                else versions.of(change.path, side)
+                for side in (change.before, change.after)
+            )
+            for side in (before, after):
+                if side is not None:
+                    judge.check_held(spot, side)
+            judge.hear(spot, change, source=before, written=after)
+
+    def _moved(
+        self,
+        proposal: Proposal,
+        fitted: Fitted,
+        rules: tuple[str, ...],
+        reader: Session | None,
+    ) -> ProposalChangedError:
+        """The refusal of a change that is another one by now; that one waits."""
+        now = replace(
+            proposal,
+            id=new_id(),
+            changes=fitted.changes,
+            created=time.time(),
+            rule=", ".join(rules),
+        )
+        # Before what only the old one needed is given up.
+        since = self._since(proposal.changes, fitted, reader)
+        self._waiting.replace(now, fitted.contents, proposal.id)
+        versions = Versions(fitted.contents.__getitem__, self._given)
+        shown = self._shown(now.changes, versions, reader)
+        return ProposalChangedError(
+            f"the files have changed since {proposal.id} was made, so it is another change now: "
+            f"{now.id}",
+            hint="Nothing was done. Look at that one and decide about it.",
+            proposal=now.id,
+            diff=shown.diff,
+            since=since,
+            notes=fitted.notes,
+        )
+
+    def _since(self, shown: ChangeSet, fitted: Fitted, reader: Session | None) -> str:
+        """The diff of what others changed in the files since the proposal was shown."""
+        before = {path: side for path, side, _ in shown.exact}
+        moved = ChangeSet(
+            tuple(
+                FileChange(path, before[path], now)
+                for path, now, _ in fitted.changes.exact
+                if before[path] != now
+            )
+        )
+
+        def content(name: str) -> bytes:
+            return fitted.contents[name] if name in fitted.contents else self._store.content(name)
+
+        return self._shown(moved, Versions(content, self._given), reader).diff
+
+    def _tell_what_waits(self, proposal: Proposal, error: FilepactError) -> None:
+        """Add the proposal's present state to an error of the commit."""
+        state = self._store.proposal(proposal.id).state
+        waits: str | None = proposal.id if state == "proposed" else None
+        if state == "committed":
+            operation = self._store.operation(proposal.id)
+            waits = self.renew(operation) if operation.state == "interrupted" else None
+        if waits is not None:
+            hint = f"{waits} waits as before; approve it again once the cause is gone."
+            error.hint = " ".join(filter(None, (error.hint, hint)))
+            error.details["proposal"] = waits
+
+    def _contents(self, changes: ChangeSet) -> dict[str, bytes]:
+        return {
+            side.content: self._store.content(side.content)
+            for change in changes.changes
+            for side in (change.before, change.after)
+            if side is not None
+        }

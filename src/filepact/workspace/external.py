@@ -1,0 +1,451 @@
+"""Changes that were not made through the workspace: detected and put into the journal, to be undone.
+
+A program with a shell needs no tool of ours.  So a snapshot is taken before it begins, and compared
+afterwards: what differs then, and is not in the journal, was written by somebody else.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from posixpath import dirname
+from typing import TYPE_CHECKING
+
+import zstandard
+
+from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.document import Revision
+from filepact.domain.operation import PAST_THE_DOORS, Operation
+from filepact.errors import FilepactError
+from filepact.text.secrets import holds_private_key
+from filepact.workspace.journal import new_id
+from filepact.workspace.kept_files import FileState, KeptFiles, Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.operation import ChangeId, Session
+    from filepact.fs.locks import FileLocks
+    from filepact.fs.watch import Stamp
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.journal import Store
+
+__all__ = ["DetectedChanges", "ExternalChanges", "Limits", "SnapshotStatus"]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotStatus:
+    """How much a snapshot holds.
+
+    Attributes:
+        files: Files and links that are known.
+        kept: Those whose contents are kept.
+        unkept: Those of which a change is seen, and cannot be taken back.
+        bytes_held: What the contents take in memory.
+        cut: Whether there are more files than are known.
+        complete: Whether it was not cancelled.
+    """
+
+    files: int
+    kept: int
+    unkept: int
+    bytes_held: int
+    cut: bool
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedChanges:
+    """What was found to have changed.
+
+    Attributes:
+        operation: What can be taken back, as it was put into the journal.
+        lost: What cannot be: also in the journal, without contents.
+        unkept: The files of the latter, as they are shown.
+    """
+
+    operation: Operation | None = None
+    lost: Operation | None = None
+    unkept: tuple[str, ...] = ()
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Both, in the order of the journal."""
+        return tuple(one for one in (self.lost, self.operation) if one is not None)
+
+
+class _Packed(Mapping[str, bytes]):
+    """Contents by id, unpacked one at a time."""
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+        self.size = 0
+
+    def add(self, name: str, packed: bytes) -> None:
+        if name not in self._packed:
+            self._packed[name] = packed
+            self.size += len(packed)
+
+    def __getitem__(self, name: str) -> bytes:
+        return zstandard.decompress(self._packed[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """The states of suspect files, and how they differ from the known ones."""
+
+    states: dict[WorkspacePath, FileState | None] = field(default_factory=dict)
+    changes: list[FileChange] = field(default_factory=list)
+    lost: list[FileChange] = field(default_factory=list)
+    contents: _Packed = field(default_factory=_Packed)
+    folders: Mapping[RootId, frozenset[str]] = field(default_factory=dict)
+    by_stamp: dict[tuple[int, ...], Revision] = field(default_factory=dict)
+
+
+class ExternalChanges:
+    """Detects changes that others make to files; for all threads.
+
+    What ignore files name is left out.  What agents may not read is neither read nor kept: that
+    such a file changed is said, and no more.
+
+    Args:
+        guard: The roots and the rules.
+        store: The journal.
+        locks: Locks of this machine, so that two processes do not report the same change.
+        limits: How much is kept.
+    """
+
+    def __init__(
+        self, guard: Guard, store: Store, locks: FileLocks, limits: Limits | None = None
+    ) -> None:
+        self._guard = guard
+        self._store = store
+        self._locks = locks
+        self._roots = frozenset(root.path for root in guard.roots)
+        self._lock = threading.RLock()
+        self._files = KeptFiles(guard, limits or Limits())
+        self._unread: list[tuple[WorkspacePath, Stamp]] = []
+        self._seq = 0
+        self._applied: dict[ChangeId, int] = {}
+
+    def close(self) -> None:
+        """Stop watching the roots."""
+        with self._lock:
+            self._files.close()
+
+    # -- what is known --------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """Mark that an agent begins: what is changed from now on is not the person's.
+
+        From any thread, and without waiting for one that looks; it takes milliseconds.
+        """
+        self._files.mark()
+
+    def snapshot(
+        self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
+    ) -> SnapshotStatus:
+        """Take a snapshot of all files, unless there is one.
+
+        Their stamps are taken first and their contents after that, so that a look in another
+        thread may come in between: what changed before it was read is then seen, and not kept.
+        So is what is changed after a mark, if it was made before the stamps were taken.
+
+        Args:
+            contents: Whether they are read, too, and not only by the next `read_contents`.
+            cancelled: Asked for every folder and file; true ends it with what is known.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+        """
+        with self._lock:
+            if not self._files.begun:
+                self._begin(cancelled, anew=False)
+        if contents:
+            self.read_contents(cancelled=cancelled)
+        with self._lock:
+            return self._figures()
+
+    def resnapshot(
+        self, *, contents: bool = True, cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Take the snapshot anew: what has changed since was changed by a person, and by no agent.
+
+        Where marks were made, as they were at the oldest; the next time counts the next.  Arguments and errors as for
+        `snapshot`.
+        """
+        with self._lock:
+            self._begin(cancelled, anew=True)
+        if contents:
+            self.read_contents(cancelled=cancelled)
+
+    def _begin(self, cancelled: Callable[[], bool], *, anew: bool) -> None:
+        self._catch_up()
+        unread = self._files.begin(cancelled, anew=anew)
+        if unread is not None:
+            self._unread += unread
+
+    def read_contents(self, *, cancelled: Callable[[], bool] = lambda: False) -> bool:
+        """Read the contents of a snapshot, file by file, so that nobody waits for long.
+
+        Args:
+            cancelled: Asked for every file.
+
+        Returns:
+            Whether nothing is left to be read.
+        """
+        while True:
+            with self._lock:
+                if not self._unread:
+                    return True
+                if cancelled():
+                    return False
+                path, stamp = self._unread.pop()
+            state = self._files.read(path, stamp, limit=self._files.limits.file)
+            with self._lock:
+                now = self._files.get(path)
+                if state is not None and now is not None and now.stamp == state.stamp:
+                    self._files.put(path, state)
+
+    def _figures(self) -> SnapshotStatus:
+        complete = self._files.begun and not self._unread
+        files = len(self._files)
+        kept = sum(state.packed is not None for _, state in self._files)
+        return SnapshotStatus(
+            files, kept, files - kept, self._files.held, self._files.cut, complete
+        )
+
+    # -- what is different ----------------------------------------------------------------
+
+    def detect(self, session: Session, *, tool: str = PAST_THE_DOORS) -> DetectedChanges:
+        """Put into the journal what others have changed since this was last called.
+
+        Args:
+            session: Whose turn it was.
+            tool: What the journal calls it; the log has its own word for the usual one.
+
+        Raises:
+            PathBlockedError: A root is no longer there.
+            TimedOutError: Another process looks at the same files for too long.
+        """
+        with self._lock, self._locks.hold(self._keys):
+            if not self._files.begun:
+                return DetectedChanges()
+            return self._find(session, tool, self._files.differences())
+
+    def detect_in(self, path: WorkspacePath, session: Session) -> DetectedChanges:
+        """Put into the journal what others have changed in one known file.
+
+        Without waiting: nothing is found while another thread looks or learns.
+        """
+        if not self._lock.acquire(blocking=False):
+            return DetectedChanges()
+        try:
+            if self._files.is_marked or self._files.get(path) is None:
+                return DetectedChanges()
+            with self._locks.hold(self._keys):
+                differing = [(path, self._files.present(path))]
+                return self._find(session, PAST_THE_DOORS, differing)
+        finally:
+            self._lock.release()
+
+    @property
+    def _keys(self) -> set[str]:
+        return {f"outside {root.path}" for root in self._guard.roots}
+
+    def _find(
+        self,
+        session: Session,
+        tool: str,
+        differing: Iterable[tuple[WorkspacePath, Stamp | None]],
+    ) -> DetectedChanges:
+        """Put differences of some files into the journal, and into the snapshot."""
+        seen = _Seen(folders=self._files.folders)
+        for path, stamp in differing:
+            state = None
+            if stamp is not None:
+                limit = self._files.limits.changed
+                state = self._files.read(path, stamp, limit=limit)
+                if state is None:
+                    continue  # It is being written to: the next look will find it still.
+                if seen.contents.size > self._files.limits.memory:
+                    state = state._replace(packed=None)
+                if state.packed and state.revision and state.stamp:
+                    seen.contents.add(state.revision.content, state.packed)
+                    seen.by_stamp[state.stamp[:3]] = state.revision
+            seen.states[path] = state
+        # The journal is asked after the files were read, and the files' stamps after that:
+        # so whatever comes through a door in between is known for what it is.
+        busy = self._catch_up()
+        for path, state in list(seen.states.items()):
+            stamp = None if state is None else state.stamp
+            if path in busy or self._files.present(path) != stamp:
+                del seen.states[path]
+            else:
+                self._compare(path, state, seen)
+        looked = self._adopt(session, tool, seen)
+        for path, state in seen.states.items():
+            if state is None:
+                self._files.drop(path)
+            else:
+                self._files.put(path, state)
+        return looked
+
+    def _compare(self, path: WorkspacePath, now: FileState | None, seen: _Seen) -> None:
+        """Record how a file has changed, if it has."""
+        old = self._files.get(path)
+        if old is None and now is None:
+            return
+        if old is not None and now is not None:
+            # What only the journal tells of, and may not be read, is what the journal says.
+            if None in (old.revision, now.revision) and old.stamp in (None, now.stamp):
+                return
+            if old.revision == now.revision and now.revision is not None:
+                return
+        before = None if old is None else old.revision
+        if old is not None and before is None:
+            before = self._renamed(old, seen)
+        after = None if now is None else now.revision
+        read = (old is None) == (before is None) and (now is None) == (after is None)
+        if read and self._may_return(path, old, before, after, seen):
+            seen.changes.append(FileChange(path, before, after))
+        else:
+            seen.lost.append(FileChange(path, _unread(old), _unread(now)))
+
+    def _renamed(self, old: FileState, seen: _Seen) -> Revision | None:
+        """The state of a file that was not read, if the same file is there by another name."""
+        if old.stamp is None or old.stamp.is_link:
+            return None
+        found = seen.by_stamp.get(old.stamp[:3])
+        return None if found is None else Revision(found.content, old.stamp.permissions)
+
+    def _may_return(
+        self,
+        path: WorkspacePath,
+        old: FileState | None,
+        before: Revision | None,
+        after: Revision | None,
+        seen: _Seen,
+    ) -> bool:
+        """Whether the bytes before are kept, and a person may have them back."""
+        try:
+            self._guard.permit(path, "delete" if before is None else "write")
+            if before is not None:
+                if old is not None and old.packed is not None:
+                    seen.contents.add(before.content, old.packed)
+                elif before.content not in seen.contents:
+                    data = self._store.content(before.content)
+                    seen.contents.add(before.content, zstandard.compress(data, 1))
+        except FilepactError:
+            return False
+        return not any(
+            self._guard.net and holds_private_key(seen.contents[side.content])
+            for side in (before, after)
+            if side is not None and side.content in seen.contents
+        )
+
+    # -- the journal ----------------------------------------------------------------------
+
+    def _catch_up(self) -> frozenset[WorkspacePath]:
+        """Take over what the journal has as done; returns the files of what is being done."""
+        # In this order: what is begun or ends in between is not missed.
+        last = self._store.last_seq()
+        open_ = [
+            one
+            for one in self._store.unfinished()
+            if any(path.root in self._roots for path in one.changes.paths)
+        ]
+        # What is not finished may stand before what is, and is asked for again.
+        settled = min([last, *(one.seq - 1 for one in open_)])
+        after = self._seq if self._files.begun else settled
+        for operation in self._store.operations(after_seq=after, limit=None, newest_first=False):
+            if operation.id not in self._applied:
+                self._applied[operation.id] = operation.seq
+                if operation.state in ("applied", "interrupted"):
+                    self._take_in(operation)
+        self._seq = settled
+        self._applied = {id_: seq for id_, seq in self._applied.items() if seq > settled}
+        return frozenset(path for one in open_ for path in one.changes.paths)
+
+    def _take_in(self, operation: Operation) -> None:
+        for change in operation.changes.changes:
+            if change.path.root not in self._roots:
+                continue
+            old = self._files.get(change.path)
+            if change.after is None:
+                self._files.drop(change.path)
+                self._files.doubt(change.path)
+            elif old is None or old.revision != change.after:
+                after = change.after if change.after.was_read else None
+                self._files.put(change.path, FileState(None, after))
+
+    def _adopt(self, session: Session, tool: str, seen: _Seen) -> DetectedChanges:
+        """Put changes into the journal that are on the disk already."""
+        lost = operation = None
+        names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
+        if seen.lost:
+            note = f"what it held was not kept, so it cannot be taken back: {_some(names)}"
+            lost = self._store.adopt(self._operation(session, tool, seen.lost, note, seen), {})
+            self._applied[lost.id] = lost.seq
+        if seen.changes:
+            note = "seen on the disk; what came before the last state is not known"
+            if names:
+                note += f"; changed as well, and not kept: {_some(names)}"
+            operation = self._store.adopt(
+                self._operation(session, tool, seen.changes, note, seen), seen.contents
+            )
+            self._applied[operation.id] = operation.seq
+        return DetectedChanges(operation, lost, names)
+
+    def _operation(
+        self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
+    ) -> Operation:
+        count = len(changes)
+        return Operation(
+            id=new_id(),
+            seq=0,
+            kind="change",
+            session=session,
+            tool=tool,
+            summary=f"{count:,} {'file' if count == 1 else 'files'} changed past the doors",
+            changes=ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
+            created=time.time(),
+            directories=_made(changes, seen.folders),
+            note=note,
+        )
+
+
+def _made(
+    changes: list[FileChange], known: Mapping[RootId, frozenset[str]]
+) -> tuple[tuple[RootId, str], ...]:
+    """Folders that came with new files, outermost first."""
+    made: set[tuple[RootId, str]] = set()
+    for change in changes:
+        above = dirname(change.path.path) if change.before is None else ""
+        while above and above not in known.get(change.path.root, ()):
+            made.add((change.path.root, above))
+            above = dirname(above)
+    return tuple(sorted(made))
+
+
+def _unread(state: FileState | None) -> Revision | None:
+    if state is None:
+        return None
+    if state.stamp is None:
+        return Revision.unread("reported", 0o600)
+    sign = " ".join(map(str, state.stamp))
+    return Revision.unread(sign, state.stamp.permissions)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown

@@ -1,0 +1,273 @@
+"""The files of all roots as they were when they were last looked at, with their contents.
+
+Contents are kept in memory, compressed and within limits, so that what is written past the workspace
+can be taken back.  What agents may not read is not read here either.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from posixpath import dirname
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import zstandard
+
+from filepact.domain.document import Revision, WorkspacePath
+from filepact.domain.protected import is_agent_log
+from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
+from filepact.fs.watch import Stamp, moment, stamp_at
+from filepact.workspace.observe import FileSnapshot, Suspects, is_racy, nested_roots
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from filepact.domain.document import RootId
+    from filepact.fs.root import Root
+    from filepact.workspace.guard import Guard
+    from filepact.workspace.observe import WatchResult
+
+__all__ = ["FileState", "KeptFiles", "Limits"]
+
+_TRIES: Final = 3
+_LEVEL: Final = 1  # of compression: somebody waits until the files are known
+
+
+class Limits(NamedTuple):
+    """How much is kept.
+
+    Attributes:
+        file: Most bytes of a file whose contents are kept before anything has happened to it.
+        changed: Most bytes of a file that has changed.
+        memory: Most bytes that all contents may take, compressed.
+        files: Most files of a root that are known.
+    """
+
+    file: int = 1_048_576
+    changed: int = 10_000_000
+    memory: int = 128 * 1_048_576
+    files: int = 100_000
+
+
+class FileState(NamedTuple):
+    """A file at one moment.
+
+    A named tuple, because there are many thousands of them.
+
+    Attributes:
+        stamp: Another one once the file has changed; None where only the journal tells of it.
+        revision: None where it was not read.
+        packed: Its bytes, compressed; None where the journal has them, or nobody.
+        racy: Whether it may have changed again and kept its stamp.
+    """
+
+    stamp: Stamp | None
+    revision: Revision | None = None
+    packed: bytes | None = None
+    racy: bool = False
+
+
+class KeptFiles:
+    """The known state of every file; for one thread at a time, but for marks."""
+
+    def __init__(self, guard: Guard, limits: Limits) -> None:
+        self._guard = guard
+        self.limits = limits
+        self.begun = False
+        self.held = 0
+        self._states: dict[WorkspacePath, FileState] = {}
+        self._marks: deque[int] = deque()
+        self._since: int | None = None
+        self._snapshots = {
+            root.path: FileSnapshot(
+                root, nested_roots(root, guard), most=limits.files, overlooks=is_agent_log
+            )
+            for root in guard.roots
+        }
+
+    def close(self) -> None:
+        """Stop watching the roots."""
+        for snapshot in self._snapshots.values():
+            snapshot.watcher.close()
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __iter__(self) -> Iterator[tuple[WorkspacePath, FileState]]:
+        return iter(self._states.items())
+
+    @property
+    def cut(self) -> bool:
+        """Whether a root has more files than are known of it."""
+        return any(snapshot.end for snapshot in self._snapshots.values())
+
+    @property
+    def folders(self) -> dict[RootId, frozenset[str]]:
+        """The folders that were there when all files were last looked at."""
+        return {root: snapshot.folders for root, snapshot in self._snapshots.items()}
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether a mark was made that has not served its purpose."""
+        return bool(self._marks)
+
+    def get(self, path: WorkspacePath) -> FileState | None:
+        return self._states.get(path)
+
+    def put(self, path: WorkspacePath, state: FileState) -> None:
+        """Know a file as this from now on; its bytes are kept as far as there is room."""
+        self.drop(path)
+        size = len(state.packed or b"")
+        large = state.stamp is not None and state.stamp.size > self.limits.file
+        if large or self.held + size > self.limits.memory:
+            state = state._replace(packed=None)
+        else:
+            self.held += size
+        self._states[path] = state
+        self._snapshots[path.root].put(path.path, state.stamp, racy=state.racy)
+
+    def drop(self, path: WorkspacePath) -> None:
+        """Know of no such file."""
+        self._snapshots[path.root].drop(path.path)
+        old = self._states.pop(path, None)
+        if old is not None and old.packed is not None:
+            self.held -= len(old.packed)
+
+    def doubt(self, path: WorkspacePath) -> None:
+        """Suspect a file the next time, whatever has happened to it."""
+        self._snapshots[path.root].doubt(path.path)
+
+    # -- all of them ----------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """What is changed from now on is left by one `begin` anew, to be found as different.
+
+        From any thread, within milliseconds; several marks wait for as many of these.
+        """
+        marked = [snapshot.watcher.mark() for snapshot in self._snapshots.values()]
+        self._marks.append(time.time_ns() if all(marked) else moment())
+
+    def begin(
+        self, cancelled: Callable[[], bool], *, anew: bool
+    ) -> list[tuple[WorkspacePath, Stamp]] | None:
+        """Take all files as they are now for known, or as they were at the oldest mark.
+
+        Args:
+            cancelled: Asked for every folder.
+            anew: Whether that mark has served its purpose then.
+
+        Returns:
+            Which files have to be read then; None when it was cancelled too early.
+        """
+        since = self._marks.popleft() if anew and self._marks else None
+        looks = [(root, *self._look(root, cancelled, keep=not anew)) for root in self._guard.roots]
+        # A mark that is made while they are looked at counts as well.
+        self._since = self._marks[0] if since is None and self._marks else since
+        if any(seen.scan is not None and seen.scan.cancelled for _, seen, _ in looks):
+            return None
+        unread: list[tuple[WorkspacePath, Stamp]] = []
+        for root, seen, suspects in looks:
+            for name, stamp in suspects.stamps.items():
+                path = WorkspacePath(root.path, name)
+                if self._is_late(root, path, stamp, seen):
+                    self._leave(path, stamp, seen)
+                elif stamp is None:
+                    self.drop(path)
+                else:
+                    self.put(path, FileState(stamp))
+                    unread.append((path, stamp))
+            for name in suspects.hidden:
+                self.drop(WorkspacePath(root.path, name))
+        self.begun = True
+        unread.reverse()  # They are taken from the end.
+        return unread
+
+    def differences(self) -> Iterator[tuple[WorkspacePath, Stamp | None]]:
+        """Files that may have changed, with their stamps; None for one that is gone."""
+        for root in self._guard.roots:
+            snapshot = self._snapshots[root.path]
+            end = snapshot.end
+            _, suspects = self._look(root, lambda: False, keep=True)
+            for name, stamp in suspects.stamps.items():
+                # What lies behind the last path of the scan before may have been there then.
+                if end is None or name <= end or name in snapshot:
+                    yield WorkspacePath(root.path, name), stamp
+
+    def _look(
+        self, root: Root, cancelled: Callable[[], bool], *, keep: bool
+    ) -> tuple[WatchResult, Suspects]:
+        """What was touched in a root, and what may be different; nothing if it was cancelled."""
+        snapshot = self._snapshots[root.path]
+        seen = snapshot.check(cancelled, keep=keep)
+        if seen.scan is not None and seen.scan.cancelled:
+            return seen, Suspects({})
+        suspects = snapshot.compare(seen)
+        if seen.sure and suspects.unexpected:
+            snapshot.watcher.distrust()
+        return seen, suspects
+
+    def _is_late(
+        self, root: Root, path: WorkspacePath, stamp: Stamp | None, seen: WatchResult
+    ) -> bool:
+        """Whether a file has become different after the last mark."""
+        if self._since is None:
+            return False
+        if seen.late is not None and path.path in seen.names:
+            return path.path in seen.late
+        if stamp is not None:
+            return stamp.changed > self._since
+        above = path.path
+        while above:
+            above = dirname(above)
+            folder = root.glance(above or ".")
+            if folder:
+                return folder[3] > self._since
+        return False
+
+    def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: WatchResult) -> None:
+        """Have a file found as different, of which it may not be known what it was before."""
+        old = self._states.get(path)
+        made = self.begun and seen.late is not None and path.path in seen.late
+        changed_before = path.path in (seen.early or ())
+        if changed_before or (old is None and not made):
+            mode = stamp.mode if stamp is not None else 0o100600
+            self.put(path, FileState(Stamp(0, 0, 0, 0, mode)))
+        self.doubt(path)
+
+    # -- one of them ----------------------------------------------------------------------
+
+    def present(self, path: WorkspacePath) -> Stamp | None:
+        """The stamp of a file now."""
+        return stamp_at(self._guard.root_of(path.root), path.path)
+
+    def read(self, path: WorkspacePath, stamp: Stamp, *, limit: int) -> FileState | None:
+        """A file in one state; None while it changes.
+
+        Args:
+            path: The file.
+            stamp: Its stamp.
+            limit: Most bytes; a larger file is not read, nor one that agents may not read.
+        """
+        root = self._guard.root_of(path.root)
+        for _ in range(_TRIES):
+            if stamp.is_link or stamp.size > limit or self._guard.hides(path, ""):
+                return FileState(stamp)
+            now = time.time_ns()
+            try:
+                contents = root.read(path.path, limit=limit, follow=False)
+            except (PathBlockedError, ReadFailedError):
+                return FileState(stamp) if stamp_at(root, path.path) == stamp else None
+            except FilepactError:
+                return None
+            if contents.inode == stamp.inode and root.glance(path.path) == stamp[:4]:
+                return FileState(
+                    stamp,
+                    Revision.of(contents.data, contents.mode),
+                    zstandard.compress(contents.data, _LEVEL),
+                    racy=is_racy(stamp, now),
+                )
+            again = stamp_at(root, path.path)
+            if again is None:
+                return None
+            stamp = again
+        return None

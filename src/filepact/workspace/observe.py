@@ -1,0 +1,557 @@
+"""Observation of the disk: which files of a root have changed, with as little reading as possible.
+
+`RootWatcher` drains the kernel's notices (inotify) at the start of a call, and scans the whole root
+where these do not suffice: at first, when folders come or go, when notices were lost, and on file
+systems that others write to.  `FileSnapshot` holds the stamps that its owner knows, compares them with
+what was seen, and applies the rule for racy stamps.  `RawFiles` reads files as other programs do.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from filepact.domain.document import content_id
+from filepact.errors import BinaryFileError, FilepactError
+from filepact.fs.walk import Walk
+from filepact.fs.watch import (
+    FileEvents,
+    Inotify,
+    Scan,
+    Stamp,
+    is_gone,
+    is_temporary,
+    scan,
+    stamp_at,
+)
+from filepact.text.codec import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.fs.root import Root
+    from filepact.text.codec import Given
+    from filepact.workspace.guard import Guard
+
+__all__ = [
+    "FileSample",
+    "FileSnapshot",
+    "RawFiles",
+    "RootWatcher",
+    "Scan",
+    "Stamp",
+    "Suspects",
+    "WatchResult",
+    "is_racy",
+    "nested_roots",
+]
+
+_RACY: Final = 2 * 10**9
+"""Nanoseconds in which a file may change twice under one stamp, on some file systems."""
+
+_MOST_FILES: Final = 100_000
+_SCAN_EVERY: Final = 60.0
+_TRIES: Final = 3
+_LARGEST: Final = 4_000_000
+_IGNORE_FILES: Final = frozenset({".gitignore", ".ignore"})
+_NOTHING: Final = FileEvents(frozenset(), frozenset(), frozenset(), folders=False)
+_UNKNOWN: Final = Stamp(0, 0, 0, 0, 0)
+
+
+def is_racy(stamp: Stamp, now: int) -> bool:
+    """Whether a file may change once more and keep its stamp.
+
+    Args:
+        stamp: The file's stamp.
+        now: Nanoseconds since the epoch.
+    """
+    return now - stamp.changed < _RACY
+
+
+def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
+    """The folders of a root that are roots of their own, by path beneath it."""
+    return frozenset(
+        other.path[len(root.path) :].lstrip("/")
+        for other in guard.roots
+        if other is not root and other.path.startswith(f"{root.path.rstrip('/')}/")
+    )
+
+
+class WatchResult(NamedTuple):
+    """What a `RootWatcher` has seen.
+
+    Attributes:
+        names: Files that were touched.  Without a scan, all others are unchanged.
+        scan: The stamps of all files, where everything had to be looked at.
+        watched: Whether every later change will be among the names of later results.
+        sure: Whether every change before has to be among the names.
+        gone: Names that were free for a time, whatever is there now.
+        come: Names that a file was made under, or moved to, whatever is there now.
+        early: The names that were touched before the last mark; None where no mark was made, or it
+            is not known.
+        late: The names that were touched after it; the same.
+    """
+
+    names: frozenset[str]
+    scan: Scan | None = None
+    watched: bool = False
+    sure: bool = False
+    gone: frozenset[str] = frozenset()
+    come: frozenset[str] = frozenset()
+    early: frozenset[str] | None = None
+    late: frozenset[str] | None = None
+
+
+class RootWatcher:
+    """Reports what was touched in a root since the last time; for one thread at a time, but for marks.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are roots of their own.
+        clock: A steady clock, in seconds.
+        most: Most files that a scan looks at.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        skip: Collection[str],
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        most: int = _MOST_FILES,
+    ) -> None:
+        self._root = root
+        self._skip = skip
+        self._clock = clock
+        self._most = most
+        self._marking = threading.Lock()
+        self._before = _NOTHING
+        self._marked: Inotify | None = None
+        self._kept = False
+        self._notices: Inotify | None = None
+        self._ignored: set[str] = set()
+        self._again = _NOTHING
+        self._last = 0.0
+        self._trusted = True
+
+    def close(self) -> None:
+        """Stop watching; the next check scans."""
+        notices, self._notices = self._notices, None
+        if notices is not None:
+            notices.close()
+
+    def distrust(self) -> None:
+        """A change has gone unnoticed: from now on every check scans."""
+        self._trusted = False
+        self.close()
+
+    def mark(self) -> bool:
+        """Have the next check tell what is touched from now on from what was touched before.
+
+        From any thread, and without waiting for a scan.
+
+        Returns:
+            Whether it may be able to; not where an earlier mark still waits for that.
+        """
+        with self._marking:
+            if self._marked is not None and self._marked is self._notices:
+                return False
+            notices = self._marked = self._notices
+            if notices is not None:
+                self._before = _joined(self._before, notices.drain())
+            return notices is not None
+
+    def check(
+        self,
+        knows: Callable[[str], bool],
+        cancelled: Callable[[], bool],
+        *,
+        keep: bool = False,
+    ) -> WatchResult:
+        """What was touched since the last check.
+
+        Args:
+            knows: Whether the caller knows of a file, by its path beneath the root; others may be
+                ignored ones.
+            cancelled: Asked before each folder of a scan.
+            keep: Whether a mark is left for the next check, for which all names are late then.
+
+        Raises:
+            PathBlockedError: The root is no longer there.
+        """
+        with self._marking:
+            before, self._before = self._before, _NOTHING
+            after = None if self._notices is None else self._notices.drain()
+            known = self._marked is not None and self._marked is self._notices
+            kept, self._kept = known and self._kept, known and keep
+            if not self._kept:
+                self._marked = None
+        if after is None:
+            return self._scanned(frozenset(), cancelled)
+        noticed, again = _joined(before, after), self._again
+        names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
+        self._again = _NOTHING
+        return self._result(names, knows, cancelled, anew=noticed.folders)._replace(
+            gone=(noticed.gone | again.gone) & names,
+            come=(noticed.come | again.come) & names,
+            early=(before.names | (frozenset() if kept else again.names)) & names
+            if known
+            else None,
+            late=(after.names | (again.names if kept else frozenset())) & names if known else None,
+        )
+
+    def _result(
+        self,
+        names: frozenset[str],
+        knows: Callable[[str], bool],
+        cancelled: Callable[[], bool],
+        *,
+        anew: bool,
+    ) -> WatchResult:
+        """The names that were touched, or a scan if they do not tell enough."""
+        if anew:
+            self.close()
+            return self._scanned(names, cancelled)
+        if any(name.rpartition("/")[2] in _IGNORE_FILES for name in names):
+            self._ignored.clear()
+            return self._scanned(names, cancelled)
+        strange = {
+            name
+            for name in names - self._ignored
+            if not knows(name) and stamp_at(self._root, name) is not None
+        }
+        if strange:
+            seen = self._scanned(names, cancelled)
+            # Only what is there, and was not touched meanwhile, is known to be ignored.
+            late = self._drain_later()
+            unseen = strange - seen.scan.stamps.keys() if seen.scan is not None else set()
+            self._ignored |= {
+                name for name in unseen - late if stamp_at(self._root, name) is not None
+            }
+            return seen
+        if self._clock() - self._last > _SCAN_EVERY:
+            seen = self._scanned(names, cancelled)
+            # The scan may have seen these before or after they were touched.
+            late = self._drain_later()
+            return seen._replace(names=names | late, sure=self._notices is not None)
+        return WatchResult(names - self._ignored, watched=True, sure=True)
+
+    def _scanned(self, names: frozenset[str], cancelled: Callable[[], bool]) -> WatchResult:
+        """Scan, with every folder watched before it is looked into."""
+        if self._notices is None and self._trusted:
+            self._notices = Inotify.open(self._root)
+        try:
+            found = self._scan(cancelled)
+        except FilepactError:
+            self.close()  # nothing is watched yet
+            raise
+        for _ in range(_TRIES):
+            if self._notices is None or found.cancelled:
+                break
+            try:
+                if not self._notices.watch([".", *found.folders]):
+                    break
+            except OSError:
+                self.distrust()
+                break
+            found = self._scan(cancelled)
+        else:
+            self.close()  # folders come faster than they can be watched
+        if found.cancelled or found.end is not None:
+            self.close()
+        self._last = self._clock()
+        return WatchResult(names, found, watched=self._notices is not None)
+
+    def _drain_later(self) -> frozenset[str]:
+        """Keep what was touched during a scan for the next check; its names."""
+        if self._notices is not None:
+            with self._marking:
+                noticed = self._notices.drain()
+                if not self._kept:
+                    # A mark that was made meanwhile lies somewhere among these.
+                    self._marked = None
+            if noticed.folders:
+                self.close()
+            names = frozenset(name for name in noticed.names if not _is_ours(name))
+            self._again = noticed._replace(names=names)
+        return self._again.names
+
+    def _scan(self, cancelled: Callable[[], bool]) -> Scan:
+        return scan(self._root, skip=self._skip, most=self._most, cancelled=cancelled)
+
+
+def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
+    return FileEvents(
+        one.names | then.names,
+        one.gone | then.gone,
+        one.come | then.come,
+        one.folders or then.folders,
+    )
+
+
+def _is_ours(name: str) -> bool:
+    return is_temporary(name.rpartition("/")[2])
+
+
+class Suspects(NamedTuple):
+    """Files that may differ from what is known of them.
+
+    Attributes:
+        stamps: Their present stamps; None for a file that is gone.
+        hidden: Known files that are there, and ignored by now; only where there was a scan.
+        unexpected: Those of which no notice was given, and that were not in doubt.
+    """
+
+    stamps: dict[str, Stamp | None]
+    hidden: tuple[str, ...] = ()
+    unexpected: frozenset[str] = frozenset()
+
+
+class FileSnapshot:
+    """The stamps of a root's files as its owner knows them.
+
+    A file stays suspect until its owner has put, or dropped, what it knows of it by now.  Only `check`
+    may run while another thread uses the rest.
+
+    Args:
+        root: The root.
+        skip: Folders in it that are roots of their own.
+        most: Most files that are known.
+        overlooks: Whether a file is not looked at unless it is known.
+
+    Attributes:
+        watcher: Watches the root.
+        stamps: By path beneath the root.
+        folders: The folders that were there at the last scan.
+        end: The last path that was looked at where there are too many files; else None.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        skip: Collection[str],
+        *,
+        most: int = _MOST_FILES,
+        overlooks: Callable[[str], bool] | None = None,
+    ) -> None:
+        self._root = root
+        self._overlooks = overlooks or (lambda _name: False)
+        self._listed: Collection[str] = ()
+        self._racy: set[str] = set()
+        self._doubtful: set[str] = set()
+        self.watcher = RootWatcher(root, skip, most=most)
+        self.stamps: dict[str, Stamp] = {}
+        self.folders: frozenset[str] = frozenset()
+        self.end: str | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.stamps
+
+    def racy(self, name: str) -> bool:
+        """Whether a file may have changed and kept its stamp."""
+        return name in self._racy
+
+    def listed(self, name: str) -> bool:
+        """Whether a file was there, and not ignored, at the last scan."""
+        return name in self._listed
+
+    # -- what is known --------------------------------------------------------------------
+
+    def begin(self, seen: WatchResult) -> None:
+        """Take all files for known as a scan has seen them."""
+        if seen.scan is None:
+            raise ValueError("a snapshot begins with a scan")
+        now = time.time_ns()
+        self._note(seen.scan)
+        self.stamps = dict(seen.scan.stamps)
+        self._doubtful.clear()
+        stamps = {} if seen.watched else self.stamps
+        self._racy = {name for name, stamp in stamps.items() if is_racy(stamp, now)}
+
+    def put(self, name: str, stamp: Stamp | None, *, racy: bool = False) -> None:
+        """Know a file by its stamp; it stays suspect if that is None, or racy."""
+        self.stamps[name] = stamp or _UNKNOWN
+        self._doubtful.discard(name)
+        self._racy.discard(name)
+        if stamp is None:
+            self._doubtful.add(name)
+        if racy:
+            self._racy.add(name)
+
+    def settle(self, name: str, *, racy: bool) -> None:
+        """A suspect file is as it is known; `racy` if it may still change and keep its stamp."""
+        self._doubtful.discard(name)
+        if not racy:
+            self._racy.discard(name)
+
+    def drop(self, name: str) -> None:
+        """Know of no such file."""
+        self.stamps.pop(name, None)
+        self._racy.discard(name)
+        self._doubtful.discard(name)
+
+    def doubt(self, name: str) -> None:
+        """Suspect a file the next time, whatever was noticed."""
+        self._doubtful.add(name)
+
+    # -- what is different ----------------------------------------------------------------
+
+    def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> WatchResult:
+        """What was touched since the last check; arguments and errors as for `RootWatcher.check`."""
+        return self.watcher.check(
+            lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
+        )
+
+    def compare(self, seen: WatchResult, *, racy: bool = True) -> Suspects:
+        """The files that may be other than they are known.
+
+        Args:
+            seen: What was touched; its scan, if it has one, is complete.
+            racy: Whether racy files are suspects without a notice as well; where there was a scan
+                they are in any case.
+        """
+        before = self._doubtful | self._racy
+        if seen.scan is None:
+            self._doubtful |= seen.names
+            return Suspects(
+                self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
+            )
+        stamps: dict[str, Stamp | None] = {
+            name: stamp for name, stamp in seen.scan.stamps.items() if self._differs(name, stamp)
+        }
+        hidden: list[str] = []
+        end = seen.scan.end
+        for name in self._missing(seen.scan):
+            stamp = stamp_at(self._root, name)
+            if self._differs(name, stamp) and (stamp is not None or is_gone(self._root, name)):
+                stamps[name] = stamp
+            if stamp is not None and (end is None or name <= end):
+                hidden.append(name)
+        self._doubtful |= stamps.keys()
+        self._note(seen.scan)
+        return Suspects(stamps, tuple(hidden), frozenset(stamps.keys() - seen.names - before))
+
+    def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
+        """Those of some files that are suspect; the others are in doubt no more."""
+        found: dict[str, Stamp | None] = {}
+        for name in sorted(names):
+            stamp = stamp_at(self._root, name)
+            if not self._differs(name, stamp):
+                self._doubtful.discard(name)
+            elif stamp is not None or is_gone(self._root, name):
+                found[name] = stamp
+        return found
+
+    def _differs(self, name: str, stamp: Stamp | None) -> bool:
+        known = self.stamps.get(name)
+        if known is None:
+            return stamp is not None and not self._overlooks(name)
+        return known != stamp or name in self._racy
+
+    def _missing(self, found: Scan) -> list[str]:
+        """Known files that a scan has not seen, but for those in folders that cannot be read."""
+        if self.stamps.keys() == found.stamps.keys():
+            return []
+        dark = tuple(f"{folder}/" for folder in found.unreadable)
+        return [
+            name for name in self.stamps if name not in found.stamps and not name.startswith(dark)
+        ]
+
+    def _note(self, found: Scan) -> None:
+        self._listed = found.stamps.keys()
+        self.folders = found.folders
+        self.end = found.end
+
+
+@dataclass(frozen=True, slots=True)
+class FileSample:
+    """A file at one moment.
+
+    Attributes:
+        stamp: What the system says of it.
+        text: What it holds; None where it is no text, a link, or too large.
+        content: The name of its bytes; None where they were not read.
+    """
+
+    stamp: Stamp
+    text: str | None = None
+    content: str | None = None
+
+
+def _every(_path: str, _is_folder: bool) -> bool:
+    return True
+
+
+class RawFiles:
+    """The files of the roots as every other program finds them.
+
+    What is read here is for programs that read the disk by themselves anyway; it goes to no agent.
+
+    Args:
+        guard: The roots.
+        given: What is said about a file's encoding outside the file.
+    """
+
+    def __init__(self, guard: Guard, given: Callable[[WorkspacePath], Given | None]) -> None:
+        self._guard = guard
+        self._given = given
+
+    def snapshot(self, root: RootId) -> FileSnapshot:
+        """An empty snapshot of a root; roots within it are left out."""
+        found = self._guard.root_of(root)
+        return FileSnapshot(found, nested_roots(found, self._guard))
+
+    def stamp(self, path: WorkspacePath) -> Stamp | None:
+        """The stamp of a file now; None for no file."""
+        return stamp_at(self._guard.root_of(path.root), path.path)
+
+    def take(self, path: WorkspacePath) -> FileSample | None:
+        """A file with its stamp, both of the same moment; None for no file.
+
+        While somebody keeps writing to it, it is without its text.
+        """
+        root = self._guard.root_of(path.root)
+        stamp = stamp_at(root, path.path)
+        for _ in range(_TRIES):
+            if stamp is None:
+                return None
+            if stamp.is_link or stamp.size > _LARGEST:
+                return FileSample(stamp)
+            try:
+                data = root.read(path.path, limit=_LARGEST, follow=False).data
+            except FilepactError:
+                data = None
+            again = stamp_at(root, path.path)
+            if again == stamp:
+                return FileSample(stamp) if data is None else self._sample(path, stamp, data)
+            stamp = again
+        return None if stamp is None else FileSample(stamp)
+
+    def ignored(self, path: WorkspacePath) -> bool:
+        """Whether ignore files name a file, or a folder above it; it need not be there."""
+        root, above = self._guard.root_of(path.root), "."
+        for part in path.path.split("/"):
+            here = part if above == "." else f"{above}/{part}"
+            with Walk(root, above, allow=_every, max_depth=1) as entries:
+                try:
+                    seen = any(entry.name == part for entry in entries)
+                except FilepactError:
+                    return False
+            if not seen:
+                # What is there and is not seen is ignored; what is not there cannot be asked about.
+                return root.glance(here) is not None
+            above = here
+        return False
+
+    def text(self, path: WorkspacePath, data: bytes) -> str | None:
+        """The text that bytes stand for in a file; None where it is none."""
+        try:
+            return decode(data, name=path.path, given=self._given(path)).text
+        except BinaryFileError:
+            return None
+
+    def _sample(self, path: WorkspacePath, stamp: Stamp, data: bytes) -> FileSample:
+        return FileSample(stamp, self.text(path, data), content_id(data))

@@ -1,0 +1,470 @@
+"""Proposals that wait for a person: each session's view of its own, and what it should hear of them.
+
+For the session that proposed it, what waits is what its files hold: it can go on with them.  For
+everybody else the files are what they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.document import Document, WorkspacePath
+from filepact.domain.operation import Approval, ChangeId, Limits
+from filepact.errors import NoChangeError, NotFoundError, ProposalExpiredError, StaleFileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from filepact.domain.change import FileChange
+    from filepact.domain.document import Revision, RootId
+    from filepact.domain.operation import Proposal, Session
+    from filepact.errors import FilepactError
+    from filepact.text.codec import Given
+    from filepact.workspace.journal import Store
+    from filepact.workspace.read_tracker import KnownText, ReadTracker
+
+
+__all__ = ["Layer", "News", "PendingProposals", "Proposed", "Unheard", "check_free"]
+
+_MOST = 200
+_TAKEN_BACK = "taken back by its author"
+_DAY = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One file of a session's proposal, which replaces the disk's for that session."""
+
+    proposal: Proposal
+    change: FileChange
+
+    @property
+    def path(self) -> WorkspacePath:
+        return self.change.path
+
+    @property
+    def sides(self) -> tuple[Revision | None, Revision | None]:
+        """The states before and after; None for nothing."""
+        return self.change.before, self.change.after
+
+
+class Proposed:
+    """The files as one session wants them, for the time of one call.
+
+    Args:
+        load: The session's proposals that wait, oldest first.
+        content: The bytes of a revision by content id.
+        given: What is said about a file's encoding outside the file.
+    """
+
+    def __init__(
+        self,
+        load: Callable[[], tuple[Proposal, ...]],
+        content: Callable[[str], bytes],
+        given: Callable[[WorkspacePath], Given | None],
+    ) -> None:
+        self._load = load
+        self._content = content
+        self._given = given
+        self._layers: dict[WorkspacePath, Layer] | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is proposed."""
+        return bool(self._all())
+
+    def of(self, path: WorkspacePath) -> Layer | None:
+        """The proposal's layer for a file."""
+        return self._all().get(path)
+
+    def below(self, root: RootId, folder: str) -> tuple[Layer, ...]:
+        """The layers for a path or for files beneath it, in path order."""
+        return tuple(
+            layer
+            for path, layer in sorted(self._all().items(), key=lambda item: item[0].path)
+            if path.root == root
+            and (folder in (".", path.path) or path.path.startswith(f"{folder}/"))
+        )
+
+    def look_again(self) -> None:
+        """Forget what was loaded: proposals may have been decided or added."""
+        self._layers = None
+
+    def after(self, layer: Layer) -> Document | None:
+        """The file after the proposal; None where it is removed."""
+        return self._document(layer.path, layer.change.after)
+
+    def before(self, layer: Layer) -> Document | None:
+        """The file before the proposal; None where there was none."""
+        return self._document(layer.path, layer.change.before)
+
+    def contents(self, proposals: Iterable[Proposal]) -> dict[str, bytes]:
+        """The bytes of every revision that some proposals name, by content id.
+
+        Raises:
+            StaleFileError: Somebody has decided about one.
+        """
+        try:
+            return {
+                side.content: self._content(side.content)
+                for proposal in proposals
+                for change in proposal.changes.changes
+                for side in (change.before, change.after)
+                if side is not None
+            }
+        except NotFoundError as error:
+            raise _decided(error) from error
+
+    def _all(self) -> Mapping[WorkspacePath, Layer]:
+        if self._layers is None:
+            self._layers = {
+                change.path: Layer(proposal, change)
+                for proposal in self._load()
+                for change in proposal.changes.changes
+            }
+        return self._layers
+
+    def _document(self, path: WorkspacePath, revision: Revision | None) -> Document | None:
+        if revision is None:
+            return None
+        try:
+            data = self._content(revision.content)
+        except NotFoundError as error:
+            raise _decided(error) from error
+        return Document(path, data, revision, self._given(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Covered:
+    """The known text of a file from before the session's first proposal for it.
+
+    Attributes:
+        known: None for nothing.
+        by: The newest proposal that changes it.
+        after: What that makes of it.
+    """
+
+    known: KnownText | None
+    by: ChangeId
+    after: Revision | None
+
+
+class PendingProposals:
+    """The proposals of sessions that wait, and what sessions have to hear of them.
+
+    The journal is asked, for a person decides in another process.
+
+    Args:
+        store: The journal.
+        seen: What sessions know; after a rejection they know what they knew before.
+        given: What is said about a file's encoding outside the file.
+        hides: Whether an agent may not see what a file holds.
+        limits: How much may wait, and for how long.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        seen: ReadTracker,
+        given: Callable[[WorkspacePath], Given | None],
+        hides: Callable[[WorkspacePath, str], bool] = lambda _path, _agent: False,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+    ) -> None:
+        self._store = store
+        self._seen = seen
+        self._given = given
+        self._hides = hides
+        self._limits = limits
+        self._open: dict[str, list[ChangeId]] = {}
+        self._looked: set[Session] = set()
+        self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
+        self._lock = Lock()
+
+    def of(self, session: Session) -> Proposed:
+        """A session's proposals that wait."""
+        return Proposed(lambda: self._waiting(session), self._store.content, self._given)
+
+    def propose(
+        self,
+        proposal: Proposal,
+        contents: Mapping[str, bytes],
+        grows: Iterable[Proposal] = (),
+        knows: Mapping[WorkspacePath, KnownText] | None = None,
+    ) -> None:
+        """Keep a proposal for a person; its session knows what it has proposed.
+
+        Args:
+            proposal: What is proposed.
+            contents: The bytes of every revision that it names.
+            grows: What the session had proposed before, and goes on with.
+            knows: What the session knows of the files that it wrote for it.
+
+        Raises:
+            StaleFileError: Somebody has decided about one of these.
+            PendingFullError: As much waits as may.
+        """
+        session, gone = proposal.session, [one.id for one in grows]
+        try:
+            self._store.propose(proposal, contents, supersedes=gone, limits=self._limits)
+        except (NoChangeError, ProposalExpiredError) as error:
+            raise _decided(error) from error
+        with self._lock:
+            waiting = [one for one in self._open.get(session.id, ()) if one not in gone]
+            self._open[session.id] = [*waiting, proposal.id][-_MOST:]
+            for change in proposal.changes.changes:
+                key = (session, change.path)
+                covered = self._covered.get(key)
+                known = self._seen.last(*key) if covered is None else covered.known
+                self._covered[key] = _Covered(known, proposal.id, change.after)
+        for change in proposal.changes.changes:
+            if change.after is None:
+                self._seen.forget(session, change.path)
+        self._seen.wrote(session, knows or {})
+
+    def replace(self, proposal: Proposal, contents: Mapping[str, bytes], old: ChangeId) -> None:
+        """Replace a proposal that does not fit the files any more by another that waits.
+
+        Its session, which may be of another process, hears of it by `news`.
+
+        Raises:
+            NoChangeError: Somebody has decided about the old one, or it was replaced before.
+        """
+        self._store.propose(proposal, contents, supersedes=[old])
+
+    def expire(self) -> None:
+        """Let go of what has waited for too long."""
+        self._store.expire(time.time() - self._limits.days * _DAY)
+
+    def withdraw(self, proposals: Iterable[Proposal]) -> None:
+        """Take proposals back for the session that made them, to which that is no news.
+
+        Raises:
+            StaleFileError: Somebody has decided about one.
+        """
+        for one in proposals:
+            session = one.session
+            try:
+                self._store.reject([one.id], Approval(one.session.actor, _TAKEN_BACK))
+            except (NoChangeError, ProposalExpiredError) as error:
+                raise _decided(error) from error
+            with self._lock:
+                waiting = self._open.get(session.id, ())
+                self._open[session.id] = [id_ for id_ in waiting if id_ != one.id]
+            self._uncover(session)
+
+    def news(self, session: str) -> tuple[News, ...]:
+        """One sentence for each proposal that was answered, until it was `heard`."""
+        with self._lock:
+            waiting = tuple(self._open.get(session, ()))
+        later = self._later(waiting)
+        if later:
+            with self._lock:
+                known = self._open.setdefault(session, [])
+                known += [one for one in later if one not in known]
+        answers = {one: self._answer(one) for one in dict.fromkeys((*waiting, *later))}
+        settled = {one for one, answer in answers.items() if answer == ""}
+        if settled:
+            self._forget(session, settled)
+        return tuple(News(one, answer) for one, answer in answers.items() if answer)
+
+    def heard(self, session: str, news: Iterable[News]) -> None:
+        """The session was told these."""
+        self._forget(session, {one.about for one in news})
+
+    def answered(self, session: str, change_id: ChangeId) -> None:
+        """The session is told in another way what was said to a proposal, or to what replaced it."""
+        with suppress(NotFoundError):
+            told = {change_id, self.newest(change_id)}
+            self.heard(session, [one for one in self.news(session) if one.about in told])
+
+    def _later(self, waiting: Iterable[ChangeId]) -> tuple[ChangeId, ...]:
+        """The proposals that have superseded some others."""
+        later: list[ChangeId] = []
+        for one in waiting:
+            with suppress(NotFoundError):
+                newest = self.newest(one)
+                if newest != one:
+                    later.append(newest)
+        return tuple(later)
+
+    def _forget(self, session: str, proposals: AbstractSet[str]) -> None:
+        with self._lock:
+            if session in self._open:
+                self._open[session] = [one for one in self._open[session] if one not in proposals]
+
+    def _waiting(self, session: Session) -> tuple[Proposal, ...]:
+        with self._lock:
+            looked, waiting = session in self._looked, self._open.get(session.id)
+        if looked and not waiting and not self._covers(session.id):
+            return ()
+        found = self._store.proposals(session=session)
+        if not looked:
+            # Of an earlier process of the same conversation: it hears of these as well.
+            with self._lock:
+                self._looked.add(session)
+                known = self._open.get(session.id, [])
+                more = [one.id for one in found if one.id not in known]
+                self._open[session.id] = [*more, *known][-_MOST:]
+        self._uncover(session, frozenset(one.id for one in found))
+        return found
+
+    def _covers(self, session: str) -> bool:
+        with self._lock:
+            return any(owner.id == session for owner, _ in self._covered)
+
+    def _uncover(self, session: Session, waiting: AbstractSet[str] = frozenset()) -> None:
+        """Where a person has said no, a session knows again what it knew of the file before.
+
+        Args:
+            session: The session.
+            waiting: Proposals that are known to wait.
+        """
+        with self._lock:
+            mine = [
+                (key, one)
+                for key, one in self._covered.items()
+                if key[0].id == session.id and one.by not in waiting
+            ]
+            states = {by: self._state(by) for by in {one.by for _, one in mine}}
+            for key, covered in mine:
+                by, state = states[covered.by]
+                if state == "proposed":
+                    self._covered[key] = replace(covered, by=by)
+                    continue
+                del self._covered[key]
+                now = self._seen.last(*key)
+                if state != "rejected" or (now and now.revision) != covered.after:
+                    continue
+                if covered.known is None:
+                    self._seen.forget(*key)
+                else:
+                    self._seen.put_back(*key, covered.known)
+
+    def _state(self, change_id: ChangeId) -> tuple[ChangeId, str]:
+        """The newest version of a proposal and its state; ``proposed`` while it is being done."""
+        try:
+            proposal = self._store.proposal(self.newest(change_id))
+            if proposal.state == "committed" and self._is_open(proposal):
+                return proposal.id, "proposed"
+        except NotFoundError:
+            return change_id, "rejected"
+        return proposal.id, "rejected" if proposal.state == "expired" else proposal.state
+
+    def newest(self, change_id: ChangeId) -> ChangeId:
+        """The newest version of a proposal: mostly itself."""
+        by: str = change_id
+        while by:
+            change_id = ChangeId(by)
+            by = self._store.proposal(change_id).superseded_by
+        return change_id
+
+    def _is_open(self, proposal: Proposal) -> bool:
+        """Whether it is not known yet what becomes of an operation that was approved."""
+        return self._store.operation(proposal.id).state == "intended"
+
+    def _answer(self, change_id: ChangeId) -> str | None:
+        """The notice about a proposal's decision; empty for none, None while it is undecided."""
+        try:
+            proposal = self._store.proposal(change_id)
+            if proposal.state == "proposed":
+                return None
+            if proposal.state == "superseded":
+                newest, state = self._state(change_id)
+                if state == "proposed":
+                    return f"Proposal {change_id} waits as {newest} now, with what changed since."
+                return ""
+            return self._decision(proposal)
+        except NotFoundError:
+            return f"Proposal {change_id} is gone from the journal."
+
+    def _decision(self, proposal: Proposal) -> str | None:
+        if proposal.state == "expired":
+            return f"Proposal {proposal.id} has expired: nobody decided about it in time."
+        if proposal.state == "rejected":
+            reason = f": {proposal.reason}" if proposal.reason else "."
+            return f"Proposal {proposal.id} was rejected by a person{reason}"
+        operation = self._store.operation(proposal.id)
+        if operation.state == "intended":
+            return None
+        agent = operation.session.agent
+        hidden = any(self._hides(path, agent) for path in operation.changes.paths)
+        note = f" {operation.note}" if operation.note and not hidden else ""
+        done = "applied" if operation.state == "applied" else "not done, or only in part"
+        return f"Proposal {proposal.id} was approved by a person and {done}.{note}"
+
+
+def check_free(
+    proposed: Proposed, paths: Iterable[WorkspacePath], show: Callable[[WorkspacePath], str]
+) -> None:
+    """Refuse to go back with files of which a change by the same session waits already.
+
+    Raises:
+        NoChangeError: One does.
+    """
+    for path in paths:
+        layer = proposed.of(path)
+        if layer is not None:
+            raise NoChangeError(
+                f"{show(path)}: a change of yours waits for a person, {layer.proposal.id}",
+                hint="Take that back first, or wait for the answer.",
+                proposal=layer.proposal.id,
+            )
+
+
+def _decided(error: FilepactError) -> StaleFileError:
+    """The refusal of a change that builds on what somebody decided about just now."""
+    return StaleFileError(
+        f"what this change builds on does not wait any more: {error.message}",
+        hint="Read the file again and make the change for what it holds now.",
+    )
+
+
+_MOST_NEWS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Something that a session should hear.
+
+    Attributes:
+        about: What it is known by when it was heard; two with the same are one.
+        text: One sentence, or several lines that belong together.
+    """
+
+    about: str
+    text: str
+
+
+class Unheard:
+    """News of sessions, until they were heard; of very many only the last ones."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, list[News]] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def add(self, session: str, text: str) -> None:
+        """Add a notice for a session."""
+        with self._lock:
+            news = News(f"{id(self)}-{next(self._numbers)}", text)
+            self._waiting[session] = [*self._waiting.get(session, []), news][-_MOST_NEWS:]
+
+    def news(self, session: str) -> tuple[News, ...]:
+        """The notices for a session; each stays until it was `heard`."""
+        with self._lock:
+            return tuple(self._waiting.get(session, ()))
+
+    def heard(self, session: str, news: Iterable[News]) -> None:
+        """An answer that told these was sent."""
+        about = {one.about for one in news}
+        with self._lock:
+            rest = [one for one in self._waiting.pop(session, ()) if one.about not in about]
+            if rest:
+                self._waiting[session] = rest

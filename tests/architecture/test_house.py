@@ -1,0 +1,59 @@
+"""How large the house is, and that a room of its own has a reason.
+
+The bounds only go down. Whoever has to raise one writes a design note first.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+
+from tests.architecture.project import MODULES, dotted, syntax
+
+MOST_MODULES = 219
+MOST_LINES = 62_010
+MOST_CHAPTERS = 16
+"""Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
+CHAPTER = 200
+
+
+def imported(path_name: str, tree: ast.Module, names: frozenset[str]) -> set[str]:
+    """The modules of ours that one imports, by their names below the package."""
+    spelt: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            spelt |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            spelt |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    ours = {name.removeprefix("filepact.") for name in spelt if name.startswith("filepact.")}
+    return (ours & names) - {path_name}
+
+
+def chapters() -> dict[str, str]:
+    """Modules that one neighbour alone imports and that would fit into it, with that neighbour."""
+    names = frozenset(map(dotted, MODULES))
+    importers: dict[str, set[str]] = defaultdict(set)
+    for path in MODULES:
+        for name in imported(dotted(path), syntax(path), names):
+            importers[name].add(dotted(path))
+    found = {}
+    for path in MODULES:
+        name, lines = dotted(path), len(path.read_text(encoding="utf-8").splitlines())
+        if path.name == "__init__.py" or lines >= CHAPTER or len(importers[name]) != 1:
+            continue
+        (importer,) = importers[name]
+        if importer.rpartition(".")[0] == name.rpartition(".")[0]:
+            found[name] = importer
+    return found
+
+
+def test_the_house_has_no_more_rooms_than_it_needs() -> None:
+    rooms = [path for path in MODULES if path.name != "__init__.py"]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in rooms)
+    assert len(rooms) <= MOST_MODULES
+    assert lines <= MOST_LINES
+
+
+def test_a_chapter_is_in_its_book() -> None:
+    found = chapters()
+    assert len(found) <= MOST_CHAPTERS, found

@@ -1,0 +1,49 @@
+"""One call goes a short way: few functions, and each check, look and hash once.
+
+``python bench/call_path.py --functions`` shows what a call does.  The bounds only go down.
+"""
+
+from bench.call_path import acp_write, mcp_edit
+
+
+def over(found: dict[str, int], most: dict[str, int]) -> dict[str, str]:
+    """The figures that are above their bounds."""
+    return {
+        name: f"{found[name]}, at most {bound}"
+        for name, bound in most.items()
+        if found[name] > bound
+    }
+
+
+def test_an_edit_over_mcp_takes_few_calls(tmp_path):
+    most = {
+        "modules": 80,
+        "calls": 780,
+        "names resolved": 2,
+        "openat2": 7,
+        "whole reads": 1,
+        "texts decoded": 2,
+        "policy decisions": 2,
+        "looks for .editorconfig": 1,
+        "sha256": 9,
+        "fsync": 2,
+    }
+    path = mcp_edit(tmp_path)
+    assert over(path.named(), most) == {}
+
+
+def test_a_write_behind_the_proxy_takes_few_calls(tmp_path):
+    most = {
+        "modules": 72,
+        "calls": 1_250,
+        "names resolved": 6,
+        "openat2": 18,
+        "whole reads": 4,
+        "texts decoded": 4,
+        "policy decisions": 6,
+        "looks for .editorconfig": 4,
+        "sha256": 15,
+        "fsync": 2,
+    }
+    path = acp_write(tmp_path)
+    assert over(path.named(), most) == {}

@@ -1,0 +1,188 @@
+"""Other file systems below a root: refused unless a person permits them, and made-up ones always."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.errors import FilepactError, PathBlockedError
+from filepact.fs.atomic import ExpectedState
+from filepact.fs.root import Root
+from filepact.fs.walk import Walk
+from filepact.workspace.find import find_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="mounts as Linux has them"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts"),
+]
+
+RESOLVERS = ["openat2", "walk"]
+
+
+@pytest.fixture
+def mount() -> Iterator[Callable[..., None]]:
+    """Mount things for the time of a test; skipped where nothing can be mounted."""
+    mounted: list[str] = []
+
+    def mount_one(*words: str) -> None:
+        done = subprocess.run(["mount", *words], capture_output=True, check=False)
+        if done.returncode:
+            pytest.skip("nothing can be mounted here")
+        mounted.append(words[-1])
+
+    yield mount_one
+    for place in reversed(mounted):
+        subprocess.run(["umount", "-l", place], capture_output=True, check=False)
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A root with a folder and a file to mount upon, and a folder outside."""
+    root = tmp_path / "root"
+    (root / "in").mkdir(parents=True)
+    (root / "one.txt").write_text("inside\n")
+    (root / "plain.txt").write_text("plain\n")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text("SECRET\n")
+    return root
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+@pytest.mark.parametrize("kind", ["tmpfs", "bind"])
+def test_a_mounted_folder_is_refused_by_every_verb(
+    top: Path, mount: Callable[..., None], resolver: str, kind: str
+) -> None:
+    if kind == "tmpfs":
+        mount("-t", "tmpfs", "none", str(top / "in"))
+        (top / "in" / "secret.txt").write_text("SECRET\n")
+    else:
+        mount("--bind", str(top.parent / "outside"), str(top / "in"))
+    with Root.open(top, resolver=resolver) as root:
+        verbs: list[Callable[[], object]] = [
+            lambda: root.place("in"),
+            lambda: root.place("in/secret.txt"),
+            lambda: root.place("in/new.txt"),
+            lambda: root.read("in/secret.txt", limit=99),
+            lambda: root.read("in/secret.txt", limit=99, follow=False),
+            lambda: root.open_directory("in"),
+            lambda: root.open_directory("in", follow=False),
+            lambda: root.make_directories("in/new"),
+            lambda: root.replace("in/new.txt", b"x", mode=0o600, expected=None, token="abcd"),
+            lambda: root.remove(
+                "in/secret.txt", expected=ExpectedState(b"SECRET\n", 0o644), token="abcd"
+            ),
+            lambda: root.place("in/.."),
+        ]
+        for number, verb in enumerate(verbs):
+            with pytest.raises(FilepactError) as caught:
+                verb()
+            assert caught.value.code in ("PATH_BLOCKED", "STALE_FILE"), number
+            assert "SECRET" not in caught.value.report()
+        with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+            assert "in/secret.txt" not in [entry.path for entry in entries]
+            assert entries.beyond == 1
+        found = find_files(root, ".", "**/*", allow=lambda _path, _is_dir: True)
+        assert found.unsearched.mounted == 1
+        assert root.read("plain.txt", limit=99).data == b"plain\n"
+    assert os.listdir(top / "in") == ["secret.txt"]
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_file_that_is_mounted_over_another_is_refused(
+    top: Path, mount: Callable[..., None], resolver: str, follow: bool
+) -> None:
+    mount("--bind", str(top.parent / "outside" / "secret.txt"), str(top / "one.txt"))
+    with Root.open(top, resolver=resolver) as root, pytest.raises(PathBlockedError) as caught:
+        root.read("one.txt", limit=99, follow=follow)
+    assert "root of its own" in caught.value.hint
+    with (
+        Root.open(top, resolver=resolver) as root,
+        Walk(root, allow=lambda _path, _is_dir: True) as entries,
+    ):
+        for entry in entries:
+            if entry.name == "one.txt":
+                with pytest.raises(PathBlockedError):
+                    entry.read(limit=99)
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_a_mounted_folder_is_used_where_a_person_permits_it(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    mount("--bind", str(top.parent / "outside"), str(top / "in"))
+    with Root.open(top, resolver=resolver, mounts=True) as root:
+        assert root.read("in/secret.txt", limit=99).data == b"SECRET\n"
+        assert root.read("in/secret.txt", limit=99, follow=False).data == b"SECRET\n"
+        root.replace("in/new.txt", b"x", mode=0o600, expected=None, token="abcd")
+        with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+            assert "in/new.txt" in [entry.path for entry in entries]
+    assert (top.parent / "outside" / "new.txt").read_text() == "x"
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+@pytest.mark.parametrize("mounts", [True, False])
+@pytest.mark.parametrize("follow", [True, False])
+def test_what_the_kernel_makes_up_is_refused_even_then(
+    top: Path, mount: Callable[..., None], resolver: str, mounts: bool, follow: bool
+) -> None:
+    mount("-t", "proc", "none", str(top / "in"))
+    with Root.open(top, resolver=resolver, mounts=mounts) as root:
+        for path in ("in/version", "in/self/environ", "in/self/root/etc/passwd", "in/1/mem"):
+            with pytest.raises(FilepactError) as caught:
+                root.read(path, limit=9_999, follow=follow)
+            assert caught.value.code in ("PATH_BLOCKED", "NOT_FOUND", "STALE_FILE")
+        if mounts:
+            with pytest.raises(PathBlockedError, match="that the kernel makes up"):
+                root.read("in/version", limit=9_999)
+
+
+def test_a_root_on_a_file_system_that_the_kernel_makes_up_is_refused() -> None:
+    for path in ("/proc", "/proc/self", "/sys"):
+        with pytest.raises(PathBlockedError):
+            Root.open(path)
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_a_root_that_something_is_mounted_over_is_noticed(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    with Root.open(top, resolver=resolver) as root:
+        assert root.read("plain.txt", limit=99).data == b"plain\n"
+        mount("-t", "tmpfs", "none", str(top))
+        with pytest.raises(PathBlockedError):
+            root.read("plain.txt", limit=99)
+        with pytest.raises(PathBlockedError):
+            root.replace("new.txt", b"x", mode=0o600, expected=None, token="abcd")
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_a_root_that_is_a_mount_itself_is_used_until_it_is_unmounted(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    mount("-t", "tmpfs", "none", str(top / "in"))
+    (top / "in" / "a.txt").write_text("a\n")
+    with Root.open(top / "in", resolver=resolver) as root:
+        assert root.read("a.txt", limit=9).data == b"a\n"
+        subprocess.run(["umount", "-l", str(top / "in")], check=True)
+        with pytest.raises(PathBlockedError):
+            root.read("a.txt", limit=9)
+
+
+@pytest.mark.parametrize("resolver", RESOLVERS)
+def test_nothing_is_made_on_what_the_kernel_makes_up(
+    top: Path, mount: Callable[..., None], resolver: str
+) -> None:
+    mount("-t", "proc", "none", str(top / "in"))
+    with Root.open(top, resolver=resolver, mounts=True) as root:
+        with pytest.raises(FilepactError) as caught:
+            root.replace("in/self/x", b"x", mode=0o600, expected=None, token="abcd")
+        assert caught.value.code == "STALE_FILE"

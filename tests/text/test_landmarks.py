@@ -1,0 +1,131 @@
+"""Whether a change that is carried over lands where it was made for."""
+
+from __future__ import annotations
+
+import pytest
+
+from filepact.text.landmarks import lost_place
+
+JSON = """{
+  "services": [
+    {
+      "name": "alpha",
+      "cpu": 1,
+      "zone": "eu"
+    },
+    {
+      "name": "beta",
+      "cpu": 1,
+      "zone": "eu"
+    }
+  ]
+}
+"""
+NEW = '    {\n      "name": "new",\n      "cpu": 1,\n      "zone": "eu"\n    },\n'
+BETA = '"name": "beta",\n      "cpu": 1'
+MINE = JSON.replace(BETA, BETA + "0")
+
+BRACES = "void load(char *path)\n{\n    read(path);\n    parse();\n}\n"
+SIGNED = "def load(\n    path,\n):\n    read(path)\n    parse()\n"
+NESTED = "class A:\n    def f(self):\n        if x:\n            go()\n            stop()\n"
+DIRECTIVES = "int f(void)\n{\n    a();\n    b();\n    c();\n}\n"
+INI = "[alpha]\ncpu = 1\nzone = eu\n\n[beta]\ncpu = 1\nzone = eu\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs"),
+    [
+        pytest.param(JSON, MINE, JSON.replace("    {\n", NEW + "    {\n", 1), id="entry above"),
+        pytest.param(JSON, MINE, JSON.replace("alpha", "omega"), id="another entry renamed"),
+        pytest.param(
+            BRACES, BRACES.replace("parse", "scan"), "int a;\n" + BRACES, id="brace on its own line"
+        ),
+        pytest.param(
+            BRACES,
+            BRACES.replace("parse", "scan"),
+            BRACES.replace("load", "load_file"),
+            id="function renamed",
+        ),
+        pytest.param(
+            SIGNED, SIGNED.replace("parse", "scan"), "import x\n" + SIGNED, id="long signature"
+        ),
+        pytest.param(
+            NESTED,
+            NESTED.replace("stop()", "end()"),
+            NESTED.replace("if x:", "if y:"),
+            id="condition changed",
+        ),
+        pytest.param(
+            DIRECTIVES,
+            DIRECTIVES.replace("c()", "d()"),
+            DIRECTIVES.replace("    b", "#if B\n    b").replace("b();\n", "b();\n#endif\n"),
+            id="directives at the margin",
+        ),
+        pytest.param(
+            INI,
+            INI.replace("[beta]\ncpu = 1", "[beta]\ncpu = 2"),
+            INI.replace("[beta]", "[new]\ncpu = 1\nzone = eu\n\n[beta]"),
+            id="section above",
+        ),
+        pytest.param("a\nb\n", "a\nb\nc\n", "x\na\nb\n", id="added at the end"),
+        pytest.param("a\nb\n", "c\na\nb\n", "a\nb\nx\n", id="added at the beginning"),
+        pytest.param(
+            "a\nx\na\nx\n", "a\nx\na\ny\n", "b\na\nx\na\nx\n", id="only the first is above"
+        ),
+        pytest.param("a\nb\nc\n", "a\nB\nc\n", "a\nB\nc\nd\n", id="both made the same change"),
+    ],
+)
+def test_a_place_that_is_as_it_was_is_certain(base: str, mine: str, theirs: str):
+    assert lost_place(base, mine, theirs) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "mine", "theirs"),
+    [
+        pytest.param(
+            BRACES,
+            BRACES.replace("parse", "scan"),
+            "void load(char *path)\n{\n    cached(path);\n}\n\n" + BRACES.replace("load", "old"),
+            id="brace on its own line",
+        ),
+        pytest.param(
+            SIGNED,
+            SIGNED.replace("parse", "scan"),
+            "def load(\n    path,\n):\n    cached(path)\n\n\n" + SIGNED.replace("load", "old"),
+            id="long signature",
+        ),
+        pytest.param(
+            JSON,
+            MINE,
+            JSON.replace("alpha", "x").replace("beta", "alpha").replace("x", "beta"),
+            id="names changed places",
+        ),
+        pytest.param(
+            JSON,
+            MINE,
+            JSON.replace("beta", "omega").replace("    {\n", NEW + "    {\n", 1),
+            id="renamed, and one added",
+        ),
+        pytest.param(
+            INI,
+            INI.replace("[beta]\ncpu = 1", "[beta]\ncpu = 2"),
+            INI.replace("[beta]\ncpu = 1", "[beta]\ncpu = 9\n\n[old]\ncpu = 1"),
+            id="section copied aside",
+        ),
+        pytest.param(
+            "a\nx\na\nx\n", "a\nx\na\ny\n", "x\na\nx\na\nx\nb\n", id="equal lines on both sides"
+        ),
+        pytest.param("a\nb\nc\n", "a\nB\nc\n", "x\ny\nb\nz\n", id="no neighbour left"),
+    ],
+)
+def test_a_place_that_nothing_names_any_more_is_lost(base: str, mine: str, theirs: str):
+    lost = lost_place(base, mine, theirs)
+    assert lost is not None
+    assert base.splitlines()[lost.line - 1] == theirs.splitlines()[lost.there - 1]
+
+
+def test_many_changes_among_equal_lines_are_all_looked_at():
+    base = "start\n" + "  same\n" * 20_000
+    mine = base.replace("  same\n" * 10, "  same\n" * 9 + "  other\n")
+    assert lost_place(base, mine, "new\n" + base) is None
+    assert lost_place(base, mine, base.replace("start", "other") + "  same\n") is not None

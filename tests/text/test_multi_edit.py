@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filepact.errors import (
+    AmbiguousMatchError,
+    FilepactError,
+    InvalidParamsError,
+    NoChangeError,
+    StringNotFoundError,
+    TimedOutError,
+)
+from filepact.text.edit import Edit, EditList
+from filepact.text.multi_edit import Wanted, joined, place_all
+
+TEXT = "alpha = one\nbeta = two\n\tgamma = three\ndelta = four\n"
+
+
+def after(text: str, *pairs: tuple[str, str]) -> str:
+    return place_all(text, [Wanted(*pair) for pair in pairs], name="a.py").edits.apply(text)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ([("one", "1")], TEXT.replace("one", "1")),
+        ([("one", "1"), ("two", "2")], TEXT.replace("one", "1").replace("two", "2")),
+        ([("two", "2"), ("one", "1")], TEXT.replace("one", "1").replace("two", "2")),
+        # Inside what an earlier one wrote.
+        ([("one", "1 + 2"), ("+ 2", "+ 3")], TEXT.replace("one", "1 + 3")),
+        ([("one", "1 + 2"), ("1 + 2", "3")], TEXT.replace("one", "3")),
+        ([("one", "1 + 2"), ("1 + 2", "")], TEXT.replace("one", "")),
+        ([("alpha = one", "alpha = 1"), ("alpha = 1", "x")], TEXT.replace("alpha = one", "x")),
+        # Beside it, also right beside it, and in what an earlier one only repeated.
+        ([("one", "1"), ("alpha = ", "a = ")], TEXT.replace("alpha = one", "a = 1")),
+        ([("alpha = one\nbeta", "alpha = 1\nbeta"), ("beta = two", "b = 2")],
+         TEXT.replace("alpha = one\nbeta = two", "alpha = 1\nb = 2")),
+        # Where an earlier one only took something away.
+        ([("beta = two\n", ""), ("one\n\tgamma", "1\n\tg")],
+         "alpha = 1\n\tg = three\ndelta = four\n"),
+        # Each by its own step.
+        ([("one", "1"), ("gamma = three \ndelta = four", "gamma = 3 \ndelta = 4")],
+         TEXT.replace("one", "1").replace("three", "3").replace("four", "4")),
+        ([("    gamma = three\n", "    gamma = 3\n    new = x\n"), ("new = x", "old = x")],
+         TEXT.replace("gamma = three", "gamma = 3\n\told = x")),
+        ([("    gamma = three\n", "    gamma = 3\n"), ("\tgamma = 3", "g = 4")],
+         TEXT.replace("\tgamma = three", "g = 4")),
+    ],
+)  # fmt: skip
+def test_each_is_placed_on_the_result_of_those_before(
+    pairs: list[tuple[str, str]], expected: str
+) -> None:
+    assert after(TEXT, *pairs) == expected
+
+
+def test_every_place_may_be_replaced_before_and_after_others() -> None:
+    wanted = [Wanted(" =", ":", replace_all=True), Wanted("one", "1"), Wanted("t", "T", True)]
+    result = place_all(TEXT, wanted)
+    assert result.edits.apply(TEXT) == ("alpha: 1\nbeTa: Two\n\tgamma: Three\ndelTa: four\n")
+    assert [len(one.lines) for one in result.placements] == [4, 1, 4]
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [("one\nbeta", "1\nb2"), ("b2 = two", "c")],
+        [("alpha = one", "x = 1"), ("x = 1\nbeta", "y")],
+        [("one", "1"), ("alpha = 1\n", "x\n")],
+        [("one", "1"), ("  alpha = 1\n  beta = two", "  x")],
+        [("one", "1 + 2\nnew line"), ("    new line \n", "    x\n")],
+        [("two", "2"), ("one", "1"), ("= 1\nb", "x")],
+    ],
+)
+def test_one_that_reaches_across_what_another_wrote_is_refused_with_both_numbers(
+    pairs: list[tuple[str, str]],
+) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        after(TEXT, *pairs)
+    other, own = caught.value.details["edits"]
+    assert own == len(pairs)
+    assert 1 <= other < own
+    assert f"edits {other} and {own} overlap" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("pairs", "error"),
+    [
+        ([("one", "1"), ("nowhere", "x")], StringNotFoundError),
+        ([("one", "1"), ("= t", "x")], AmbiguousMatchError),
+        ([("one", "1"), ("", "x")], InvalidParamsError),
+        ([("one", "1"), ("two", "two")], NoChangeError),
+        ([("one", "1"), ("1", "one")], NoChangeError),
+    ],
+)
+def test_one_that_fails_fails_all_and_is_named(
+    pairs: list[tuple[str, str]], error: type[FilepactError]
+) -> None:
+    with pytest.raises(error) as caught:
+        after(TEXT, *pairs)
+    if "together" not in caught.value.message:
+        assert "edit 2 of 2" in caught.value.message
+
+
+def test_of_one_replacement_the_message_does_not_count() -> None:
+    with pytest.raises(StringNotFoundError) as caught:
+        after(TEXT, ("nowhere", "x"))
+    assert "edit 1" not in caught.value.message
+
+
+def test_a_thousand_replacements_are_made() -> None:
+    text = "".join(f"line {n} is here\n" for n in range(1_000))
+    wanted = [Wanted(f"line {n} is", f"row {n} was") for n in range(999, -1, -1)]
+    expected = "".join(f"row {n} was here\n" for n in range(1_000))
+    assert place_all(text, wanted).edits.apply(text) == expected
+
+
+PLACES = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 4), st.text("xyz", max_size=4)), max_size=5
+)
+
+
+def edits_of(places: list[tuple[int, int, str]], size: int) -> EditList:
+    """Edits that fit a text of this size: gaps, lengths and new texts."""
+    edits, at = [], 0
+    for gap, length, text in places:
+        start = at + gap
+        if start + length > size:
+            break
+        edits.append(Edit(start, start + length, text))
+        at = start + length
+    return EditList(tuple(edits))
+
+
+@given(st.text("abcdef", max_size=20), PLACES, PLACES)
+def test_joined_edits_do_what_both_do(
+    text: str, first: list[tuple[int, int, str]], then: list[tuple[int, int, str]]
+) -> None:
+    one = edits_of(first, len(text))
+    middle = one.apply(text)
+    other = edits_of(then, len(middle))
+    assert joined(one, other).apply(text) == other.apply(middle)
+
+
+def test_it_is_asked_before_each_replacement_whether_to_go_on() -> None:
+    asked: list[int] = []
+
+    def check() -> None:
+        asked.append(len(asked))
+        if len(asked) == 3:
+            raise TimedOutError("over")
+
+    wanted = [Wanted(str(n), "x") for n in range(9)]
+    with pytest.raises(TimedOutError):
+        place_all("0 1 2 3 4 5 6 7 8", wanted, check=check)
+    assert asked == [0, 1, 2]

@@ -1,0 +1,823 @@
+"""What is written past all doors is seen, in the journal, and can be undone."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.domain.protected import AGENT_LOGS
+from filepact.errors import FilepactError, StaleFileError
+from filepact.fs.root import Root
+from filepact.workspace import observe
+from filepact.workspace.external import DetectedChanges, ExternalChanges, Limits
+from tests.workspace.acting import write
+
+PERSON = Session("p", Actor("person", "p"))
+
+
+@pytest.fixture
+def outside(workspace):
+    return workspace.external
+
+
+def limited(workspace, **limits):
+    """Another one over the same workspace, with narrower limits."""
+    return ExternalChanges(
+        workspace.guard, workspace._store, workspace._state.locks, Limits(**limits)
+    )
+
+
+def code_of(call):
+    with pytest.raises(FilepactError) as caught:
+        call()
+    return caught.value.code
+
+
+def told(looked):
+    return (
+        {(change.path.path, change.kind) for change in looked.operation.changes.changes}
+        if looked.operation
+        else set()
+    )
+
+
+def test_changed_made_and_removed_files_are_one_operation_that_can_be_undone(
+    root, workspace, outside, session
+):
+    (root / "a.txt").write_bytes(b"one\r\ntwo\r\n")
+    (root / "gone.bin").write_bytes(b"\0\1\2")
+    (root / "kept.txt").write_text("kept")
+    outside.resnapshot()
+    (root / "a.txt").write_bytes(b"one\n")
+    (root / "new").mkdir()
+    (root / "new" / "b.txt").write_text("b")
+    (root / "gone.bin").rename(root / "moved.bin")
+    looked = outside.detect(session)
+    assert told(looked) == {
+        ("a.txt", "modify"),
+        ("gone.bin", "delete"),
+        ("moved.bin", "create"),
+        ("new/b.txt", "create"),
+    }
+    operation = workspace.log()[0]
+    assert operation == looked.operation
+    assert (operation.tool, operation.state, operation.session) == ("outside", "applied", session)
+    assert operation.summary == "4 files changed past the doors"
+    assert outside.detect(session) == DetectedChanges()
+
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
+    assert (root / "gone.bin").read_bytes() == b"\0\1\2"
+    assert not (root / "moved.bin").exists()
+    assert outside.detect(session).operation is None
+    workspace.redo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_bytes() == b"one\n"
+    assert outside.detect(session).operation is None
+
+
+def test_rights_that_change_are_a_change_and_equal_bytes_are_none(root, outside, session):
+    (root / "a.sh").write_text("x")
+    (root / "b.sh").write_text("x")
+    outside.resnapshot()
+    (root / "a.sh").chmod(0o755)
+    os.utime(root / "b.sh", (1, 1))
+    assert told(outside.detect(session)) == {("a.sh", "modify")}
+
+
+def test_what_goes_through_the_doors_is_not_somebody_elses(
+    root, open_here, outside, workspace, session
+):
+    (root / "a.txt").write_text("one\n")
+    (root / "b.txt").write_text("one\n")
+    outside.resnapshot()
+    write(workspace, session, "a.txt", "two\n")
+    write(open_here(), session, "b.txt", "two\n")
+    write(workspace, session, "c.txt", "new\n")
+    assert outside.detect(session).operation is None
+    (root / "a.txt").write_text("three\n")
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "two\n"
+    outside.resnapshot()
+    assert outside.detect(session).operation is None
+
+
+def test_what_is_done_while_it_looks_is_not_somebody_elses(root, workspace, outside, session):
+    for number in range(200):
+        (root / f"{number}.txt").write_text("0\n")
+    outside.resnapshot()
+    over = threading.Event()
+
+    def work():
+        for number in range(200):
+            write(workspace, session, f"{number}.txt", f"{number + 1}\n")
+        over.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not over.is_set():
+        assert outside.detect(PERSON).operation is None
+    thread.join()
+    assert outside.detect(PERSON).operation is None
+
+
+def test_what_changes_while_no_agent_works_is_the_persons(root, outside, session):
+    (root / "a.txt").write_text("one\n")
+    assert outside.detect(session).operation is None  # nothing is known yet
+    outside.resnapshot()
+    (root / "a.txt").write_text("two\n")
+    (root / "b.txt").write_text("b\n")
+    outside.resnapshot()
+    assert outside.detect(session).operation is None
+    (root / "b.txt").unlink()
+    outside.resnapshot()
+    assert outside.detect(session).operation is None
+
+
+def test_a_change_within_the_clocks_grain_is_seen(root, outside, session):
+    path = root / "a.txt"
+    path.write_text("one\n")
+    outside.resnapshot()
+    status = path.stat()
+    path.write_text("two\n")
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+
+
+def test_an_undo_keeps_what_was_changed_later_or_refuses(root, workspace, outside, session):
+    (root / "a.txt").write_text("1\n2\n3\n4\n5\n")
+    outside.resnapshot()
+    (root / "a.txt").write_text("one\n2\n3\n4\n5\n")
+    operation = outside.detect(session).operation
+    (root / "a.txt").write_text("one\n2\n3\n4\nfive\n")
+    workspace.undo(PERSON, operation.id, dry_run=False)
+    assert (root / "a.txt").read_text() == "1\n2\n3\n4\nfive\n"
+    outside.resnapshot()
+    (root / "a.txt").write_text("uno\n")
+    operation = outside.detect(session).operation
+    (root / "a.txt").write_text("due\n")
+    with pytest.raises(StaleFileError):
+        workspace.undo(PERSON, operation.id, dry_run=False)
+    assert (root / "a.txt").read_text() == "due\n"
+
+
+def test_what_agents_may_not_read_is_neither_read_nor_kept_but_said(
+    root, workspace, outside, session
+):
+    (root / "id_rsa").write_text("first secret")
+    (root / "a.txt").write_text("a")
+    outside.resnapshot()
+    (root / "id_rsa").write_text("other secret")
+    looked = outside.detect(session)
+    assert looked.operation is None
+    assert looked.unkept == ("id_rsa",)
+    assert workspace.log() == (looked.lost,)
+    assert "secret" not in workspace.diff(looked.lost)
+    assert b"secret" not in workspace.patch(looked.lost)
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert code_of(lambda: workspace.undo(PERSON, dry_run=False)) == "NO_CHANGE"
+    (root / "id_rsa").unlink()
+    (root / "a.txt").write_text("b")
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert "not kept: id_rsa" in looked.operation.note
+    assert [one.id for one in looked.operations] == [
+        one.id for one in reversed(workspace.log(limit=2))
+    ]
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "a"
+    assert not (root / "id_rsa").exists()
+
+
+def test_another_name_of_a_secret_at_home_is_not_read_and_a_pipe_is_nothing(
+    root, tmp_path, session
+):
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    (tmp_path / "home" / ".ssh" / "id_rsa").write_text("secret")
+    (root / "a.txt").write_text("a")
+    workspace = open_workspace(
+        [str(root)], state_dir=str(tmp_path / "state"), home=str(tmp_path / "home")
+    )
+    try:
+        assert workspace.external.snapshot().kept == 1
+        os.mkfifo(root / "pipe")
+        os.link(tmp_path / "home" / ".ssh" / "id_rsa", root / "plain.txt")
+        looked = workspace.external.detect(session)
+        assert (looked.operation, looked.unkept) == (None, ("plain.txt",))
+        assert workspace.external.detect(session) == DetectedChanges()
+    finally:
+        workspace.close()
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "new.txt"])
+def test_a_private_key_is_not_put_into_the_journal_whatever_its_file_is_called(
+    root, workspace, outside, session, name
+):
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF\n" * 4
+    key += "-----END PRIVATE KEY-----\n"
+    (root / "notes.txt").write_text("nothing")
+    outside.resnapshot()
+    (root / name).write_text(key)
+    looked = outside.detect(session)
+    assert (looked.operation, looked.unkept) == (None, (name,))
+
+
+def test_what_the_rules_keep_from_being_written_does_not_keep_the_rest_from_coming_back(
+    root, workspace, outside, session
+):
+    (root / ".filepact.toml").write_text("")
+    (root / "a.txt").write_text("a")
+    outside.resnapshot()
+    (root / ".filepact.toml").write_text("# other rules")
+    (root / "a.txt").write_text("b")
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == (".filepact.toml",)
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "a"
+
+
+def test_what_came_through_a_door_into_a_file_that_is_not_read_is_not_somebody_elses(
+    root, open_here, session
+):
+    (root / ".filepact.toml").write_text(
+        '[[ask]]\nname = "plans"\npaths = ["plan.txt"]\nactions = ["read"]\nwhy = "private"\n'
+    )
+    workspace = open_here()
+    workspace.external.snapshot()
+    assert write(workspace, session, "plan.txt", "mine\n").status == "applied"
+    assert workspace.external.detect(session) == DetectedChanges()
+    (root / "plan.txt").write_text("theirs\n")
+    assert workspace.external.detect(session).unkept == ("plan.txt",)
+
+
+def test_what_another_process_did_through_its_own_door_is_not_somebody_elses(
+    root, tmp_path, outside, session
+):
+    (root / "a.txt").write_text("one\n")
+    outside.snapshot()
+    command = [sys.executable, "-m", "filepact", "edit", "a.txt"]
+    command += ["--root", str(root), "--state", str(tmp_path / "state")]
+    command += ["--old", "one", "--new", "two"]
+    subprocess.run(
+        command,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=True,
+    )
+    assert (root / "a.txt").read_text() == "two\n"
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_large_files_links_and_ignored_ones_are_not_kept(root, workspace, session):
+    outside = limited(workspace, file=100, changed=200, memory=90)
+    (root / "a-large").write_bytes(b"x" * 101)
+    (root / "b-one").write_bytes(os.urandom(40))
+    (root / "c-two").write_bytes(os.urandom(60))  # over what may be held together
+    (root / "linked").write_text("x")
+    (root / "node_modules").mkdir()
+    (root / "node_modules" / "m.js").write_text("x")
+    learned = outside.snapshot()
+    assert (learned.files, learned.unkept, learned.complete) == (4, 2, True)
+    assert outside.snapshot() == learned
+    (root / "a-large").write_bytes(b"y" * 101)
+    (root / "c-two").write_bytes(b"2")
+    (root / "linked").unlink()
+    (root / "linked").symlink_to("b-one")
+    (root / "node_modules" / "m.js").write_text("y")
+    (root / "new").write_bytes(b"z" * 201)
+    looked = outside.detect(session)
+    assert looked.operation is None
+    assert looked.unkept == ("a-large", "c-two", "linked", "new")
+    (root / "linked").unlink()
+    (root / "linked").symlink_to("c-two")
+    assert outside.detect(session).unkept == ("linked",)
+    # The journal has what a changed file held at the last look, as far as it was small enough.
+    (root / "c-two").write_bytes(b"3")
+    assert told(outside.detect(session)) == {("c-two", "modify")}
+    for number in range(8):
+        (root / f"big{number}").write_bytes(b"x" * 300)
+    (root / "c-two").write_bytes(b"4")
+    looked = outside.detect(session)
+    assert told(looked) == {("c-two", "modify")}
+    assert "and 3 more" in looked.operation.note
+
+
+def test_a_known_file_that_is_ignored_from_now_on_is_still_looked_at(root, outside, session):
+    (root / "later").write_text("x")
+    outside.resnapshot()
+    (root / ".gitignore").write_text("later\n")
+    (root / "later").write_text("y")
+    looked = outside.detect(session)
+    assert told(looked) == {(".gitignore", "create"), ("later", "modify")}
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_a_large_file_that_was_only_renamed_can_be_taken_back(root, workspace, session):
+    outside = limited(workspace, file=100)
+    (root / "old").write_bytes(b"x" * 101)
+    outside.snapshot()
+    (root / "old").rename(root / "new")
+    looked = outside.detect(session)
+    assert told(looked) == {("old", "delete"), ("new", "create")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "old").read_bytes() == b"x" * 101
+    assert not (root / "new").exists()
+
+
+def test_folders_that_came_with_a_file_go_with_it_and_others_stay(
+    root, workspace, outside, session
+):
+    (root / "empty").mkdir()
+    outside.resnapshot()
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "c.txt").write_text("c")
+    (root / "empty" / "d.txt").write_text("d")
+    outside.detect(session)
+    workspace.undo(PERSON, dry_run=False)
+    assert [one.name for one in root.iterdir()] == ["empty"]
+
+
+def test_beyond_the_most_files_nothing_is_taken_for_new_or_gone(root, workspace, session):
+    for name in "bcde":
+        (root / name).write_text(name)
+    outside = limited(workspace, files=3)
+    learned = outside.snapshot()
+    assert (learned.files, learned.cut) == (3, True)
+    (root / "e").write_text("other")
+    (root / "a").write_text("a")
+    assert told(outside.detect(session)) == {("a", "create")}
+    (root / "a").unlink()
+    (root / "b").unlink()
+    assert told(outside.detect(session)) == {("a", "delete"), ("b", "delete")}
+
+
+def test_a_root_inside_another_is_looked_at_once(root, open_here, session):
+    (root / "in").mkdir()
+    workspace = open_here(roots=[str(root), str(root / "in")])
+    workspace.external.snapshot()
+    (root / "in" / "a.txt").write_text("a")
+    looked = workspace.external.detect(session)
+    assert [one.path.root for one in looked.operation.changes.changes] == [str(root / "in")]
+
+
+@pytest.mark.parametrize("mode", [0, 0o400, 0o100])
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_what_cannot_be_looked_into_is_not_gone(root, outside, session, mode):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.resnapshot()
+    (root / "in").chmod(mode)
+    try:
+        assert outside.detect(session) == DetectedChanges()
+    finally:
+        (root / "in").chmod(0o755)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_what_was_touched_and_closed_then_is_told_when_it_can_be_looked_into(
+    root, outside, session
+):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.resnapshot()
+    (root / "in" / "a.txt").write_text("b")
+    (root / "in").chmod(0)
+    try:
+        assert outside.detect(session) == DetectedChanges()
+    finally:
+        (root / "in").chmod(0o755)
+    assert told(outside.detect(session)) == {("in/a.txt", "modify")}
+
+
+def test_a_root_that_is_no_longer_there_is_no_deletion(root, outside, session):
+    (root / "a.txt").write_text("a")
+    outside.resnapshot()
+    shutil.move(root, root.parent / "elsewhere")
+    assert code_of(lambda: outside.detect(session)) == "PATH_BLOCKED"
+    shutil.move(root.parent / "elsewhere", root)
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_a_folder_that_became_a_link_holds_nothing_any_more(root, tmp_path, outside, session):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("a")
+    outside.resnapshot()
+    shutil.move(root / "in", tmp_path / "in")
+    (root / "in").symlink_to(tmp_path / "in")
+    looked = outside.detect(session)
+    assert told(looked) == {("in/a.txt", "delete")}
+    assert looked.unkept == ("in",)
+
+
+def test_a_file_that_is_being_written_is_left_for_the_next_look(
+    root, outside, session, monkeypatch
+):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    (root / "a.txt").write_text("two\n")
+    read, most = Root.read, [0]
+
+    def moving(self, path, **limits):
+        contents = read(self, path, **limits)
+        if most[0]:
+            most[0] -= 1
+            (root / path).write_text(f"while it is read {most[0]}\n")
+        return contents
+
+    monkeypatch.setattr(Root, "read", moving)
+    most[0] = 3
+    assert outside.detect(session) == DetectedChanges()
+    most[0] = 1
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_a_file_that_changes_once_more_before_it_is_told_is_told_next_time(
+    root, workspace, outside, session, monkeypatch
+):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    (root / "a.txt").write_text("two\n")
+    ask = workspace._store.unfinished
+
+    def slow():
+        (root / "a.txt").write_text("three\n")
+        return ask()
+
+    monkeypatch.setattr(workspace._store, "unfinished", slow)
+    assert outside.detect(session) == DetectedChanges()
+    monkeypatch.undo()
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "one\n"
+
+
+def test_a_file_under_way_through_a_door_waits_for_its_end(root, workspace, outside, session):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    finish = workspace._store.finish
+    waiting = []
+    workspace._store.finish = lambda *args, **named: waiting.append((args, named))
+    write(workspace, session, "a.txt", "two\n")
+    assert outside.detect(session) == DetectedChanges()
+    workspace._store.finish = finish
+    for args, named in waiting:
+        finish(*args, **named)
+    assert outside.detect(session) == DetectedChanges()
+    (root / "a.txt").write_text("three\n")
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "two\n"
+
+
+def test_another_process_that_looks_too_does_not_report_it_again(
+    root, open_here, outside, session, other
+):
+    there = open_here().external
+    (root / "a.txt").write_text("one\n")
+    (root / "id_rsa").write_text("secret")
+    outside.snapshot()
+    there.snapshot()
+    (root / "a.txt").write_text("two\n")
+    (root / "id_rsa").write_text("other secret")
+    assert told(outside.detect(session)) == {("a.txt", "modify")}
+    assert there.detect(other) == DetectedChanges()
+    (root / "a.txt").unlink()
+    assert told(there.detect(other)) == {("a.txt", "delete")}
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_contents_that_the_journal_gave_up_are_said_to_be_gone(root, workspace, outside, session):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    (root / "a.txt").write_text("two\n")
+    looked = outside.detect(session)
+    workspace._store.prune(keep_bytes=0, keep_seconds=-1_000)
+    assert code_of(lambda: workspace.undo(PERSON, dry_run=False)) == "NOT_FOUND"
+    assert (root / "a.txt").read_text() == "two\n"
+    assert workspace.operation(looked.operation.id).undone_by is None
+
+
+def test_a_checkpoint_is_restored_but_for_what_was_not_kept(root, workspace, outside, session):
+    (root / "a.txt").write_text("one\n")
+    (root / "id_rsa").write_text("secret")
+    outside.resnapshot()
+    workspace.checkpoint("here")
+    (root / "a.txt").write_text("two\n")
+    (root / "id_rsa").write_text("other secret")
+    outside.detect(session)
+    workspace.restore(PERSON, "here", dry_run=False)
+    assert (root / "a.txt").read_text() == "one\n"
+    assert (root / "id_rsa").read_text() == "other secret"
+
+
+KILLED = """
+import os, signal, sys
+from filepact.app import open_workspace
+from filepact.domain.protected import AGENT_LOGS
+from filepact.domain.operation import Actor, Session
+from filepact.store import sqlite
+
+root, state, where = sys.argv[1:]
+workspace = open_workspace([root], state_dir=state)
+workspace.external.snapshot()
+open(f"{root}/a.txt", "w").write("two\\n")
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+if where == "inside":
+    sqlite.insert_changes = die
+workspace.external.detect(Session("s", Actor("agent", "a")))
+die()
+"""
+
+
+@pytest.mark.parametrize(("where", "entries"), [("inside", 0), ("after", 1)])
+def test_a_killed_look_leaves_a_whole_entry_or_none_and_every_file_alone(
+    root, tmp_path, open_here, where, entries
+):
+    (root / "a.txt").write_text("one\n")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(root), str(tmp_path / "state"), where],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    workspace = open_here()
+    assert workspace.recovered == ()
+    assert (root / "a.txt").read_text() == "two\n"
+    assert len(workspace.log()) == entries
+    if entries:
+        workspace.undo(PERSON, dry_run=False)
+        assert (root / "a.txt").read_text() == "one\n"
+
+
+def test_learning_can_be_given_up(root, outside, session):
+    (root / "a.txt").write_text("one\n")
+    (root / "b.txt").write_text("one\n")
+    asked = iter([False, True])
+    learned = outside.snapshot(cancelled=lambda: next(asked))
+    assert (learned.complete, learned.files, learned.kept) == (False, 2, 1)
+    (root / "a.txt").write_text("two\n")
+    (root / "b.txt").write_text("two\n")
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ("b.txt",)
+    assert outside.snapshot().complete
+
+
+def test_learning_can_be_given_up_before_anything_is_known(root, outside, session):
+    (root / "in").mkdir()
+    (root / "in" / "a.txt").write_text("one\n")
+    assert not outside.snapshot(cancelled=lambda: True).complete
+    assert outside.detect(session) == DetectedChanges()
+    assert outside.snapshot().complete
+
+
+def test_ten_thousand_files_are_known_and_what_changes_among_them_is_found(root, outside, session):
+    for folder in range(100):
+        (root / f"{folder}").mkdir()
+        for number in range(100):
+            (root / f"{folder}" / f"{number}.txt").write_text(f"{folder} {number}\n")
+            os.utime(root / f"{folder}" / f"{number}.txt", (1, 1))
+    assert outside.snapshot().kept == 10_000
+    assert outside.detect(session) == DetectedChanges()
+    (root / "50" / "50.txt").write_text("x")
+    assert told(outside.detect(session)) == {("50/50.txt", "modify")}
+
+
+# -- whose it was: the person's before a turn begins, the agent's from then on ------------------
+
+
+@pytest.fixture(params=["noticed", "looked for"])
+def watched(request, root, outside):
+    """The files as they are known when a turn begins, with the system's notices and without."""
+    for name in ("a.txt", "b.txt", "c.txt", "sub/d.txt"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("one\n")
+        os.utime(root / name, (1, 1))
+    outside.resnapshot()
+    if request.param == "looked for":
+        for snapshot in outside._files._snapshots.values():
+            snapshot.watcher.distrust()
+        outside.resnapshot()
+    return outside
+
+
+def test_what_was_changed_before_a_turn_is_the_persons_however_late_it_is_looked_at(
+    root, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    (root / "b.txt").unlink()
+    (root / "mine.txt").write_text("mine\n")
+    watched.mark()
+    (root / "c.txt").write_text("two\n")
+    (root / "sub" / "d.txt").unlink()
+    watched.resnapshot()
+    assert told(watched.detect(session)) == {("c.txt", "modify"), ("sub/d.txt", "delete")}
+    assert watched.detect(session) == DetectedChanges()
+
+
+def test_a_turn_takes_back_only_what_it_did_when_it_began_before_anybody_looked(
+    root, workspace, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    watched.mark()
+    (root / "c.txt").write_text("two\n")
+    watched.resnapshot()
+    assert told(watched.detect(session)) == {("c.txt", "modify")}
+    workspace.undo(PERSON, dry_run=False)
+    assert (root / "a.txt").read_text() == "mine\n"
+    assert (root / "c.txt").read_text() == "one\n"
+
+
+def test_a_persons_new_file_is_never_removed_with_what_an_agent_wrote_into_it(
+    root, workspace, watched, session
+):
+    (root / "new.txt").write_text("mine\n")
+    watched.mark()
+    (root / "new.txt").write_text("mine\nthe agent's\n")
+    watched.resnapshot()
+    looked = watched.detect(session)
+    assert looked.operation is None
+    assert looked.unkept == ("new.txt",)
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert (root / "new.txt").read_text() == "mine\nthe agent's\n"
+
+
+def test_a_persons_text_is_not_taken_back_with_what_an_agent_wrote_over_it_at_once(
+    root, watched, session
+):
+    (root / "a.txt").write_text("mine\n")
+    watched.mark()
+    (root / "a.txt").write_text("the agent's\n")
+    watched.resnapshot()
+    looked = watched.detect(session)
+    noticed = watched._files._snapshots.popitem()[1].watcher._trusted
+    # Without notices it cannot be known that the person had changed it, too.
+    assert looked.unkept == (("a.txt",) if noticed else ())
+
+
+def test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents(
+    root, workspace, outside, session
+):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("one\n")
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    (root / "new.txt").write_text("new\n")
+    outside.snapshot()
+    outside.resnapshot()
+    looked = outside.detect(session)
+    assert looked.operation is None
+    assert set(looked.unkept) == {"b.txt", "new.txt"}
+    assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
+    assert outside.detect(session) == DetectedChanges()
+    (root / "b.txt").write_text("three\n")
+    assert told(outside.detect(session)) == {("b.txt", "modify")}
+
+
+def test_a_turn_that_begins_before_the_last_one_was_looked_at_hides_nothing_of_it(
+    root, watched, session
+):
+    watched.mark()
+    (root / "a.txt").write_text("the first turn's\n")
+    watched.mark()
+    (root / "b.txt").write_text("the second turn's\n")
+    watched.resnapshot()
+    assert ("a.txt", "modify") in told(watched.detect(session))
+    watched.resnapshot()
+    (root / "c.txt").write_text("the second turn's\n")
+    assert ("c.txt", "modify") in told(watched.detect(session))
+
+
+def test_what_is_made_in_a_turn_that_the_last_look_came_late_for_can_be_taken_back(
+    root, workspace, outside, session
+):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    if outside._files._snapshots[outside._guard.roots[0].path].watcher._notices is None:
+        pytest.skip("no notices on this file system")
+    outside.mark()
+    outside.resnapshot()
+    (root / "first.txt").write_text("1\n")
+    (root / "mine.txt").write_text("mine\n")
+    outside.mark()  # the second turn begins before anybody looked
+    assert outside.detect(session).operation is not None
+    (root / "second.txt").write_text("2\n")
+    outside.resnapshot()
+    assert told(outside.detect(session)) == {("second.txt", "create")}
+    workspace.undo(PERSON)
+    assert not (root / "second.txt").exists()
+
+
+def test_two_turns_before_the_files_are_known_are_both_seen(root, outside, session):
+    for name in ("a.txt", "b.txt", "c.txt"):
+        (root / name).write_text("one\n")
+    outside.mark()
+    (root / "a.txt").write_text("two\n")
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    outside.snapshot()
+    outside.resnapshot()
+    first = outside.detect(session)
+    outside.resnapshot()
+    assert {*first.unkept, *outside.detect(session).unkept} == {"a.txt", "b.txt"}
+
+
+def test_stamps_are_enough_to_see_a_change_and_contents_come_later(root, outside, session):
+    for name in ("a.txt", "b.txt"):
+        (root / name).write_text("one\n")
+    assert outside.snapshot(contents=False).kept == 0
+    outside.mark()
+    (root / "b.txt").write_text("two\n")
+    outside.resnapshot(contents=False)
+    assert outside.read_contents()
+    (root / "a.txt").write_text("two\n")
+    looked = outside.detect(session)
+    assert told(looked) == {("a.txt", "modify")}
+    assert looked.unkept == ("b.txt",)
+
+
+def test_reading_contents_goes_on_where_it_was_left(root, outside):
+    for number in range(4):
+        (root / f"{number}.txt").write_text("one\n")
+    outside.snapshot(contents=False)
+    asked = iter([False, True])
+    assert not outside.read_contents(cancelled=lambda: next(asked))
+    outside.resnapshot(contents=False)
+    assert outside.read_contents()
+    assert outside.snapshot().kept == 4
+
+
+def test_a_turn_looks_at_nothing_that_was_not_touched(root, outside, session, monkeypatch):
+    (root / "a.txt").write_text("one\n")
+    (root / "b.txt").write_text("one\n")
+    monkeypatch.setattr(observe, "_RACY", 0)  # else what was written just now is looked at again
+    outside.snapshot()
+    if outside._files._snapshots[outside._guard.roots[0].path].watcher._notices is None:
+        pytest.skip("no notices on this file system")
+    looked_at = []
+    find = observe.stamp_at
+    monkeypatch.setattr(
+        observe, "stamp_at", lambda root, name: looked_at.append(name) or find(root, name)
+    )
+    monkeypatch.setattr(observe, "scan", lambda *_, **__: pytest.fail("everything was looked at"))
+    outside.mark()
+    outside.resnapshot()
+    (root / "b.txt").write_text("two\n")
+    assert told(outside.detect(session)) == {("b.txt", "modify")}
+    assert set(looked_at) == {"b.txt"}
+
+
+def test_a_mark_waits_for_nobody_who_looks(root, outside, session, monkeypatch):
+    (root / "a.txt").write_text("one\n")
+    outside.snapshot()
+    marked = threading.Event()
+    catch_up = outside._catch_up
+
+    def slow():
+        assert marked.wait(20)
+        return catch_up()
+
+    monkeypatch.setattr(outside, "_catch_up", slow)
+    looking = threading.Thread(target=outside.detect, args=(session,))
+    looking.start()
+    outside.mark()
+    marked.set()
+    looking.join(20)
+    assert not looking.is_alive()
+
+
+@pytest.mark.parametrize("kept", [one for each in AGENT_LOGS.values() for one in each])
+def test_what_agents_keep_for_themselves_is_not_told_and_what_steers_them_is(
+    root, outside, session, kept
+):
+    (root / "a.txt").write_text("one\n")
+    outside.resnapshot()
+    name = kept.replace("*", "4") + ("x/log.json" if kept.endswith("/") else "")
+    for path in (name, f"sub/{name}", ".claude/settings.json", "AGENTS.md", ".fast-agent/a.md"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("{}\n")
+    seen = {path for path, _ in told(outside.detect(session))}
+    assert seen == {f"sub/{name}", ".claude/settings.json", "AGENTS.md", ".fast-agent/a.md"}
+    (root / name).write_text("{1}\n")
+    assert outside.detect(session) == DetectedChanges()
+
+
+def test_what_agents_keep_for_themselves_stands_in_the_documents():
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "past-the-doors.md"
+    text = page.read_text(encoding="utf-8")
+    for agent, kept in AGENT_LOGS.items():
+        assert f"({agent})" in text
+        assert all(f"`{one}`" in text for one in kept)
