@@ -16,6 +16,7 @@ from filepact.fs.home_secrets import HomeSecrets
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import journal_in, open_state
+from filepact.store.connection import IN_USE
 from filepact.store.known_texts import KnownTexts
 from filepact.store.sqlite import SqliteStore
 from filepact.workspace.documents import Encodings
@@ -257,8 +258,7 @@ def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> Salvaged:
         StateFailedError: It is another program's or of a newer filepact, or in use, or the folder
             cannot be written.
     """
-    from filepact.store.connection import IN_USE  # noqa: PLC0415 - rarely needed
-    from filepact.store.integrity import salvage  # noqa: PLC0415 - the same
+    from filepact.store.integrity import salvage  # noqa: PLC0415 - rarely needed
 
     found = check_state(state_dir, tell=tell)
     path = journal_in(state_dir)
@@ -282,8 +282,6 @@ def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> Salvaged:
 
 def state_user(state_dir: str) -> str:
     """A process that has the journal of a state folder open, in words; empty for none."""
-    from filepact.store.connection import IN_USE  # noqa: PLC0415 - rarely needed
-
     path = journal_in(state_dir)
     return "" if path is None else locked_by(path, *IN_USE)
 

@@ -97,22 +97,24 @@ class KeyedExecutor:
             return None
         return work
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Run something as soon as a thread is free, in no sequence."""
+    def run(self, work: Callable[[], None]) -> bool:
+        """Run something as soon as a thread is free, in no sequence.
+
+        Returns:
+            Whether it will be run: nothing is once this was closed.
+        """
         with self._lock:
+            if self._closed:
+                return False
             self._busy += 1
-        try:
-            self._pool.submit(self._do, work)
-        except RuntimeError:  # closed: nothing more is begun
-            self._end()
+        self._pool.submit(self._do, work)
+        return True
 
     def _do(self, work: Callable[[], None]) -> None:
         try:
             work()
         finally:
-            with self._lock:
-                self._busy -= 1
-                self._idle.notify_all()
+            self._end()
 
     def _end(self) -> None:
         with self._lock:
@@ -120,7 +122,7 @@ class KeyedExecutor:
             self._idle.notify_all()
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what has begun."""
+        """Take nothing more, and wait for what was taken by `run` and for what has begun."""
         with self._lock:
             self._closed = True
             for queue in self._queues.values():

@@ -10,11 +10,11 @@ import math
 import threading
 import time
 from dataclasses import dataclass, replace
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.mcp.clients import conversation_in, page_for
 from filepact.faces.mcp.fast_path import call_result, describe_tool
+from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, Refusal
 from filepact.wire.uris import path_of
 
@@ -128,7 +128,6 @@ class ToolCaller:
         page: int | None = None,
     ) -> None:
         self._tools = tools
-        self._toolbox: Toolbox | None = None
         self._session_factory = session_factory
         self._sessions: dict[Actor, Session] = {}
         self._lock = threading.Lock()
@@ -161,9 +160,7 @@ class ToolCaller:
         try:
             page = page_for(actor.name, self._page)
             call = Call(self._session(actor, meta), cancelled, progress, page)
-            if self._toolbox is None:
-                self._toolbox = self._tools.toolbox()
-            return self._toolbox.call(name, arguments, call)
+            return self._tools.toolbox().call(name, arguments, call)
         except UnknownToolError as error:
             return Refusal(INVALID_PARAMS, str(error))
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
@@ -208,30 +205,22 @@ class CallExecutor:
         self._facts = facts
         self._send = send
         self._room = threading.Semaphore(_QUEUE)
-        self._waiting: SimpleQueue[_RunningCall | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._threads = KeyedExecutor(WORKERS, "mcp-call")
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)
         self._running: set[_RunningCall] = set()
         self._by_id: dict[RequestId, _RunningCall] = {}
-        self._closing = False
 
     def begin(self, asked: CarryOut) -> None:
         """Have a call carried out soon; waits while too many others wait."""
         self._room.acquire()
         call = _RunningCall(asked)
         with self._lock:
-            if self._closing:
-                self._room.release()
-                return
             self._running.add(call)
             # Of two calls with one id the later can be cancelled, and both are answered.
             self._by_id[_correlated(asked.id)] = call
-            if len(self._running) > len(self._threads) < WORKERS:
-                thread = threading.Thread(target=self._work, name="mcp-call", daemon=True)
-                self._threads.append(thread)
-                thread.start()
-            self._waiting.put(call)
+        if not self._threads.run(lambda: self._carry_out(call)):
+            self._room.release()
 
     def cancel(self, wanted: RequestId) -> None:
         """End a call and do not answer it; one that is unknown or answered is ignored."""
@@ -253,32 +242,27 @@ class CallExecutor:
         Calls that have not begun are not begun any more.
         """
         with self._lock:
-            self._closing = True
             for call in self._running:
                 call.cancelled = True
-        for _ in self._threads:
-            self._waiting.put(None)
-        for thread in self._threads:
-            thread.join()
+        self._threads.close()
 
     # -- in the workers' threads ----------------------------------------------------------
 
-    def _work(self) -> None:
-        while (call := self._waiting.get()) is not None:
-            self._room.release()
-            answer, sent, lost = self._answer(call)
-            with self._lock:
-                if not call.wanted:
-                    lost()
-                else:
-                    sent()
-                    self._send(answer)
-                    call.wanted = False
-                self._running.discard(call)
-                key = _correlated(call.asked.id)
-                if self._by_id.get(key) is call:
-                    del self._by_id[key]
-                self._ended.notify_all()
+    def _carry_out(self, call: _RunningCall) -> None:
+        self._room.release()
+        answer, sent, lost = self._answer(call)
+        with self._lock:
+            if not call.wanted:
+                lost()
+            else:
+                sent()
+                self._send(answer)
+                call.wanted = False
+            self._running.discard(call)
+            key = _correlated(call.asked.id)
+            if self._by_id.get(key) is call:
+                del self._by_id[key]
+            self._ended.notify_all()
 
     def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
         """The answer, and what to call when it is sent and when it is not."""
