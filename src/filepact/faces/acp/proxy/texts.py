@@ -68,7 +68,7 @@ class Texts:
         self,
         questions: Questions,
         facts: Facts,
-        aside: Callable[[Callable[[], None]], None],
+        aside: Callable[[Callable[[], None]], object],
         patience: float = PATIENCE,
     ) -> None:
         self._questions = questions
