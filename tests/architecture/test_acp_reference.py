@@ -11,8 +11,8 @@ from pathlib import Path
 import filepact.acp
 from filepact.errors import CODES
 from filepact.faces.acp import errors
+from filepact.faces.acp.agents import QUIRKS, Quirks
 from filepact.faces.acp.client import ClientFileSystem
-from filepact.faces.acp.quirks import QUIRKS, Quirks
 from tests.architecture.project import REFERENCE
 
 _PARTS = re.split(r"^## (.+)$", (REFERENCE / "acp.md").read_text(), flags=re.MULTILINE)

@@ -65,16 +65,16 @@ ALLOWED: dict[str, dict[str, str]] = {
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
         "pathlib.": "the state folder before anything opens it, and the system's own mount table",
     },
-    "faces.acp.proxy.child": dict.fromkeys(
+    "faces.acp.proxy.start": dict.fromkeys(
         ("os.kill", "socket.", "subprocess."), "the agent's program"
     ),
-    "faces.acp.proxy.listener": dict.fromkeys(
+    "faces.acp.proxy.tool_socket": dict.fromkeys(
         ("pathlib.", "shutil.rmtree", "socket.", "tempfile."), "the folder of its own socket"
     ),
-    "faces.acp.proxy.relay": dict.fromkeys(
+    "faces.acp.proxy.stdio_bridge": dict.fromkeys(
         ("os._exit", "os.read", "os.write", "socket."), "standard input and output"
     ),
-    "faces.acp.proxy.side": {"os.write": "a pipe"},
+    "faces.acp.proxy.peers": {"os.write": "a pipe"},
     "faces.cli.acp": {"pathlib.": "folders that a person names; names only"},
     "faces.cli.history": {
         "os.getppid": "which programs a person's decision came through",

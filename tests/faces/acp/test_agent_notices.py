@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.faces.acp.notices import OpenTexts, path_of
+from filepact.faces.acp.session_buffers import OpenTexts, path_of
 from filepact.text.lines import LineIndex
 from tests.faces.acp.test_agent_files import edit, refused, run
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from filepact.acp import ClientFileSystem
-from filepact.faces.acp.quirks import QUIRKS, Quirks, quirks_of
+from filepact.faces.acp.agents import QUIRKS, Quirks, quirks_of
 from tests.faces.acp.talking import READ, WRITE, run
 
 

@@ -5,30 +5,393 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from filepact.app import open_workspace
+from filepact.app import open_toolbox, open_workspace
 from filepact.config.person import read_settings
+from filepact.domain.document import Document
 from filepact.domain.operation import Actor, Session
-from filepact.errors import InvalidParamsError
+from filepact.errors import (
+    ApprovalRequiredError,
+    FilepactError,
+    InvalidParamsError,
+    ProposalChangedError,
+    TooLargeError,
+)
 from filepact.faces.acp.approval import Approvals
-from filepact.faces.acp.client_buffers import PATIENCE
-from filepact.faces.acp.notices import OpenTexts
-from filepact.faces.acp.own_session import SessionFiles
-from filepact.faces.acp.remote import Offers, Remote
-from filepact.faces.acp.session_buffers import SessionBuffers
+from filepact.faces.acp.buffer_sync import BufferSync
+from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, run_to_completion
+from filepact.faces.acp.client_buffers import PATIENCE, named_files
+from filepact.faces.acp.proposed import ROUNDS, renewed
+from filepact.faces.acp.remote import TEXT_LIMIT, Offers, Remote
+from filepact.faces.acp.session_buffers import OpenTexts, PendingWrite, SessionBuffers
+from filepact.tools.answer import receipt_facts, render_receipt
+from filepact.tools.catalogue import TOOLS
+from filepact.tools.registry import Call, Outcome
 from filepact.workspace.buffers import Buffers
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.excerpt import Wanted, excerpt_of
+from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from acp.schema import ClientCapabilities, Implementation
 
     from filepact.config.settings import Settings
+    from filepact.faces.acp.session_buffers import ClientFile
     from filepact.text.lines import Unit
+    from filepact.tools.registry import Tool
+    from filepact.workspace.draft import Draft
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["AgentFiles"]
+__all__ = ["AgentFiles", "SessionFiles"]
+
+_LOOKING = frozenset(tool.name for tool in TOOLS if tool.kind == "reads")
+
+_HIGHEST = 2**32 - 1
+
+_T = TypeVar("_T")
+
+
+class SessionFiles:
+    """The files of one session.
+
+    Every method waits for those before it.  One that is cancelled ends only when what it had
+    begun has ended or was taken back.
+
+    Args:
+        workspace: The session's folders; closed with this.
+        buffers: The client's texts of them.
+        session: Who asks.
+        remote: The client's methods.
+        texts: What the client tells of by itself.
+        approvals: Asks a person about changes that wait; None leaves them waiting.
+
+    Attributes:
+        workspace: For looking back: the journal, pending changes, diffs.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        buffers: SessionBuffers,
+        *,
+        session: Session,
+        remote: Remote,
+        texts: OpenTexts,
+        approvals: Approvals | None = None,
+    ) -> None:
+        self.workspace = workspace
+        self._buffers = buffers
+        self._session = session
+        self._remote = remote
+        self._approvals = approvals
+        self._sync = BufferSync(workspace, buffers, session=session, remote=remote, texts=texts)
+        self._toolbox = open_toolbox(workspace)
+        self._lock = asyncio.Lock()
+        self._stops: set[CancelScope] = set()
+        self._closed = False
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, each with the name, the description and the schema for a model."""
+        return self._toolbox.tools
+
+    async def close(self) -> None:
+        """End the session's files; what is being done with them ends or is taken back first."""
+        for stop in self._stops:
+            stop.cancel()
+        async with self._lock:
+            if not self._closed:
+                self._closed = True
+                await asyncio.to_thread(self.workspace.close)
+
+    # -- for the agent --------------------------------------------------------------------
+
+    async def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
+        """A file's text or some of its lines: the client's where it offers that, else the disk's.
+
+        Args:
+            path: Absolute.
+            line: 1-based; None and 0 begin at the first.
+            limit: Most lines; None goes to the end.
+
+        Raises:
+            FilepactError: There is nothing to be shown; nothing is asked of the client for a
+                path that may not be used.
+        """
+        return await self._run(lambda stop: self._read(path, line, limit, stop))
+
+    async def write(self, path: str, content: str) -> Outcome:
+        """Give a file a new text: through the client where it offers that, else on the disk.
+
+        Args:
+            path: Absolute.
+            content: The whole text.
+
+        Returns:
+            What was done; without a receipt when it is the client that did it.
+
+        Raises:
+            ApprovalRequiredError: It waits for a person.
+            FilepactError: The file is what it was.
+        """
+        return await self._run(lambda stop: self._write(path, content, stop))
+
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> Outcome:
+        """Call one of the tools over what the client shows; a refusal is an answer.
+
+        Raises:
+            UnknownToolError: There is no such tool.
+        """
+        outcome = await self._run(lambda stop: self._call(tool, arguments, stop))
+        outcome.sent()
+        return outcome
+
+    async def undo(self, operation: str | None = None) -> Outcome:
+        """Take back one operation, the newest in force unless one is named."""
+        return await self._run(lambda stop: self._undo(operation, stop))
+
+    async def _run(self, work: Callable[[CancelScope], Coroutine[Any, Any, _T]]) -> _T:
+        async def run(stop: CancelScope) -> _T:
+            self._stops.add(stop)
+            try:
+                async with stop.holding(self._lock):
+                    if self._closed:
+                        stop.cancel()
+                    stop.check()
+                    return await work(stop)
+            except ScopeCancelledError:
+                # Who was cancelled does not hear it.
+                raise InvalidParamsError("this session's files were closed") from None
+            finally:
+                self._stops.discard(stop)
+
+        return await run_to_completion(run)
+
+    # -- reading --------------------------------------------------------------------------
+
+    async def _read(self, path: str, line: int | None, limit: int | None, stop: CancelScope) -> str:
+        _check_path(path)
+        # The protocol knows no others, and has no say about what lies beyond.
+        line, limit = _within(line), _within(limit)
+        asked = await self._sync.look(path)
+        if not self._remote.offers.read or self._buffers.is_sure(asked.path):
+            return await asyncio.to_thread(self._read_here, asked, line, limit)
+        if limit is None and (asked.size or 0) > TEXT_LIMIT:
+            raise TooLargeError(
+                f"{path}: has {asked.size:,} bytes, too many to be read whole",
+                hint="Read some of its lines, with line and limit.",
+                path=path,
+            )
+        small = (asked.size or 0) <= EDIT_LIMIT
+        if small and await asyncio.to_thread(self._buffers.may_be_older, asked.path):
+            # Only of all of it can be told whether anybody typed it.
+            await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
+            return await asyncio.to_thread(self._read_here, asked, line, limit)
+        text = await stop.unless(self._remote.read(asked.name, line, limit))
+        whole = limit is None and (line or 0) <= 1 and small
+        if await self._sync.take(asked, text, read=True, whole=whole):
+            if (
+                small
+                and not whole
+                and not await asyncio.to_thread(self._is_saved, asked, line, limit, text)
+            ):
+                # What was typed counts as shown once it is known where it stands.
+                await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
+                await asyncio.to_thread(self._read_here, asked, line, limit)
+            return text
+        return await asyncio.to_thread(self._read_here, asked, line, limit)
+
+    def _is_saved(self, asked: ClientFile, line: int | None, limit: int | None, text: str) -> bool:
+        """Whether the disk has the same in some lines; they count as shown then."""
+        with suppress(FilepactError):
+            disk = self._buffers.stored(asked.path)
+            if disk is not None:
+                part = excerpt_of(disk.text, Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT), "")
+                if part.text.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
+                    shown = (part.start, part.start + len(part.text))
+                    self.workspace.reader(self._session).remember(disk, [shown])
+                    return True
+        return False
+
+    def _read_here(self, asked: ClientFile, line: int | None, limit: int | None) -> str:
+        wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
+        return self.workspace.reader(self._session).excerpt(asked.path, wanted).text
+
+    # -- changing -------------------------------------------------------------------------
+
+    async def _call(self, tool: str, arguments: Mapping[str, object], stop: CancelScope) -> Outcome:
+        try:
+            paths = named_files(tool, arguments)
+            await self._sync.catch_up(paths, stop, searching=tool == "grep")
+            call = Call(self._session, cancelled=lambda: stop.cancelled)
+            refusal = await self._try_and_save(tool, arguments, paths, call, stop)
+            if refusal is not None:
+                return refusal
+            before = await asyncio.to_thread(self._sync.before, paths)
+            outcome = await asyncio.to_thread(self._toolbox.call, tool, arguments, call)
+            receipt = outcome.receipt or {}
+            if receipt.get("status") == "pending":
+                outcome = await self._answered(outcome, str(receipt["operation"]), paths, stop)
+                receipt = outcome.receipt or {}
+            if receipt.get("status") != "applied":
+                return outcome
+            return await self._sync.carry_out(outcome, str(receipt["operation"]), before, stop)
+        except FilepactError as error:
+            return Outcome(error.report(), failed=True, code=error.code)
+
+    async def _try_and_save(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        paths: Sequence[str],
+        call: Call,
+        stop: CancelScope,
+    ) -> Outcome | None:
+        """Before a change of unsaved text: see that it can be made, and let the client save.
+
+        Editors that find a file changed on the disk under text that they have not saved ask the
+        person which of both is to go; under text that they have saved they load it again.
+
+        Returns:
+            The tool's refusal; None when the change can be made.
+        """
+        for_now = self.workspace.mode == "preview" or arguments.get("dry_run") is True
+        if tool in _LOOKING or for_now or not self._buffers.to_save(paths):
+            return None
+        trial = {**arguments, "dry_run": True}
+        outcome = await asyncio.to_thread(self._toolbox.call, tool, trial, call)
+        if outcome.failed:
+            return outcome
+        if (outcome.receipt or {}).get("status") == "preview":
+            await self._sync.save(paths, stop)
+        return None
+
+    async def _answered(
+        self, outcome: Outcome, change: str, paths: Sequence[str], stop: CancelScope
+    ) -> Outcome:
+        """What a person makes of a change that waits: done, or waiting as before.
+
+        Raises:
+            UserDeniedError: The person said no.
+        """
+        if self._approvals is None:
+            return outcome
+        waits, since = change, ""
+        for _ in range(ROUNDS):
+            question = await asyncio.to_thread(self._approvals.question, waits, since)
+            done = False
+            try:
+                allowed = await stop.unless(self._approvals.ask(question))
+                if allowed is None:
+                    return outcome
+                await self._sync.catch_up(paths, stop)
+                if allowed:
+                    await self._sync.save(paths, stop)
+                receipt = await asyncio.to_thread(self._approvals.carry_out, waits, allowed=allowed)
+                done = True
+            except ProposalChangedError as changed:
+                # The files moved while they looked: they are shown what fits now.
+                receipt = await asyncio.to_thread(renewed, self.workspace, changed)
+                waits, since = str(receipt.operation), str(changed.details["since"])
+            except ScopeCancelledError:
+                await asyncio.to_thread(self._approvals.withdraw, waits)
+                raise
+            finally:
+                await self._approvals.close(question, done=done)
+            outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+            if done:
+                await asyncio.to_thread(self._approvals.heard, change)
+                break
+        return outcome
+
+    async def _undo(self, operation: str | None, stop: CancelScope) -> Outcome:
+        try:
+            plan = await asyncio.to_thread(
+                self.workspace.undo, self._session, operation, dry_run=True
+            )
+            paths = [file.path for file in plan.files]
+            await self._sync.catch_up(paths, stop)
+            await self._sync.save(paths, stop)
+            before = await asyncio.to_thread(self._sync.before, paths)
+            receipt = await asyncio.to_thread(
+                self.workspace.undo, self._session, operation, dry_run=False
+            )
+            outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+            return await self._sync.carry_out(outcome, str(receipt.operation), before, stop)
+        except FilepactError as error:
+            return Outcome(error.report(), failed=True, code=error.code)
+
+    # -- writing --------------------------------------------------------------------------
+
+    async def _write(self, path: str, content: str, stop: CancelScope) -> Outcome:
+        _check_path(path)
+        _check_content(path, content)
+        await self._sync.catch_up([path], stop)
+        before = await asyncio.to_thread(self._sync.before, [path])
+        made = await asyncio.to_thread(self._make, path, content, stop)
+        if isinstance(made, Receipt):
+            outcome = Outcome(render_receipt(made), receipt=receipt_facts(made))
+            if made.status == "pending":
+                outcome = await self._answered(outcome, str(made.operation), [path], stop)
+            facts = outcome.receipt or {}
+            if facts["status"] == "pending":
+                raise ApprovalRequiredError(
+                    f"{path}: waits for a person as {facts['operation']} ({made.rule})",
+                    hint="The person finds it with `filepact pending`, and decides there.",
+                    path=path,
+                )
+            if facts["status"] == "applied":
+                outcome = await self._sync.carry_out(outcome, str(facts["operation"]), before, stop)
+            return outcome
+        news, draft = made
+        news = await self._sync.with_typed(news, stop)
+        await stop.unless(self._remote.write(news.file.name, news.text))
+        self._sync.mark(news)
+        note = await asyncio.to_thread(self._buffers.settle, news)
+        self.workspace.wrote(draft)
+        said = [f"The client has written {path}.", *draft.notes, note]
+        return Outcome("\n".join(filter(None, said)))
+
+    def _make(
+        self, path: str, content: str, stop: CancelScope
+    ) -> Receipt | tuple[PendingWrite, Draft]:
+        """What the client is to write, or what became of it where it is not for the client."""
+        asked = self._buffers.ask(path)
+        with self.workspace.draft(self._session, "fs/write_text_file") as draft:
+            target = draft.open(path)
+            draft.write(target, content)
+            stop.check()
+            waits = draft.asks or self.workspace.mode == "preview"
+            of_itself = target.document is not None and not draft.opened
+            if asked is None or waits or of_itself or not self._remote.offers.write:
+                return self.workspace.submit(draft, f"write {target.spot.shown}")
+            changes, document, text = draft.changes.changes, target.document, content
+            if document is not None and changes and changes[0].after is not None:
+                after = changes[0].after
+                data = draft.contents[after.content]
+                document = Document(target.spot.path, data, after, document.given)
+            if document is not None:
+                text = document.text
+        return PendingWrite(asked, document, self._buffers.as_shown(asked.path, text)), draft
+
+
+def _within(number: int | None) -> int | None:
+    return None if number is None else min(max(number, 0), _HIGHEST)
+
+
+def _check_path(path: str) -> None:
+    if not path.startswith("/") or "\0" in path:
+        raise InvalidParamsError("the path has to be absolute", path=path)
+
+
+def _check_content(path: str, content: str) -> None:
+    try:
+        content.encode()
+    except UnicodeEncodeError:
+        raise InvalidParamsError(f"{path}: the content holds half a character") from None
 
 
 class AgentFiles:

@@ -16,13 +16,13 @@ from pydantic import BaseModel, ValidationError
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, Refusal, refuse
-from filepact.faces.acp.proxy.permission import Calls, call_of, choose, read_question, rule_on
-from filepact.faces.acp.proxy.record import Record, read_report
+from filepact.faces.acp.permissions import Calls, call_of, choose, read_question, rule_on
+from filepact.faces.acp.record import Record, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.sessions import Bound, Sessions
 
 __all__ = ["Asking", "Permissions", "Question", "too_late", "withdraw"]

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
-    from filepact.faces.acp.notices import OpenTexts
     from filepact.faces.acp.remote import Remote
-    from filepact.faces.acp.session_buffers import ClientFile, PendingWrite, SessionBuffers
+    from filepact.faces.acp.session_buffers import (
+        ClientFile,
+        OpenTexts,
+        PendingWrite,
+        SessionBuffers,
+    )
     from filepact.tools.registry import Outcome
     from filepact.workspace.workspace import Workspace
 

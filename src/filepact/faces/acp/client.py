@@ -26,6 +26,7 @@ from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, InvalidParamsError, ProposalChangedError
 from filepact.faces.acp import files
+from filepact.faces.acp.agents import Facts, quirks_of
 from filepact.faces.acp.asking import Asking, Permissions, Question, too_late, withdraw
 from filepact.faces.acp.cancellation import KeyedLock, ThreadCalls
 from filepact.faces.acp.errors import (
@@ -37,11 +38,9 @@ from filepact.faces.acp.errors import (
     refuse,
     to_refusal,
 )
-from filepact.faces.acp.listening import listen
 from filepact.faces.acp.open_files import OpenFiles
 from filepact.faces.acp.proposed import ROUNDS
-from filepact.faces.acp.proxy.traffic import Facts
-from filepact.faces.acp.quirks import quirks_of
+from filepact.faces.acp.sdk_hooks import listen
 from filepact.faces.acp.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 
     from filepact.config.settings import Settings
     from filepact.faces.acp.files import Change
-    from filepact.faces.acp.listening import Start
+    from filepact.faces.acp.sdk_hooks import Start
     from filepact.faces.acp.sessions import Bound
     from filepact.workspace.buffers import Delivery
     from filepact.workspace.receipt import Receipt

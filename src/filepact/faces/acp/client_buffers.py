@@ -12,19 +12,20 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, StaleFileError
+from filepact.text.patch import parse
 from filepact.workspace.buffers import same_text, standing
 from filepact.workspace.documents import with_typed
 from filepact.workspace.read_tracker import LruCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.workspace.buffers import Standing
     from filepact.workspace.editors import Left
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["PATIENCE", "ClientBuffers", "TextStyle", "typed_over"]
+__all__ = ["PATIENCE", "ClientBuffers", "TextStyle", "named_files", "typed_over"]
 
 PATIENCE: Final = 30.0
 """Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
@@ -260,3 +261,28 @@ def typed_over(path: WorkspacePath) -> StaleFileError:
         hint="Nothing was changed. Read the file again and make the change for what it holds now.",
         path=path.path,
     )
+
+
+_BY_PATH = frozenset({"read_file", "write_file", "edit_file", "grep", "patch_apply"})
+
+
+def named_files(tool: str, arguments: Mapping[str, object]) -> tuple[str, ...]:
+    """The paths that a call names, as they were sent; a reader and a patch may name many.
+
+    Arguments that the tool will refuse name nothing.
+    """
+    path = arguments.get("path")
+    if isinstance(path, str) and path:
+        return (path,) if tool in _BY_PATH else ()
+    paths = arguments.get("paths")
+    if tool == "read_file" and isinstance(paths, list):
+        return tuple(dict.fromkeys(name for name in paths if isinstance(name, str) and name))
+    patch = arguments.get("patch")
+    if tool != "patch_apply" or not isinstance(patch, str):
+        return ()
+    try:
+        parts = parse(patch)
+    except FilepactError:
+        return ()
+    names = (name for part in parts for name in (part.old_path, part.new_path))
+    return tuple(dict.fromkeys(name for name in names if name))

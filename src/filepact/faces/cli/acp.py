@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
-from filepact.faces.acp.proxy.child import Child
+from filepact.faces.acp.proxy.start import Child
 from filepact.faces.cli.screen import Answer, plain
 from filepact.wire.framing import LineCutter
 from filepact.wire.pipes import read_some, write_all, write_at_once
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.acp.proxy.doors import Habits
-    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.agents import Facts, Habits
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.faces.cli.screen import Screen
     from filepact.semantic.service import SemanticWorkspace
@@ -139,7 +138,7 @@ def _explain(command: Sequence[str]) -> Answer:
     """
     from dataclasses import asdict  # noqa: PLC0415
 
-    from filepact.faces.acp.proxy.doors import AGENTS, habits_of  # noqa: PLC0415 - only for this
+    from filepact.faces.acp.agents import AGENTS, habits_of  # noqa: PLC0415 - only for this
 
     if not command:
         heads = ("agent", "seen in", "reads", "writes", "permission", "tools", "")

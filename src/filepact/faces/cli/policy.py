@@ -46,7 +46,7 @@ QUESTIONS: dict[str, tuple[frozenset[Action], bool]] = {
 }
 """What agents ask a person to permit: which actions it stands for, and whether a rule may allow it.
 
-`faces/acp/proxy/permission.py` answers so; a test holds both to each other.
+`faces/acp/permissions.py` answers so; a test holds both to each other.
 """
 
 _ANSWERS: dict[str, tuple[str, Style]] = {

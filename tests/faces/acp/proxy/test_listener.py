@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 
-from filepact.faces.acp.proxy.listener import Listener
+from filepact.faces.acp.proxy.tool_socket import Listener
 
 
 @pytest.fixture

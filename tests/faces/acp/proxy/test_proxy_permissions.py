@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from filepact.faces.acp.proxy.permission import READING
+from filepact.faces.acp.permissions import READING
 from filepact.tools.catalogue import TOOLS
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.acp.schema import check_next

@@ -10,9 +10,9 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.permission_log import Named
-from filepact.faces.acp.proxy.permission import Ruling, read_question
-from filepact.faces.acp.proxy.record import Record, Shown, count_lines, read_report
-from filepact.faces.acp.proxy.traffic import Facts
+from filepact.faces.acp.agents import Facts
+from filepact.faces.acp.permissions import Ruling, read_question
+from filepact.faces.acp.record import Record, Shown, count_lines, read_report
 from filepact.faces.acp.sessions import Bound
 
 if TYPE_CHECKING:

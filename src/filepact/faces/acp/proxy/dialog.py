@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
+    from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.errors import Refusal
     from filepact.faces.acp.proposed import Exhibit
     from filepact.faces.acp.proxy.questions import Questions
-    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.wire.messages import Message
     from filepact.workspace.receipt import Receipt

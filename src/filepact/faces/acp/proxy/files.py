@@ -16,6 +16,7 @@ from filepact.errors import (
     ProposalChangedError,
 )
 from filepact.faces.acp import files
+from filepact.faces.acp.agents import quirks_of
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -27,18 +28,17 @@ from filepact.faces.acp.errors import (
 )
 from filepact.faces.acp.proxy.dialog import settle, waits
 from filepact.faces.acp.proxy.line import encode
-from filepact.faces.acp.proxy.traffic import READ
-from filepact.faces.acp.quirks import quirks_of
+from filepact.faces.acp.proxy.protocol import READ
 from filepact.wire.messages import error_response, response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from filepact.domain.operation import Approval
+    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.proxy.editor_buffers import Texts
+    from filepact.faces.acp.proxy.protocol import Request
     from filepact.faces.acp.proxy.questions import Questions, Reply
-    from filepact.faces.acp.proxy.steps import Request
-    from filepact.faces.acp.proxy.texts import Texts
-    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message

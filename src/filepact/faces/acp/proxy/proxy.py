@@ -10,18 +10,17 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from filepact.faces.acp.proxy.line import encode, parse
+from filepact.faces.acp.proxy.protocol import Answered, Request, ToAgent, ToEditor, Traffic
 from filepact.faces.acp.proxy.questions import Questions
-from filepact.faces.acp.proxy.steps import Answered, Request, ToAgent, ToEditor
-from filepact.faces.acp.proxy.traffic import Traffic
 from filepact.wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.proxy.line import Line
+    from filepact.faces.acp.proxy.protocol import Step
     from filepact.faces.acp.proxy.service import Service
-    from filepact.faces.acp.proxy.steps import Step
-    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.errors import PeerError
 from filepact.faces.acp.proposed import Grants
 from filepact.faces.acp.proxy.line import encode
-from filepact.faces.acp.proxy.traffic import OURS
+from filepact.faces.acp.proxy.protocol import OURS
 from filepact.wire import messages
 from filepact.wire.pending import PendingRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from filepact.faces.acp.agents import Facts
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["Questions", "Reply"]
+__all__ = ["Doors", "Links", "Questions", "Reply"]
 
 _MOMENT: Final = 0.5  # seconds
 _MOST: Final = 100  # questions that were taken back and may be answered yet
@@ -246,3 +247,53 @@ class Questions:
                 self._not_wanted(name)
             if ends:
                 self._timed.set()
+
+
+class Doors:
+    """What came through each door of one connection."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts = dict.fromkeys(("reads", "writes", "asked", "refused", "calls", "past"), 0)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Something has come through."""
+        with self._lock:
+            self._counts[what] += number
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How often each was used.
+
+        ``reads`` and ``writes`` through the protocol, permissions ``asked`` for and ``refused`` by
+        the rules, ``calls`` of tools, and files changed ``past`` all of these.
+        """
+        with self._lock:
+            return dict(self._counts)
+
+    def __str__(self) -> str:
+        counts = self.counts
+        return (
+            f"{counts['reads']} reads and {counts['writes']} writes through the protocol, "
+            f"{counts['asked']} permissions asked for ({counts['refused']} refused by the rules), "
+            f"{counts['calls']} calls of tools, {counts['past']} files changed past the doors"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The ways from the service back to both sides.
+
+    Attributes:
+        to_editor: Takes a line for the editor.
+        to_agent: Takes a line for the agent.
+        questions: Asks the editor.
+        facts: What both sides have said about themselves.
+        doors: Counts what comes through.
+    """
+
+    to_editor: Callable[[bytes], None]
+    to_agent: Callable[[bytes], None]
+    questions: Questions
+    facts: Facts
+    doors: Doors = field(default_factory=Doors)

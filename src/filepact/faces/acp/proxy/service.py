@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
-from filepact.faces.acp.proxy.files import FileRequests, failure
-from filepact.faces.acp.proxy.line import encode, without_overrides
-from filepact.faces.acp.proxy.listener import Listener
-from filepact.faces.acp.proxy.permission import (
+from filepact.faces.acp.permissions import (
     Calls,
     Ruling,
     call_of,
@@ -23,8 +20,12 @@ from filepact.faces.acp.proxy.permission import (
     read_question,
     rule_on,
 )
-from filepact.faces.acp.proxy.record import Record
-from filepact.faces.acp.proxy.steps import (
+from filepact.faces.acp.proxy.editor_buffers import Texts
+from filepact.faces.acp.proxy.files import FileRequests, failure
+from filepact.faces.acp.proxy.line import encode, without_overrides
+from filepact.faces.acp.proxy.protocol import (
+    READ,
+    WRITE,
     Acted,
     Bind,
     Cancel,
@@ -38,18 +39,18 @@ from filepact.faces.acp.proxy.steps import (
     Settled,
     Turn,
 )
-from filepact.faces.acp.proxy.texts import Texts
-from filepact.faces.acp.proxy.traffic import READ, WRITE
+from filepact.faces.acp.proxy.tool_socket import Listener
 from filepact.faces.acp.proxy.watch import Watch
+from filepact.faces.acp.record import Record
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.proxy.doors import Links
-    from filepact.faces.acp.proxy.steps import Step
-    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.proxy.protocol import Step
+    from filepact.faces.acp.proxy.questions import Links
     from filepact.faces.acp.sessions import Bound, Sessions
     from filepact.tools.registry import Toolbox
     from filepact.wire.messages import Message

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
+from filepact.faces.acp.client_buffers import named_files
 from filepact.faces.acp.errors import Refusal, error_of_kind
-from filepact.faces.acp.named import named_files
 from filepact.faces.acp.proxy.dialog import settle
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.diagnostics_gate import foresee
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.domain.operation import Approval
-    from filepact.faces.acp.proxy.doors import Links
-    from filepact.faces.acp.proxy.texts import Texts
+    from filepact.faces.acp.proxy.editor_buffers import Texts
+    from filepact.faces.acp.proxy.questions import Links
     from filepact.faces.acp.sessions import Bound
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Call

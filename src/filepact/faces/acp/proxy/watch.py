@@ -13,8 +13,8 @@ from filepact.errors import FilepactError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.proxy.doors import Doors
-    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.proxy.questions import Doors
     from filepact.faces.acp.sessions import Bound
 
 __all__ = ["Watch"]

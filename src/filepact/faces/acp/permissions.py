@@ -1,4 +1,4 @@
-"""What an agent asks a person to permit, read out of what it shows, and the rules' own answer."""
+"""The permissions that agents ask for: what a question is about, and the rules' own answer to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the editor shows of a file: asked before it is used, told after it was changed.
+"""The editor's texts: asked for before a file is used, and handed over after it was changed.
 
 An editor answers with a text, says that it has no such file, refuses, or answers late.  Only the
 second means that the disk is to be looked at: a refusal is passed on, and of an editor that is
@@ -8,11 +8,15 @@ late nobody knows what it has.
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from filepact.domain.document import WorkspacePath
 from filepact.errors import BinaryFileError, FilepactError
+from filepact.faces.acp.agents import quirks_of
 from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers
 from filepact.faces.acp.errors import (
     CANCELLED,
@@ -22,29 +26,27 @@ from filepact.faces.acp.errors import (
     refuse,
     to_refusal,
 )
-from filepact.faces.acp.proxy.traffic import READ, WRITE
-from filepact.faces.acp.proxy.twice import Twice
-from filepact.faces.acp.quirks import quirks_of
+from filepact.faces.acp.proxy.protocol import READ, WRITE
 from filepact.text.lines import Position
 from filepact.wire.uris import path_of
-from filepact.workspace.buffers import Typed
+from filepact.workspace.buffers import Typed, same_text
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.domain.document import Document, WorkspacePath
+    from filepact.domain.document import Document
     from filepact.domain.operation import Operation, Session
     from filepact.domain.policy import Action
+    from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.errors import PeerError
     from filepact.faces.acp.proxy.questions import Questions, Reply
-    from filepact.faces.acp.proxy.traffic import Facts
     from filepact.faces.acp.sessions import Bound
     from filepact.wire.messages import Message
     from filepact.workspace.guard import Location, Name
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["Texts"]
+__all__ = ["Texts", "Twice"]
 
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
@@ -466,3 +468,106 @@ def _typed(change: Message) -> Typed:
 
 def _position(place: Message) -> Position:
     return Position(_whole(place["line"]), _whole(place["character"]))
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A text that was merged.
+
+    Attributes:
+        turn: The session's turn in which it was sent.
+        text: As it was sent.
+        meant: The file that came of it.
+    """
+
+    session: Session
+    turn: int
+    text: str
+    meant: Document
+
+
+class Twice:
+    """What such an agent has sent, until it has written it; for all threads.
+
+    Args:
+        client: The editor among the buffers.
+    """
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._sent: dict[WorkspacePath, _Sent] = {}
+        self._lock = threading.Lock()
+
+    def first(
+        self, bound: Bound, session: Session, path: str, text: str
+    ) -> tuple[Document | None, Document | None]:
+        """What a file was before the agent wrote a text to it that it now sends, and is now.
+
+        What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
+        """
+        with suppress(FilepactError):
+            disk = bound.workspace.editors.stored(path)
+            if disk is not None and same_text(text, disk):
+                bound.workspace.external.detect_in(disk.path, session)
+                return bound.workspace.unsaved.overtaken(disk), disk
+        return None, None
+
+    def sent(self, bound: Bound, session: Session, text: str, meant: Document) -> None:
+        """A text was sent and written; another one may have come of it."""
+        with self._lock:
+            if same_text(text, meant):
+                self._sent.pop(meant.path, None)
+            else:
+                self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
+
+    def became(self, path: WorkspacePath, meant: Document | None) -> None:
+        """The file has become something else since, which is meant as well."""
+        with self._lock:
+            sent = self._sent.get(path)
+            if sent is not None and meant is not None:
+                sent.meant = meant
+
+    def forget(self, path: WorkspacePath) -> None:
+        """What was sent is taken back."""
+        with self._lock:
+            self._sent.pop(path, None)
+
+    def disk(self, bound: Bound, file: WorkspacePath | Location) -> Document | None:
+        """What the disk has of a file, once the agent's own writing of it is put right.
+
+        Args:
+            bound: The session.
+            file: Its true name, or the file where it was found before.
+
+        Raises:
+            FilepactError: It cannot be read whole, or not be put right.
+        """
+        with self._lock:
+            sent = self._sent.get(file if isinstance(file, WorkspacePath) else file.path)
+        if sent is None or bound.turn != sent.turn:
+            return bound.workspace.editors.stored(file)
+        return self._keep(bound, sent)
+
+    def put_right(self, bound: Bound, path: WorkspacePath) -> None:
+        """Put the agent's own writing of a file right, if it may have written it.
+
+        Raises:
+            FilepactError: It cannot be.
+        """
+        with self._lock:
+            sent = self._sent.get(path)
+        if sent is not None and bound.turn == sent.turn:
+            self._keep(bound, sent)
+
+    def looked(self, bound: Bound) -> None:
+        """The agent has ended one of its steps: what it wrote in it is on the disk."""
+        with self._lock:
+            ended = [one for one in self._sent.values() if one.session.id == bound.id]
+            for one in ended:
+                del self._sent[one.meant.path]
+        for one in ended:
+            self._keep(bound, one)
+
+    def _keep(self, bound: Bound, sent: _Sent) -> Document | None:
+        keep = bound.workspace.unsaved.keep
+        return keep(sent.meant, sent.text, sent.session, client=self._client)

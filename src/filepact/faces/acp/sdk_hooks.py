@@ -1,4 +1,4 @@
-"""What passes over a connection of the protocol's package, for a client that has to know it.
+"""Hooks into a connection of the protocol's package, for a client that has to know what passes over it.
 
 The package offers no public way to see answers in order with the requests around them, lets a
 request's ``_meta`` take the place of its parameters, does nothing about cancelled requests, and ends

@@ -1,4 +1,4 @@
-"""What agents ask and tell goes into the journal, and nobody waits for it."""
+"""The record of what agents ask and tell: written into the journal by a thread for which nobody waits."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.domain.operation import Actor, Session
 from filepact.domain.permission_log import Named, Question, name_files, shorten
 from filepact.errors import FilepactError
-from filepact.faces.acp.proxy.permission import call_of
-from filepact.faces.acp.proxy.steps import ENDED
+from filepact.faces.acp.agents import ENDED
+from filepact.faces.acp.permissions import call_of
 from filepact.text.compare import compare_lines
 from filepact.text.lines import split_lines
 from filepact.text.patch_parse import parse
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from filepact.domain.permission_log import Verdict
     from filepact.domain.policy import Action
-    from filepact.faces.acp.proxy.permission import Asked, Ruling
-    from filepact.faces.acp.proxy.traffic import Facts
+    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.permissions import Asked, Ruling
     from filepact.faces.acp.sessions import Bound
     from filepact.text.patch_model import FilePatch
     from filepact.wire.messages import Message

@@ -1,4 +1,4 @@
-"""Where agents' servers of file tools come in: a socket that only this person can reach."""
+"""The socket at which agents' servers of file tools come in: only this person can reach it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from filepact.faces.acp.proxy import relay
-from filepact.faces.acp.proxy.traffic import SERVER
+from filepact.faces.acp.proxy import stdio_bridge
+from filepact.faces.acp.proxy.protocol import SERVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Listener:
         return {
             "name": SERVER,
             "command": sys.executable,
-            "args": ["-I", "-S", relay.__file__, self._address, secret],
+            "args": ["-I", "-S", stdio_bridge.__file__, self._address, secret],
             "env": [],
         }
 

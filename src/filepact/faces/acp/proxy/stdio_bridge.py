@@ -1,4 +1,4 @@
-"""The program that an agent starts as its server of file tools: two pipes and a socket joined.
+"""The program that an agent starts as its server of file tools: it joins two pipes and a socket.
 
 It is run by its path, without the rest of the package and without anything from the folder that
 the agent works in, so that it starts at once and nothing there can take its place.

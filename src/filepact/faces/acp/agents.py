@@ -1,0 +1,123 @@
+"""What is known of agents by the names that they give themselves, and what the one here has said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["AGENTS", "ENDED", "QUIRKS", "Facts", "Habits", "Quirks", "habits_of", "quirks_of"]
+
+ENDED: Final = ("completed", "failed")
+"""The states of a call that is over."""
+
+Use = Literal["yes", "no", "in part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Habits:
+    """What an agent was seen to do.
+
+    Attributes:
+        version: In which it was seen.
+        reads: Whether it reads files through its client.
+        writes: Whether it writes them so.
+        asks: Whether it asks for permission before it changes a file.
+        tools: Whether it uses the tools of a server that the client names.
+        note: What else there is to know.
+    """
+
+    version: str
+    reads: Use
+    writes: Use
+    asks: Use
+    tools: Use
+    note: str = ""
+
+
+AGENTS: Mapping[str, Habits] = {
+    "claude-agent-acp": Habits(
+        "0.100.0", "no", "no", "yes", "yes", "speaks version 2, which has no files of clients"
+    ),
+    "claude-code-acp": Habits("0.16.2", "yes", "yes", "yes", "yes", "asks for 2,000 lines at most"),
+    "code-puppy": Habits("0.0.946", "yes", "yes", "no", "yes", "reads two or three times an edit"),
+    "fast-agent": Habits("0.10.46", "yes", "yes", "in part", "yes"),
+    "gemini-cli": Habits(
+        "0.61.0", "in part", "yes", "yes", "yes", "its reading tool reads the disk"
+    ),
+    "kimi-code": Habits("2.1.0", "yes", "yes", "yes", "yes"),
+    "mistral-vibe": Habits("3.0.2", "no", "no", "in part", "yes", "asks nobody inside the folder"),
+    "opencode": Habits(
+        "1.18.33",
+        "no",
+        "in part",
+        "in part",
+        "yes",
+        "writes by itself and tells its client afterwards",
+    ),
+    "qwen-code": Habits(
+        "0.24.4", "yes", "yes", "in part", "yes", "looks up such tools by a search"
+    ),
+}
+"""By the name that an agent gives itself, without the scope of a package."""
+
+
+def habits_of(agent: str) -> Habits | None:
+    """What is known of an agent by its name."""
+    return AGENTS.get(agent.rpartition("/")[2].lower())
+
+
+@dataclass(slots=True)
+class Facts:
+    """What both sides have said about themselves.
+
+    Attributes:
+        reads: Whether the editor reads files for agents.
+        writes: Whether it writes them.
+        protocol: The version that the agent chose.
+        agent: Its name.
+        version: Its version.
+    """
+
+    reads: bool = False
+    writes: bool = False
+    protocol: int = 1
+    agent: str = "acp agent"
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """How one agent differs.
+
+    Attributes:
+        missing_is_empty: It reads a file before it makes it, and gives up at any error.
+        counts_lines: It pages by ``_meta.originalLineCount`` of an answer, and counts the lines of
+            the disk's file where there is none.
+        tells_form: It sends LF always, and in ``_meta`` how a new file is to be saved.
+        writes_itself: It writes the disk itself, and tells the client afterwards.  Refusing that
+            stops nothing; its permission request is the place to say no.
+        window: Lines that it asks for, from line 1, where its model wants the file; None if it asks
+            for the whole.
+    """
+
+    missing_is_empty: bool = False
+    counts_lines: bool = False
+    tells_form: bool = False
+    writes_itself: bool = False
+    window: int | None = None
+
+
+QUIRKS: Mapping[str, Quirks] = {
+    "claude-code-acp": Quirks(window=2000),
+    "gemini-cli": Quirks(missing_is_empty=True),
+    "opencode": Quirks(writes_itself=True),
+    "qwen-code": Quirks(counts_lines=True, tells_form=True),
+}
+
+
+def quirks_of(agent: str) -> Quirks:
+    """What is known of an agent by its name, with or without an npm scope before it."""
+    return QUIRKS.get(agent.rpartition("/")[2].lower(), Quirks())
