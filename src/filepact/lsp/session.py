@@ -231,8 +231,8 @@ class ServerSession:
         Args:
             files: Their texts as they are on the disk, by absolute path.
             seconds: How long to wait in all.
-            patient: Whether a server that is starting is waited for; if not, it is started all the
-                same.
+            patient: Whether a server that is starting, or about to, is waited for; if not, it is
+                started all the same.
         """
         began = self.used = self._loop.time()
         absent = self._absent(files, patient=patient)
@@ -372,7 +372,7 @@ class ServerSession:
         """The answer of a server that is not waited for, which is started; None if it is asked."""
         self._lifecycle.wake()
         state = self._lifecycle.state
-        if state == "ready" or (state == "starting" and patient):
+        if state == "ready" or (state in ("starting", "waiting") and patient):
             return None
         starting = state == "starting"
         reason = "the server is starting" if starting else self._lifecycle.message

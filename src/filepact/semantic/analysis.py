@@ -12,16 +12,16 @@ from filepact.semantic.updates import ServerUpdate, Tally, kind_of, preview_of, 
 from filepact.workspace.pending import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.lsp.diagnostics import Diagnostic, ServerAnswer
-    from filepact.semantic.root_servers import RootServers
+    from filepact.lsp.diagnostics import Diagnostic
+    from filepact.semantic.root_servers import Answers, RootServers
     from filepact.semantic.updates import Kind, TextChange
 
 __all__ = ["ChangeAnalysis", "DeferredResults"]
 
-_MOST_DEPENDENTS: Final = 20
+_MOST_DEPENDENTS: Final = 40
 _PAST_COSTS: Final = 3
 _PAUSE: Final = 0.2
 _SLICE: Final = 0.3
@@ -84,7 +84,7 @@ class ChangeAnalysis:
         for answer in asked.answers:
             before = {one.path: one for one in answer.before if one.fresh and one.path not in new}
             for path, one in before.items():
-                self.servers.learn(answer.server, path, one.diagnostics)
+                self.servers.learn(answer.server, path, asked.texts[path], one.diagnostics)
             if not answer.withdrawn:
                 tally.miss()
                 continue
@@ -136,8 +136,8 @@ class ChangeAnalysis:
         if not asked.answers:
             tally.miss()
             return self._unanswered("pending", asked.reason)
-        before = self._known_before(asked.answers)
-        self._ask_for_past(before, asked.answers, [*paths, *also], deadline)
+        before = self._known_before(asked)
+        self._ask_for_past(before, asked, [*paths, *also], deadline)
         for answer in asked.answers:
             only_new = self.servers.only_new(answer.server)
             for report in answer.reports:
@@ -145,13 +145,11 @@ class ChangeAnalysis:
                     continue
                 tally.add(report, before.get((answer.server, report.path)), only_new=only_new)
                 if report.fresh:
-                    self.servers.learn(answer.server, report.path, report.diagnostics)
-        for path in gone:
-            for server in self.servers.servers(path.absolute):
-                known = self.servers.known(server, path.absolute)
-                if known is not None:
-                    tally.gone(known)
-                    self.servers.learn(server, path.absolute, None)
+                    text = asked.texts[report.path]
+                    self.servers.learn(answer.server, report.path, text, report.diagnostics)
+        for step in self.changes if gone else ():
+            for server in self.servers.servers(step.absolute) if step.kind == "deleted" else ():
+                tally.gone(self.servers.known(server, step.absolute, step.before) or ())
         changed = {one.absolute for one in self.changes}
         return [update_of(one, wanted, changed, told) for one in asked.answers]
 
@@ -165,58 +163,59 @@ class ChangeAnalysis:
             one.state == "failed" or one.fresh for one in asked.answers
         )
 
-    def _known_before(self, answers: Iterable[ServerAnswer]) -> _Found:
+    def _known_before(self, asked: Answers) -> _Found:
         """What servers had found before, as far as it is known."""
-        olds = {one.absolute: one for one in self.changes if one.kind in ("created", "renamed")}
+        steps = {one.absolute: one for one in self.changes}
         found: _Found = {}
-        for answer in answers:
-            for report in answer.reports:
-                step = olds.get(report.path)
-                known = self.servers.known(answer.server, report.path)
-                if step is not None:
-                    known = ()
-                    if step.old is not None:
-                        known = self.servers.known(answer.server, step.old.absolute)
-                        known = known and tuple(replace(one, path=report.path) for one in known)
-                if known is not None:
-                    found[answer.server, report.path] = known
+        for report in (one for each in asked.answers for one in each.reports):
+            step = steps.get(report.path)
+            if step is None:
+                known = self.servers.known(report.server, report.path, asked.texts[report.path])
+            elif step.kind == "created":
+                known = ()
+            else:
+                old = (step.old or step.path).absolute
+                known = self.servers.known(report.server, old, step.before)
+                known = known and tuple(replace(one, path=report.path) for one in known)
+            if known is not None:
+                found[report.server, report.path] = known
         return found
 
     def _ask_for_past(
         self,
         before: _Found,
-        answers: Sequence[ServerAnswer],
+        asked: Answers,
         paths: Sequence[WorkspacePath],
         deadline: Deadline,
     ) -> None:
         """Ask what was found before the change, where nobody had asked then."""
-        fresh = [(one.server, report) for one in answers for report in one.reports if report.fresh]
-        spent = max((one.seconds for one in answers), default=0.0)
+        fresh = [
+            (one.server, report) for one in asked.answers for report in one.reports if report.fresh
+        ]
+        spent = max((one.seconds for one in asked.answers), default=0.0)
         if all((server, report.path) in before for server, report in fresh):
             return
         past = {one.absolute: one.before for one in self.changes if one.before is not None}
         exact = all(one.kind == "changed" and one.absolute in past for one in self.changes)
         if not exact or deadline.rest < spent * _PAST_COSTS:
             return
-        for answer in self.servers.propose(past, paths, deadline).answers:
+        earlier = self.servers.propose(past, paths, deadline)
+        for answer in earlier.answers:
             for report in answer.reports if answer.withdrawn else ():
-                key = (answer.server, report.path)
-                if report.fresh and (answer.complete or report.path in past):
+                key, own = (answer.server, report.path), report.path in past
+                same = own or earlier.texts.get(report.path) == asked.texts.get(report.path)
+                if report.fresh and same and (answer.complete or own):
                     before.setdefault(key, report.diagnostics)
 
     # -- both -----------------------------------------------------------------------------
 
     def _dependents(self, tally: Tally) -> list[WorkspacePath]:
         """Files in which the change may cause diagnostics, the likeliest first."""
-        names = [
-            path.path for one in self.changes for path in (one.path, one.old) if path is not None
-        ]
-        found, whole = self.servers.depending(names, 2 * _MOST_DEPENDENTS)
+        found, whole = self.servers.dependents(self.changes, _MOST_DEPENDENTS)
         seen = [path for path in found if self.may_see(path)]
-        whole = whole and self.servers.disk.complete
-        if not whole or len(seen) < len(found) or len(seen) > _MOST_DEPENDENTS:
+        if not whole or len(seen) < len(found):
             tally.miss()
-        return seen[:_MOST_DEPENDENTS]
+        return seen
 
     def _unanswered(self, kind: Kind, reason: str) -> list[ServerUpdate]:
         """The updates of the files' servers if none of them has answered."""

@@ -1,29 +1,34 @@
-"""Dependents: files that mention another by name, in which a change of that one may cause errors.
+"""Dependents: files in which a change of others may cause errors.
 
-Nearly every import, in any language, has the other file's name as a word.  An index keeps hashes of
-the words of each file; a collision only has one file too many asked about.
+An index keeps hashes of the words of each file; a collision only has one file too many asked about.
+A file is a candidate where it has a word of the changed lines, before or after, or of what encloses
+them, or the name of a changed file.  Types flow on through what is declared where such words are
+used, so its names are looked for as well.  That is a guess, and never known to be all.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import time
 from array import array
 from bisect import bisect_left
+from itertools import islice
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from filepact.domain.document import WorkspacePath
+from filepact.text.compare import compare_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId
     from filepact.workspace.observe import RawFiles, Stamp
 
-__all__ = ["Dependents"]
+__all__ = ["Dependents", "changed_names", "flowing_names"]
 
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 262_144
@@ -32,6 +37,15 @@ _ALWAYS: Final = 50
 _SLICE: Final = 0.02
 _NONE: Final = array("I")
 _INDEX_NAMES: Final = frozenset({"__init__", "__main__", "index", "main", "mod", "lib"})
+_MOST_NAMES: Final = 40
+_MOST_READ: Final = 40
+_HOPS: Final = 2
+_DECLARED: Final = 2.0
+_FADING: Final = 0.5
+_NEAR: Final = 0.25
+_COMMON: Final = 0.5
+_FEW_FILES: Final = 20
+_LONGEST_LINE: Final = 500
 
 
 class Dependents:
@@ -125,6 +139,54 @@ class Dependents:
             ]
         return sorted(found, key=lambda name: (dirname(name) not in folders, name))
 
+    def candidates(self, names: Mapping[str, float], paths: Iterable[str]) -> list[str]:
+        """Files in which a change may cause errors, the likeliest first.
+
+        Args:
+            names: Identifiers that the change is about, with how much each counts.
+            paths: The changed files, beneath the root.
+        """
+        changed = set(paths)
+        stems = {word: 1.0 for path in changed for word in _parts(path)}
+        wanted = {**stems, **_identifiers(names)}
+        scores = self._scores(wanted, changed)
+        known = dict(wanted)
+        for _ in range(_HOPS):
+            found: dict[str, float] = {}
+            for name in islice(_ranked(scores), _MOST_READ):
+                sample = self._raw.take(WorkspacePath(self._root, name))
+                if sample is not None and sample.text is not None and name not in changed:
+                    flowing = flowing_names(sample.text, known.keys())
+                    found |= dict.fromkeys(flowing - known.keys(), 1.0)
+            new = _identifiers(found)
+            if not new:
+                break
+            known |= new
+            for name, score in self._scores(new, changed).items():
+                scores[name] = max(scores.get(name, 0.0), score * _FADING)
+        return list(_ranked(scores))
+
+    def _scores(self, names: Mapping[str, float], changed: set[str]) -> dict[str, float]:
+        """How likely each file has to do with some names; rare names count more."""
+        hashes = {name: _hash(name) for name in names}
+        folders = {dirname(path) for path in changed}
+        with self._lock:
+            has = {
+                name: [path for path, (_, words) in self._words.items() if _has(words, one)]
+                for name, one in hashes.items()
+            }
+            count = sum(1 for _, words in self._words.values() if words)
+        scores: dict[str, float] = {}
+        for name, weight in names.items():
+            if count > _FEW_FILES and len(has[name]) > count * _COMMON:
+                continue
+            rarity = math.log((count + 1) / (len(has[name]) + 0.5)) + 0.1
+            for path in has[name]:
+                if path not in changed:
+                    near = _NEAR if dirname(path) in folders else 0.0
+                    scores[path] = scores.get(path, near) + max(rarity, 0.1) * weight
+        return scores
+
     def fits(self, path: WorkspacePath) -> bool:
         """Whether a server knows files with the ending of this one."""
         ending = basename(path.path).rpartition(".")[2]
@@ -137,6 +199,116 @@ class Dependents:
         if stamp.is_link or stamp.size > _LONGEST:
             return False
         return self.fits(WorkspacePath(self._root, name))
+
+
+# -- names of a change ---------------------------------------------------------------------
+
+_DECLARING: Final = re.compile(
+    r"\b(?:class|const|def|enum|fn|func|function|interface|let|module|namespace|record|static|struct"
+    r"|trait|type|val|var)\s+(\w+)"
+)
+_GIVEN: Final = re.compile(r"(\w+)\s*(?:<[^<>]*>\s*)?(?:\(|\??:|=>|=(?!=)|\{)")
+_IMPORTING: Final = re.compile(r"^\s*(?:from|import|export|using|use|require|global)\b")
+_NO_NAMES: Final = frozenset(
+    {"catch", "elif", "else", "except", "for", "foreach", "if", "lock", "match", "return", "switch"}
+    | {"try", "while", "with", "yield"}
+)
+
+
+def changed_names(before: str | None, after: str | None) -> dict[str, float]:
+    """The identifiers on the lines that differ, and on those that enclose them, and their weights.
+
+    Args:
+        before: A file's text; None for no file.
+        after: The same, afterwards.
+    """
+    old, new = (before or "").splitlines(), (after or "").splitlines()
+    found: dict[str, float] = {}
+    for region in compare_lines(old, new):
+        for lines, start, end in (
+            (old, region.old_start, region.old_end),
+            (new, region.new_start, region.new_end),
+        ):
+            for line in lines[start:end]:
+                for name in _WORD.findall(line[:_LONGEST_LINE]):
+                    found.setdefault(name, 1.0)
+                found |= dict.fromkeys(_declared(line), _DECLARED)
+            weight = _FADING
+            for line in _enclosing(lines, start) if start < end else ():
+                for name in _declared(line):
+                    found.setdefault(name, weight)
+                weight *= _FADING
+    return found
+
+
+def flowing_names(text: str, names: Iterable[str]) -> set[str]:
+    """What a text declares with, or within what it uses of, some names: their types may flow there.
+
+    Args:
+        text: A file's text.
+        names: The names.
+    """
+    wanted = set(names)
+    lines = text.splitlines()
+    found: set[str] = set()
+    for at, line in enumerate(lines):
+        words = _WORD.findall(line[:_LONGEST_LINE])
+        if wanted.isdisjoint(words):
+            continue
+        if _IMPORTING.match(line):
+            if " as " in line:  # under another name
+                found |= set(words)
+            if not _DECLARING.search(line):
+                continue
+        found |= set(_declared(line))
+        for one in _enclosing(lines, at):
+            found |= set(_declared(one))
+    return found
+
+
+def _declared(line: str) -> list[str]:
+    """The names that a line declares, as far as it looks like that."""
+    line = line[:_LONGEST_LINE]
+    found = _DECLARING.findall(line)
+    given = _GIVEN.search(line)
+    found += [given[1]] if given is not None else []
+    return [name for name in found if name not in _NO_NAMES]
+
+
+def _enclosing(lines: list[str], at: int) -> Iterator[str]:
+    """The lines that a line stands beneath, the nearest first."""
+    if at >= len(lines):
+        return
+    depth = _depth(lines[at]) + (not lines[at].strip()) * _LONGEST_LINE
+    for line in reversed(lines[:at]):
+        if depth <= 0:
+            return
+        inner = line.lstrip()
+        if not inner or _depth(line) >= depth:
+            continue
+        if inner[0] in "(){}[]":
+            depth = _depth(line) + 1  # What it belongs to begins as far left.
+            continue
+        depth = _depth(line)
+        yield line
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _identifiers(names: Mapping[str, float]) -> dict[str, float]:
+    """The names that may be identifiers, the longer ones first, and not too many."""
+    fit = [name for name in names if len(name) > 1 and not name[0].isdigit()]
+    fit.sort(key=lambda name: (-names[name], -len(name)))
+    return {name: names[name] for name in fit[:_MOST_NAMES]}
+
+
+def _ranked(scores: Mapping[str, float]) -> Iterator[str]:
+    return iter(sorted(scores, key=lambda name: (-scores[name], name)))
+
+
+# -- words ---------------------------------------------------------------------------------
 
 
 def _parts(path: str) -> list[str]:

@@ -28,20 +28,23 @@ _SINGULARS: Final[dict[Severity, str]] = {**_PLURALS, "error": "error", "warning
 }
 
 
-def describe(update: WorkspaceUpdate, show: Callable[[str], str]) -> str:
+def describe(update: WorkspaceUpdate, show: Callable[[str], str], *, warnings: bool = False) -> str:
     """What a receipt says of a change; empty where no server knows the files.
+
+    Only errors are told, and how many were fixed.
 
     Args:
         update: How the servers took it.
         show: A file's absolute path as a reader knows it.
+        warnings: Whether warnings are told as well.
     """
     said: list[str] = []
     findings = update.findings
     answered = [one.server for one in update.servers if one.confirmed_by != "none"]
     if findings is not None and answered:
         before = "Diagnostics" if update.kind != "preview" else "Diagnostics if it is done"
-        said.append(f"{before} ({', '.join(answered)}): {_counts(findings)}")
-        said += list_found(findings.new, show)
+        said.append(f"{before} ({', '.join(answered)}): {_counts(findings, warnings=warnings)}")
+        said += list_found(_told(findings.new, warnings=warnings), show)
     waits = [one for one in update.servers if one.confirmed_by == "none"]
     said += [
         f"Diagnostics: {one.server} {_silence(one.kind, one.message, update.kind)}" for one in waits
@@ -52,7 +55,12 @@ def describe(update: WorkspaceUpdate, show: Callable[[str], str]) -> str:
 
 
 def describe_late(
-    servers: Iterable[str], findings: Findings, names: Iterable[str], show: Callable[[str], str]
+    servers: Iterable[str],
+    findings: Findings,
+    names: Iterable[str],
+    show: Callable[[str], str],
+    *,
+    warnings: bool = False,
 ) -> str:
     """What is told of a change whose answers came too late for its receipt.
 
@@ -61,10 +69,12 @@ def describe_late(
         findings: What they find.
         names: The files that had changed, absolute.
         show: A file's absolute path as a reader knows it.
+        warnings: Whether warnings are told as well.
     """
     files = ", ".join(sorted(map(show, names)))
     head = f"Diagnostics ({', '.join(servers)}) of the earlier change of {files}: "
-    return "\n".join([head + _counts(findings), *list_found(findings.new, show)])
+    found = list_found(_told(findings.new, warnings=warnings), show)
+    return "\n".join([head + _counts(findings, warnings=warnings), *found])
 
 
 def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
@@ -76,9 +86,14 @@ def place_of(one: Diagnostic, show: Callable[[str], str]) -> str:
     return " ".join(part for part in (where, one.severity, one.code, words) if part)
 
 
-def _counts(findings: Findings) -> str:
-    new, fixed = findings.new, len(findings.fixed)
-    parts = [*_by_severity(new, "new ")]
+def _told(found: Iterable[Diagnostic], *, warnings: bool) -> list[Diagnostic]:
+    wanted = ("error", "warning") if warnings else ("error",)
+    return [one for one in found if one.severity in wanted]
+
+
+def _counts(findings: Findings, *, warnings: bool) -> str:
+    fixed = len(_told(findings.fixed, warnings=warnings))
+    parts = _by_severity(_told(findings.new, warnings=warnings), "new ")
     if fixed:
         parts.append(f"{fixed} fixed")
     if not findings.compared:
@@ -86,10 +101,10 @@ def _counts(findings: Findings) -> str:
     elif not parts:
         parts.append("nothing new")
     text = ", ".join(parts)
-    if findings.total is not None:
-        text += f"; {findings.total} in all"
-    if not findings.complete:
-        text += "; not everything could be looked at"
+    if not findings.complete and findings.files:
+        text += f" in {findings.files} {'file' if findings.files == 1 else 'files'}"
+    if findings.pending:
+        text += f", {findings.pending} pending"
     return f"{text}."
 
 
@@ -103,11 +118,9 @@ def _by_severity(found: Iterable[Diagnostic], word: str) -> list[str]:
 
 
 def list_found(found: Iterable[Diagnostic], show: Callable[[str], str]) -> list[str]:
-    """The first diagnostics, the worst before others, one on each line, and how many more there are."""
+    """The first diagnostics, the worst before others, one on each line."""
     ranked = sorted(found, key=lambda one: _ORDER.index(one.severity))
-    lines = [f"  {place_of(one, show)}" for one in ranked[:MOST_SHOWN]]
-    rest = len(ranked) - MOST_SHOWN
-    return [*lines, f"  and {rest} more"] if rest > 0 else lines
+    return [f"  {place_of(one, show)}" for one in ranked[:MOST_SHOWN]]
 
 
 def _silence(kind: str, message: str, whole: str) -> str:
@@ -117,4 +130,4 @@ def _silence(kind: str, message: str, whole: str) -> str:
         return f"cannot say it in time: {message or 'no answer'}."
     if kind in ("removed", "renamed"):
         return "was told, and has nothing to say about it."
-    return "is still working; the next answer tells what it finds."
+    return "pending."

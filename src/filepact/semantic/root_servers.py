@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYetError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from posixpath import splitext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
 from filepact.lsp.diagnostics import Report
-from filepact.semantic.dependents import Dependents
+from filepact.semantic.dependents import Dependents, changed_names
 from filepact.semantic.disk_sync import DiskSync
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.lsp.diagnostics import Diagnostic, ServerAnswer
     from filepact.lsp.pool import ServerPool
-    from filepact.workspace.observe import RawFiles
+    from filepact.semantic.updates import TextChange
+    from filepact.workspace.observe import RawFiles, Stamp
 
 __all__ = ["Answers", "Deadline", "RootServers"]
 
@@ -43,6 +44,8 @@ _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
 _CLOSED: Final = "all servers were ended"
 _CANCELLED: Final = "cancelled"
+_SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
+"""Endings of files that say what others mean, or are used by them, and have servers of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,12 @@ class Answers:
         answers: One of each server; none if nothing came in time.
         reason: Why they may be about other texts than those on the disk; empty if that is
             excluded.
+        texts: What the files held on the disk, by absolute path.
     """
 
     answers: tuple[ServerAnswer, ...] = ()
     reason: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,7 @@ class RootServers:
         self._pool = pool
         self._dependents = Dependents(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
-        self._known: dict[tuple[str, str], tuple[Diagnostic, ...]] = {}
+        self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._questions: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
@@ -169,6 +174,52 @@ class RootServers:
             islice((one for one in found if across & self._across(one.absolute)), most)
         ), whole
 
+    def dependents(
+        self, changes: Sequence[TextChange], most: int
+    ) -> tuple[list[WorkspacePath], bool]:
+        """Files in which changes may cause diagnostics, the likeliest first.
+
+        Args:
+            changes: What becomes of files.
+            most: How many are wanted.
+
+        Returns:
+            The files, and whether no other file can be concerned: there are so few that these are
+            all, or the servers look at one file at a time.
+        """
+        self.disk.begin()
+        paths = [one for each in changes for one in (each.path, each.old) if one is not None]
+        across = {server for path in paths for server in self._across(path.absolute)}
+        files = self.disk.files
+        if not across:
+            typed = all(self._is_typed(path.absolute) for path in paths)
+            settings = any(path.path.endswith(_SETTINGS) for path in paths)
+            return [], typed and not (settings and self._looks_across(files))
+        self._dependents.learn(files, _INDEXING)
+        changed = {path.path for path in paths}
+        names: dict[str, float] = {}
+        for one in changes:
+            for name, weight in changed_names(one.before, one.after).items():
+                names[name] = max(weight, names.get(name, 0.0))
+        ranked = dict.fromkeys(self._dependents.candidates(names, changed))
+        rest = [name for name, _ in files if name not in ranked and name not in changed]
+        every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
+        fit = (path for path in every if self._dependents.fits(path))
+        found = list(islice((one for one in fit if across & self._across(one.absolute)), most + 1))
+        if len(found) <= most:
+            return found, self.disk.complete
+        return [path for path in found[:most] if path.path in ranked], False
+
+    def _is_typed(self, path: str) -> bool:
+        """Whether a server looks at a file for more than its form."""
+        servers = self._pool.servers_for(self.root, path)
+        return any(one.role == "types" and not one.only_new for one in servers) or not servers
+
+    def _looks_across(self, files: Sequence[tuple[str, Stamp]]) -> bool:
+        """Whether a server that looks from one file at another knows some of them."""
+        kinds = {splitext(name)[1]: name for name, _ in files}
+        return any(self._across(WorkspacePath(self.root, name).absolute) for name in kinds.values())
+
     def _across(self, path: str) -> set[str]:
         """The servers of a file that look from one file at another."""
         servers = self._pool.servers_for(self.root, path)
@@ -209,16 +260,16 @@ class RootServers:
 
     # -- what the servers find ------------------------------------------------------------
 
-    def known(self, server: str, path: str) -> tuple[Diagnostic, ...] | None:
-        """What a server last found in a file; None if it was never asked."""
-        return self._known.get((server, path))
+    def known(self, server: str, path: str, text: str | None) -> tuple[Diagnostic, ...] | None:
+        """What a server last found in a file; None if it was not asked about that text of it."""
+        mark, found = self._known.get((server, path), (0, None))
+        return found if text is not None and mark == hash(text) else None
 
-    def learn(self, server: str, path: str, found: tuple[Diagnostic, ...] | None) -> None:
-        """Keep what a server found in a file; None to forget it."""
+    def learn(self, server: str, path: str, text: str, found: tuple[Diagnostic, ...]) -> None:
+        """Keep what a server found in a file that held a text."""
         with self.disk.lock:
             self._known.pop((server, path), None)
-            if found is not None:
-                self._known[server, path] = found
+            self._known[server, path] = (hash(text), found)
             while len(self._known) > _MOST_KNOWN:
                 del self._known[next(iter(self._known))]
 
@@ -269,12 +320,18 @@ class RootServers:
             paths: Files that are going to change, or others because of them.
             deadline: How long to wait.
         """
+        if not self.disk.begun:
+            return
+        texts = self.disk.texts(paths)
         new = [
             path
             for path in paths
-            if any(self.known(one, path.absolute) is None for one in self.servers(path.absolute))
+            for text in (texts.get(path.absolute),)
+            if any(
+                self.known(one, path.absolute, text) is None for one in self.servers(path.absolute)
+            )
         ]
-        if new and self.disk.begun:
+        if new:
             self.report(new, deadline)
 
     def report(self, paths: Sequence[WorkspacePath], deadline: Deadline) -> tuple[Report, ...]:
@@ -282,8 +339,8 @@ class RootServers:
         asked = self.ask(paths, (), deadline)
         reports = [one for answer in asked.answers for one in answer.reports]
         for one in reports:
-            if one.fresh:
-                self.learn(one.server, one.path, one.diagnostics)
+            if one.fresh and one.path in asked.texts:
+                self.learn(one.server, one.path, asked.texts[one.path], one.diagnostics)
         if asked.answers:
             return tuple(reports)
         return tuple(
@@ -317,7 +374,7 @@ class RootServers:
             if answers is None:
                 return Answers(reason=_CANCELLED if deadline.cancelled() else _LATE)
             if not moved:
-                return Answers(answers)
+                return Answers(answers, "", texts)
             if not deadline.rest:
                 break
         return Answers((), _RESTLESS)

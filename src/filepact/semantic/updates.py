@@ -184,6 +184,8 @@ class Findings:
         total: How many there are; None where only differences mean something.
         compared: Whether it is known of all of it what was found before; what is not is neither
             new nor fixed.
+        files: How many files they have looked at.
+        pending: How many they are still to be asked about, of which a later answer tells.
     """
 
     scope: Scope
@@ -193,6 +195,8 @@ class Findings:
     fixed: tuple[Diagnostic, ...] = ()
     total: int | None = None
     compared: bool = True
+    files: int = 0
+    pending: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,12 +268,19 @@ class Tally:
         self._known = False
         self._counted = False
         self._total = 0
+        self._files: set[str] = set()
+        self._pending = 0
         self._before: list[Diagnostic] = []
         self._after: list[Diagnostic] = []
 
     def miss(self) -> None:
         """Record that something within the scope is not known."""
         self._complete = False
+
+    def leave(self, files: int) -> None:
+        """Record that files within the scope are still to be asked about."""
+        self._pending += files
+        self._complete &= not files
 
     def add(
         self, report: Report, before: Iterable[Diagnostic] | None, *, only_new: bool = False
@@ -285,6 +296,7 @@ class Tally:
             self._complete = False
             return
         self._known = True
+        self._files.add(report.path)
         self._complete &= report.complete
         if not only_new:
             self._counted = True
@@ -307,7 +319,15 @@ class Tally:
         delta = compare(self._before, self._after)
         total = self._total if self._counted else None
         return Findings(
-            self._scope, True, self._complete, delta.new, delta.fixed, total, self._compared
+            self._scope,
+            True,
+            self._complete,
+            delta.new,
+            delta.fixed,
+            total,
+            self._compared,
+            len(self._files),
+            self._pending,
         )
 
 
