@@ -16,14 +16,14 @@ from pydantic import BaseModel, ValidationError
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
 from filepact.faces.acp.errors import CANCELLED, REFUSED, Refusal, refuse
-from filepact.faces.acp.permissions import Calls, call_of, choose, read_question, rule_on
+from filepact.faces.acp.permissions import call_of, choose, read_question, rule_on
 from filepact.faces.acp.record import Record, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.acp.sessions import AcpSession, Sessions
 
 __all__ = ["Asking", "Permissions", "Question", "too_late", "withdraw"]
 
@@ -61,9 +61,8 @@ class Asking:
 
     def __init__(self, ask: Callable[[Question], Awaitable[bool]] | None) -> None:
         self._ask = ask
-        self._asked: dict[Bound, dict[str, asyncio.Future[bool]]] = {}
 
-    async def answer(self, bound: Bound, question: Question) -> bool:
+    async def answer(self, bound: AcpSession, question: Question) -> bool:
         """What a person says to a stored change.
 
         Raises:
@@ -79,7 +78,7 @@ class Asking:
         if self._ask is None:
             raise waits
         asking = asyncio.ensure_future(self._ask(question))
-        self._asked.setdefault(bound, {})[change] = asking
+        bound.waiting[asking] = change
         try:
             return await asking
         except asyncio.CancelledError:
@@ -92,16 +91,7 @@ class Asking:
             _log.exception("a person could not be asked")
             raise waits from None
         finally:
-            asked = self._asked.get(bound, {})
-            asked.pop(change, None)
-            if not asked:
-                self._asked.pop(bound, None)
-
-    def drop(self, bound: Bound) -> None:
-        """Ask nothing more for a session's turn; its changes are withdrawn."""
-        for change, asking in self._asked.pop(bound, {}).items():
-            withdraw(bound, change)
-            asking.cancel()
+            bound.waiting.pop(asking, None)
 
 
 def too_late() -> Refusal:
@@ -109,7 +99,7 @@ def too_late() -> Refusal:
     return refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
 
 
-def withdraw(bound: Bound, change: str) -> None:
+def withdraw(bound: AcpSession, change: str) -> None:
     """Let a change that nobody waits for any more wait for nobody."""
     with suppress(FilepactError):
         said = "nobody waited for an answer any more"
@@ -130,15 +120,15 @@ class Permissions:
     def __init__(self, sessions: Sessions, facts: Facts) -> None:
         self._sessions = sessions
         self._facts = facts
-        self._calls = Calls()
-        self._told: OrderedDict[tuple[str, str], tuple[Mapping[str, Any], int]] = OrderedDict()
+        self._told: OrderedDict[tuple[AcpSession, str], tuple[Mapping[str, Any], int]] = (
+            OrderedDict()
+        )
         self._held = 0
         self._numbers = count()
         self._record: Record | None = None
-        self._recorded: dict[str, Bound] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def told(self, bound: Bound, update: Mapping[str, Any], *, again: bool) -> None:
+    def told(self, bound: AcpSession, update: Mapping[str, Any], *, again: bool) -> None:
         """An agent tells of a call of its tools.
 
         Args:
@@ -147,14 +137,14 @@ class Permissions:
             again: The session is being loaded, and what happened in it is told once more.
         """
         call = {name: value for name, value in update.items() if name != "sessionUpdate"}
-        self._calls.learn(bound.id, call, bound.roots[0])
+        bound.calls.learn(call, bound.roots[0])
         self._keep(bound, call)
         if not again:
-            self._recording(bound).told(self._recorded[bound.id], bound.id, call)
+            self._recording(bound).told(bound, call)
 
     async def ask(
         self,
-        bound: Bound,
+        bound: AcpSession,
         params: dict[str, Any],
         pass_on: Callable[[dict[str, Any]], Awaitable[Any]],
         note: Callable[[str], Awaitable[None]],
@@ -168,19 +158,18 @@ class Permissions:
             note: Tells the person a sentence.
         """
         call = call_of(params)
-        asked = self._calls.whole(bound.id, call, read_question(params, bound.roots[0]))
+        asked = bound.calls.whole(call, read_question(params, bound.roots[0]))
         guard, record = bound.workspace.guard, self._recording(bound)
-        recorded = self._recorded[bound.id]
         ruling = await asyncio.to_thread(rule_on, asked, guard, self._facts.agent)
         if ruling.verdict != "person":
             answer = choose(params.get("options"), ruling.verdict)
-            record.ruled(recorded, params, asked, ruling, answer)
+            record.ruled(bound, params, asked, ruling, answer)
             await note(
                 f"{asked.title or 'A tool call'}: {ruling.verdict} by the rules. {ruling.why}"
             )
             return answer
         number, said = next(self._numbers), None
-        record.passed(number, recorded, params, asked)
+        record.passed(number, bound, params, asked)
         try:
             said = await pass_on({**params, "toolCall": self._whole(bound, call)})
         finally:
@@ -188,56 +177,54 @@ class Permissions:
             record.answered(number, {"result": plain})
         return said
 
-    def end(self, bound: Bound) -> None:
+    def end(self, bound: AcpSession) -> None:
         """A session is over."""
-        self._calls.forget(bound.id)
-        for key in [key for key in self._told if key[0] == bound.id]:
+        for key in [key for key in self._told if key[0] is bound]:
             self._held -= self._told.pop(key)[1]
-        recorded = self._recorded.pop(bound.id, None)
-        if self._record is not None and recorded is not None:
-            self._record.end(recorded, bound.id)
+        if self._record is not None and bound.recorded:
+            bound.recorded = False
+            self._record.end(bound)
 
     def close(self) -> None:
         """Write what is left, and end."""
         if self._record is not None:
             self._record.close()
         self._record = None
-        self._recorded.clear()
 
-    def _recording(self, bound: Bound) -> Record:
+    def _recording(self, bound: AcpSession) -> Record:
         """What writes; with a hold on the session's folders that lasts until it has written."""
         if self._record is None:
             self._loop = asyncio.get_running_loop()
             self._record = Record(self._facts, self._let_go)
-        if bound.id not in self._recorded:
-            name = f"\0record {bound.id}"
-            self._recorded[bound.id] = self._sessions.start(name, bound.roots[0], bound.roots[1:])
+        if not bound.recorded:
+            bound.recorded = True
+            self._sessions.hold(bound)
         return self._record
 
-    def _let_go(self, recorded: Bound) -> None:
+    def _let_go(self, session: AcpSession) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):
                 # The loop is closed: so are the sessions, or they will be with the process.
-                self._loop.call_soon_threadsafe(self._sessions.release, recorded)
+                self._loop.call_soon_threadsafe(self._sessions.release, session)
 
-    def _keep(self, bound: Bound, call: Mapping[str, Any]) -> None:
+    def _keep(self, bound: AcpSession, call: Mapping[str, Any]) -> None:
         name = call.get("toolCallId")
         if not isinstance(name, str):
             return
-        known, weight = self._told.pop((bound.id, name), ({}, 0))
+        known, weight = self._told.pop((bound, name), ({}, 0))
         self._held -= weight
         whole = {**known, **{key: call[key] for key in _TOLD if call.get(key)}}
         weight = read_report(whole, bound.roots[0]).weight + len(str(whole.get("rawInput", "")))
         if weight > _HEAVY:
             whole, weight = {k: v for k, v in whole.items() if k not in {"content", "rawInput"}}, 0
-        self._told[bound.id, name] = (whole, weight)
+        self._told[bound, name] = (whole, weight)
         self._held += weight
         while len(self._told) > _CALLS or self._held > _HELD:
             self._held -= self._told.popitem(last=False)[1][1]
 
-    def _whole(self, bound: Bound, call: dict[str, Any]) -> dict[str, Any]:
+    def _whole(self, bound: AcpSession, call: dict[str, Any]) -> dict[str, Any]:
         """A question's call with what was told of it before, where that is of the protocol."""
-        known, _ = self._told.get((bound.id, str(call.get("toolCallId"))), ({}, 0))
+        known, _ = self._told.get((bound, str(call.get("toolCallId"))), ({}, 0))
         whole = {**known, **{name: value for name, value in call.items() if value}}
         try:
             ToolCallUpdate.model_validate(whole)

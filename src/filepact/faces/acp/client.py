@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from filepact.config.settings import Settings
     from filepact.faces.acp.files import Change
     from filepact.faces.acp.sdk_hooks import Start
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.workspace.buffers import Delivery
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Mode
@@ -62,8 +62,6 @@ _log = logging.getLogger("filepact.acp")
 
 _PATIENCE: Final = 5.0  # seconds that a request waits for its session's start to be answered
 _GRACE: Final = 0.1  # seconds until a read is served before that: some agents answer only after it
-_OURS: Final = "\0"  # before names of sessions that no agent can mean
-_EARLY: Final = f"{_OURS}early "  # before the name of one that is read for before it has begun
 
 
 class ClientFileSystem:
@@ -112,14 +110,13 @@ class ClientFileSystem:
         self._on_change = on_change
         self._facts = Facts()
         self._permissions = Permissions(self._sessions, self._facts)
-        self._questions: dict[Bound, set[asyncio.Future[Any]]] = {}
         self._connection: Any = None
         self._began = False
         self._agent = Actor("agent", self._facts.agent)
         self._locks = KeyedLock()
         self._calls = ThreadCalls()
         self._starts: list[Start] = []
-        self._early: dict[str, Bound] = {}
+        self._early: dict[str, AcpSession] = {}
         self._settled = asyncio.Event()
 
     def capabilities(self) -> ClientCapabilities:
@@ -175,13 +172,11 @@ class ClientFileSystem:
         self, session_id: str, cwd: str, additional_directories: Sequence[str] = ()
     ) -> None:
         """Bind a session to its folders, in place of those it had."""
-        bound = self._sessions.get(session_id)
-        if bound is not None:
-            self._drop(bound)
-            bound.ending = True
-            self._permissions.end(bound)
-            await self._calls.landed(bound)
-        self._sessions.start(session_id, cwd, additional_directories)
+        earlier = self._sessions.get(session_id)
+        if earlier is not None:
+            await self._end(earlier, keep=True)
+        bound = self._sessions.open(session_id, cwd, additional_directories)
+        self._sessions.bind(bound, session_id)
         self._began = True
         self.buffers.settle()
 
@@ -191,13 +186,14 @@ class ClientFileSystem:
         if bound is not None:
             await self._end(bound)
 
-    async def _end(self, bound: Bound) -> None:
+    async def _end(self, bound: AcpSession, *, keep: bool = False) -> None:
+        """Finish what is being done for a session; its folders may be kept open for its next start."""
         self._drop(bound)
         bound.ending = True
         self._permissions.end(bound)
         await self._calls.landed(bound)
-        if self._sessions.get(bound.id) is bound:
-            self._sessions.end(bound.id)
+        if not keep:
+            self._sessions.end(bound)
 
     def turn_started(self, session_id: str) -> None:
         """A session may write again, if its last turn was cancelled."""
@@ -218,10 +214,11 @@ class ClientFileSystem:
         if bound is not None:
             self._drop(bound)
 
-    def _drop(self, bound: Bound) -> None:
+    def _drop(self, bound: AcpSession) -> None:
         bound.turn += 1
-        self._asking.drop(bound)
-        for question in self._questions.get(bound, ()):
+        for question, change in tuple(bound.waiting.items()):
+            if change:
+                withdraw(bound, change)
             question.cancel()
 
     def close(self) -> None:
@@ -257,7 +254,7 @@ class ClientFileSystem:
             await self.buffers.tell((said,))
 
         asking = asyncio.ensure_future(self._permissions.ask(bound, params, ask, note))
-        self._questions.setdefault(bound, set()).add(asking)
+        bound.waiting[asking] = ""
         try:
             return await asking
         except asyncio.CancelledError:
@@ -267,9 +264,7 @@ class ClientFileSystem:
             # Its turn was cancelled: the protocol wants every open question answered then.
             return {"outcome": {"outcome": "cancelled"}}
         finally:
-            self._questions[bound].discard(asking)
-            if not self._questions[bound]:
-                del self._questions[bound]
+            bound.waiting.pop(asking, None)
 
     # -- what was changed -----------------------------------------------------------------
 
@@ -312,7 +307,7 @@ class ClientFileSystem:
         self._tell(done)
         return done
 
-    def _open(self, session_id: str) -> Bound:
+    def _open(self, session_id: str) -> AcpSession:
         bound = self._sessions.get(session_id)
         if bound is None or bound.ending:
             raise InvalidParamsError(f"no session {session_id!r} is open")
@@ -409,7 +404,7 @@ class ClientFileSystem:
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         """Take no notice; a client that shows what an agent does has a method of its own."""
 
-    async def _settle(self, bound: Bound, path: str, asked: Change, turn: int) -> None:
+    async def _settle(self, bound: AcpSession, path: str, asked: Change, turn: int) -> None:
         """Ask a person about a stored change, and do it or not; tell what became of it."""
         try:
             done = await self._answered(bound, path, asked.receipt, turn)
@@ -419,7 +414,7 @@ class ClientFileSystem:
             raise
         self._tell(replace(asked, state="applied", receipt=done, when=time.time()))
 
-    async def _answered(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
+    async def _answered(self, bound: AcpSession, path: str, receipt: Receipt, turn: int) -> Receipt:
         """What was done because a person said yes.
 
         Where the files moved while they looked, they are asked about what fits now.
@@ -437,7 +432,7 @@ class ClientFileSystem:
             "while they looked at it.",
         )
 
-    async def _decided(self, bound: Bound, path: str, receipt: Receipt, turn: int) -> Receipt:
+    async def _decided(self, bound: AcpSession, path: str, receipt: Receipt, turn: int) -> Receipt:
         change = str(receipt.operation)
         # What the agent is answered is not what a person is shown.
         diff = await asyncio.to_thread(files.shown_diff, bound.workspace, change)
@@ -466,16 +461,13 @@ class ClientFileSystem:
 
     # -- finding the session --------------------------------------------------------------
 
-    async def _find(self, session_id: str, *, early: bool = False) -> Bound:
+    async def _find(self, session_id: str, *, early: bool = False) -> AcpSession:
         """The session of a request, if need be once its start has been answered.
 
         Args:
             session_id: As it was sent.
             early: Whether folders of a session that is being started will do.
         """
-        if session_id.startswith(_OURS):
-            # Or an agent could write for a session that has not begun.
-            raise self._unknown()
         loop = asyncio.get_running_loop()
         until = loop.time() + (_GRACE if early else _PATIENCE)
         while (bound := self._sessions.get(session_id)) is None and self._is_starting(session_id):
@@ -503,7 +495,7 @@ class ClientFileSystem:
     def _is_starting(self, session_id: str) -> bool:
         return any(known in ("", session_id) for known, _ in self._starts)
 
-    def _bind_early(self, session_id: str) -> Bound | None:
+    def _bind_early(self, session_id: str) -> AcpSession | None:
         """The folders that a session will have, if there is only one answer to that."""
         roots = {roots for known, roots in self._starts if known in ("", session_id)}
         if len(roots) != 1:
@@ -511,13 +503,14 @@ class ClientFileSystem:
         bound = self._early.get(session_id)
         if bound is None:
             (folders,) = roots
-            bound = self._sessions.start(f"{_EARLY}{session_id}", folders[0], folders[1:])
-            self._early[session_id] = bound
+            bound = self._early[session_id] = self._sessions.open(
+                session_id, folders[0], folders[1:]
+            )
         return bound
 
-    def _check_open(self, bound: Bound) -> None:
+    def _check_open(self, bound: AcpSession) -> None:
         """Refuse what waited while its session was closed or got other folders."""
-        if bound.ending or self._sessions.get(bound.id) is not bound:
+        if bound.ending:
             raise refuse(CANCELLED, "cancelled", "The session was closed before this was done.")
 
 

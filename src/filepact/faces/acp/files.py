@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document
     from filepact.domain.operation import Operation
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Location
     from filepact.workspace.receipt import Receipt
@@ -50,7 +50,9 @@ _SMALL = ANSWER_LIMIT // 12
 _ESCAPED = bytes([*range(32), *b'"\\', 127])
 
 
-def read(bound: Bound, session: Session, path: str, line: int | None, limit: int | None) -> str:
+def read(
+    bound: AcpSession, session: Session, path: str, line: int | None, limit: int | None
+) -> str:
     """A file's text, or the lines asked for, with unsaved text before the disk's.
 
     Raises:
@@ -60,7 +62,7 @@ def read(bound: Bound, session: Session, path: str, line: int | None, limit: int
 
 
 def excerpt(
-    bound: Bound,
+    bound: AcpSession,
     session: Session,
     path: str,
     line: int | None,
@@ -101,21 +103,21 @@ class Known:
     document: Document
     part: Excerpt
 
-    def agrees(self, bound: Bound, session: Session, text: str | None) -> bool:
+    def agrees(self, bound: AcpSession, session: Session, text: str | None) -> bool:
         """Whether an editor shows just that; it counts as shown to the session then."""
         if text is None or text != self.document.text:
             return False
         self.remember(bound, session)
         return True
 
-    def remember(self, bound: Bound, session: Session) -> None:
+    def remember(self, bound: AcpSession, session: Session) -> None:
         """It is shown to the session."""
         shown = (self.part.start, self.part.start + len(self.part.text))
         bound.workspace.reader(session).remember(self.document, [shown])
 
 
 def beforehand(
-    bound: Bound, session: Session, path: str, line: int | None, limit: int | None
+    bound: AcpSession, session: Session, path: str, line: int | None, limit: int | None
 ) -> Known | None:
     """What the disk has of a file that an editor is asked about.
 
@@ -134,7 +136,7 @@ def beforehand(
         return None
 
 
-def key(bound: Bound, session: Session, path: str) -> str:
+def key(bound: AcpSession, session: Session, path: str) -> str:
     """What all names of one real file have in common; for a file that is refused, its name."""
     try:
         return bound.workspace.guard.find(path, "list", agent=session.agent).lock_key
@@ -169,7 +171,7 @@ def _at_most(text: str) -> int:
 
 
 def write(
-    bound: Bound,
+    bound: AcpSession,
     session: Session,
     path: str,
     content: str,
@@ -257,7 +259,7 @@ class Change:
         return str(self.receipt.operation)
 
 
-def named(bound: Bound, session: Session, path: str) -> str:
+def named(bound: AcpSession, session: Session, path: str) -> str:
     """The true name of a file that was just written."""
     try:
         return bound.workspace.guard.find(path, "list", agent=session.agent).path.absolute
@@ -270,7 +272,7 @@ def shown_diff(workspace: Workspace, change: str) -> str:
     return readable(workspace.diff(workspace.proposal(change)))
 
 
-def changes(bound: Bound, most: int) -> tuple[Change, ...]:
+def changes(bound: AcpSession, most: int) -> tuple[Change, ...]:
     """What a session has changed and asked for, the newest first."""
     found: list[Operation | Proposal] = [
         one for one in bound.workspace.pending() if one.session.id == bound.id
@@ -284,7 +286,7 @@ def changes(bound: Bound, most: int) -> tuple[Change, ...]:
     return tuple(_change(bound, one) for one in found[:most])
 
 
-def undo(bound: Bound, change: str | None) -> Change:
+def undo(bound: AcpSession, change: str | None) -> Change:
     """Take back one change of a session, the newest in force unless one is named.
 
     Raises:
@@ -300,7 +302,7 @@ def undo(bound: Bound, change: str | None) -> Change:
     return _change(bound, bound.workspace.operation(done.id))
 
 
-def redo(bound: Bound, change: str | None) -> Change:
+def redo(bound: AcpSession, change: str | None) -> Change:
     """Bring back what was undone last in a session, or the change named.
 
     Without a name, only what was undone after the session's last new change counts, as in editors.
@@ -315,7 +317,7 @@ def redo(bound: Bound, change: str | None) -> Change:
     return _change(bound, bound.workspace.operation(done.id))
 
 
-def _operations(bound: Bound) -> Iterator[Operation]:
+def _operations(bound: AcpSession) -> Iterator[Operation]:
     """Everything that was done in a session's folders, the newest first."""
     before: int | None = None
     while page := bound.workspace.log(limit=_PAGE, before_seq=before):
@@ -323,7 +325,7 @@ def _operations(bound: Bound) -> Iterator[Operation]:
         before = page[-1].seq
 
 
-def _is_in_force(bound: Bound, operation: Operation) -> bool:
+def _is_in_force(bound: AcpSession, operation: Operation) -> bool:
     return (
         operation.session.id == bound.id
         and operation.kind == "change"
@@ -332,7 +334,7 @@ def _is_in_force(bound: Bound, operation: Operation) -> bool:
     )
 
 
-def _last_undone(bound: Bound) -> Operation | None:
+def _last_undone(bound: AcpSession) -> Operation | None:
     for operation in _operations(bound):
         if operation.state not in _DONE:
             continue
@@ -345,7 +347,7 @@ def _last_undone(bound: Bound) -> Operation | None:
     return None
 
 
-def _own(bound: Bound, change: str) -> Operation:
+def _own(bound: AcpSession, change: str) -> Operation:
     """One operation of a session by its id.
 
     Raises:
@@ -357,12 +359,12 @@ def _own(bound: Bound, change: str) -> Operation:
     return operation
 
 
-def _person(bound: Bound) -> Session:
+def _person(bound: AcpSession) -> Session:
     # Another session than the agent's, which has not seen what a person takes back.
     return Session(f"client of {bound.id}", Actor("person", "client"))
 
 
-def _change(bound: Bound, one: Operation | Proposal) -> Change:
+def _change(bound: AcpSession, one: Operation | Proposal) -> Change:
     state: Literal["applied", "undone", "pending", "refused"] = "applied"
     if isinstance(one, Proposal):
         state = "pending"

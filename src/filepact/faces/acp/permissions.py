@@ -24,8 +24,8 @@ __all__ = [
     "MOST",
     "READING",
     "Asked",
-    "Calls",
     "Ruling",
+    "ToolCalls",
     "both",
     "call_of",
     "choose",
@@ -325,25 +325,30 @@ _OPEN: Final = 1_000  # calls that are remembered; an agent has a few at once
 _LONGEST_ID: Final = 1_000
 
 
-class Calls:
-    """The calls of all sessions, by session and id."""
+class ToolCalls:
+    """What the agent has reported of the tool calls of one session."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], Asked] = OrderedDict()
+        self._known: OrderedDict[str, Asked] = OrderedDict()
 
-    def learn(self, session: str, call: Message, cwd: str) -> None:
-        """The agent tells of a call, or of more of one."""
+    def learn(self, call: Message, cwd: str) -> None:
+        """Take one report of a call, the first or a later one.
+
+        Args:
+            call: As it was sent.
+            cwd: Where relative paths count from.
+        """
         name = call.get("toolCallId")
         if not isinstance(name, str) or len(name) > _LONGEST_ID:
             return
-        self._known[session, name] = self.whole(session, call, read_call(call, cwd))
-        self._known.move_to_end((session, name))
+        self._known[name] = self.whole(call, read_call(call, cwd))
+        self._known.move_to_end(name)
         if len(self._known) > _OPEN:
             self._known.popitem(last=False)
 
-    def whole(self, session: str, call: Message, asked: Asked) -> Asked:
-        """What is asked, with what was told of the call before."""
-        known = self._known.get((session, str(call.get("toolCallId"))))
+    def whole(self, call: Message, asked: Asked) -> Asked:
+        """What is asked, joined with what was reported of the call before."""
+        known = self._known.get(str(call.get("toolCallId")))
         if known is None:
             return asked
         paths = tuple(dict.fromkeys((*asked.paths, *known.paths)))[:MOST]
@@ -357,11 +362,6 @@ class Calls:
             runs=asked.runs or known.runs,
             tool=_same(asked.tool, known.tool),
         )
-
-    def forget(self, session: str) -> None:
-        """A session is over."""
-        for key in [key for key in self._known if key[0] == session]:
-            del self._known[key]
 
 
 def _same(one: str, other: str) -> str:

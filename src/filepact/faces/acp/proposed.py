@@ -246,10 +246,6 @@ class Grants:
                 }
         return option != _REJECT
 
-    def forget(self, session: str) -> None:
-        """A session is over."""
-        self._given = {one for one in self._given if one[0] != session}
-
 
 def _rules(proposal: Proposal) -> set[str]:
     return set(filter(None, proposal.rule.split(", ")))

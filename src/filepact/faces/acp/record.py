@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action
     from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.permissions import Asked, Ruling
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.text.patch_model import FilePatch
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Workspace
@@ -54,7 +54,7 @@ class _Asked:
         options: The kinds of its options, by their ids.
     """
 
-    workspace: Workspace
+    session: AcpSession
     question: Question
     options: Mapping[str, str]
 
@@ -82,7 +82,7 @@ class Record:
         let_go: Told when nothing is written any more for a session.
     """
 
-    def __init__(self, facts: Facts, let_go: Callable[[Bound], None]) -> None:
+    def __init__(self, facts: Facts, let_go: Callable[[AcpSession], None]) -> None:
         self._facts = facts
         self._let_go = let_go
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -92,14 +92,14 @@ class Record:
         self._closing = self._lost = False
         # These two are the thread's own.
         self._asked: OrderedDict[Any, _Asked] = OrderedDict()
-        self._calls: OrderedDict[tuple[str, str], _Call] = OrderedDict()
+        self._calls: OrderedDict[tuple[AcpSession, str], _Call] = OrderedDict()
         self._thread = threading.Thread(target=self._run, name="acp-record", daemon=True)
         self._thread.start()
 
     # -- told from outside ----------------------------------------------------------------
 
     def ruled(
-        self, bound: Bound, params: Message, asked: Asked, ruling: Ruling, answer: Message
+        self, session: AcpSession, params: Message, asked: Asked, ruling: Ruling, answer: Message
     ) -> None:
         """The rules have answered a question."""
         verdict: Verdict = "refused"
@@ -107,12 +107,12 @@ class Record:
             # Where nothing is offered that allows it just once, there is nothing to choose.
             selected = answer["outcome"]["outcome"] == "selected"
             verdict = "allowed" if selected else "cancelled"
-        question = self._question(bound, params, asked)
+        question = self._question(session, params, asked)
         question = replace(question, verdict=verdict, by=f"rule {shorten(ruling.rule)}")
-        self._shown(bound, params)
-        self._put(partial(self._note, bound.workspace, question))
+        self._shown(session, params)
+        self._put(partial(self._note, session.workspace, question))
 
-    def passed(self, wanted: Any, bound: Bound, params: Message, asked: Asked) -> None:
+    def passed(self, wanted: Any, session: AcpSession, params: Message, asked: Asked) -> None:
         """A question is about to be put to the person, under this id."""
         given = params.get("options")
         options = {
@@ -120,8 +120,8 @@ class Record:
             for one in (given if isinstance(given, list) else [])[:_OPTIONS]
             if isinstance(one, dict) and isinstance(one.get("optionId"), str)
         }
-        waits = _Asked(bound.workspace, self._question(bound, params, asked), options)
-        self._shown(bound, params)
+        waits = _Asked(session, self._question(session, params, asked), options)
+        self._shown(session, params)
         self._put(partial(self._wait, _key(wanted), waits))
 
     def answered(self, wanted: Any, message: Message) -> None:
@@ -131,9 +131,9 @@ class Record:
         chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
         self._put(partial(self._settle, _key(wanted), chosen if isinstance(chosen, str) else None))
 
-    def told(self, bound: Bound, session: str, call: Message) -> None:
+    def told(self, session: AcpSession, call: Message) -> None:
         """The agent tells of a call of its own tools."""
-        report = read_report(call, bound.roots[0])
+        report = read_report(call, session.roots[0])
         if not (report.shown or report.title or report.kind or report.status in ENDED):
             return
         if report.weight > _HEAVY or self._held + report.weight > _HELD:
@@ -141,13 +141,13 @@ class Record:
             report = replace(report, shown=light)
         with self._lock:
             self._held += report.weight
-        if not self._put(partial(self._hear, bound, session, report, time.time())):
+        if not self._put(partial(self._hear, session, report, time.time())):
             with self._lock:
                 self._held -= report.weight
 
-    def end(self, bound: Bound, session: str) -> None:
+    def end(self, session: AcpSession) -> None:
         """Write what is left of a session, and let go of it."""
-        self._work.put(partial(self._end, bound, session))
+        self._work.put(partial(self._end, session))
 
     def close(self) -> None:
         """Write what is left of all, and end."""
@@ -165,13 +165,13 @@ class Record:
         self._work.put(work)
         return True
 
-    def _question(self, bound: Bound, params: Message, asked: Asked) -> Question:
+    def _question(self, session: AcpSession, params: Message, asked: Asked) -> Question:
         """A question that nobody has answered."""
-        files, more = name_files(map(Named, asked.paths), _folders(bound))
+        files, more = name_files(map(Named, asked.paths), _folders(session))
         return Question(
             when=time.time(),
             session=self._session(str(params.get("sessionId"))),
-            root=bound.workspace.guard.roots[0].path,
+            root=session.workspace.guard.roots[0].path,
             title=shorten(asked.title),
             action="run" if asked.runs else asked.action,
             files=files,
@@ -183,9 +183,9 @@ class Record:
     def _session(self, session: str) -> Session:
         return Session(session, Actor("agent", self._facts.agent, self._facts.version), session)
 
-    def _shown(self, bound: Bound, params: Message) -> None:
+    def _shown(self, session: AcpSession, params: Message) -> None:
         """The call that a question is about may not be shown again when it is over."""
-        self.told(bound, str(params.get("sessionId")), {**call_of(params), "status": None})
+        self.told(session, {**call_of(params), "status": None})
 
     # -- in the thread --------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Record:
         while (work := self._work.get()) is not None:
             self._try(work)
         for waits in self._asked.values():
-            self._try(partial(self._note, waits.workspace, waits.question))
+            self._try(partial(self._note, waits.session.workspace, waits.question))
 
     def _try(self, work: Callable[[], None]) -> None:
         try:
@@ -216,7 +216,7 @@ class Record:
         if earlier is None and len(self._asked) >= _OPEN:
             _, earlier = self._asked.popitem(last=False)
         if earlier is not None:
-            self._note(earlier.workspace, earlier.question)
+            self._note(earlier.session.workspace, earlier.question)
         self._asked[key] = waits
 
     def _settle(self, key: Any, chosen: str | None) -> None:
@@ -227,15 +227,15 @@ class Record:
         question = replace(waits.question, by="editor")
         if kind is not None:
             question = replace(question, verdict=_verdict(kind), by="person", how=kind)
-        self._note(waits.workspace, question)
+        self._note(waits.session.workspace, question)
 
-    def _hear(self, bound: Bound, session: str, report: Report, when: float) -> None:
+    def _hear(self, session: AcpSession, report: Report, when: float) -> None:
         with self._lock:
             self._held -= report.weight
         key = (session, report.call)
         call = self._calls.pop(key, _Call())
         if report.shown:
-            files, more = name_files(map(count_lines, report.shown), _folders(bound))
+            files, more = name_files(map(count_lines, report.shown), _folders(session))
             call = replace(call, files=files, more=more)
         if report.kind:
             call = replace(call, action="delete" if report.kind == "delete" else "write")
@@ -245,11 +245,11 @@ class Record:
         if report.status in ENDED and call.files and call.noted != ended:
             call = replace(call, noted=ended)
             self._note(
-                bound.workspace,
+                session.workspace,
                 Question(
                     when=when,
-                    session=self._session(session),
-                    root=bound.workspace.guard.roots[0].path,
+                    session=self._session(session.id),
+                    root=session.workspace.guard.roots[0].path,
                     title=call.title,
                     action=call.action,
                     files=call.files,
@@ -263,19 +263,19 @@ class Record:
             if len(self._calls) > _OPEN:
                 self._calls.popitem(last=False)
 
-    def _end(self, bound: Bound, session: str) -> None:
+    def _end(self, session: AcpSession) -> None:
         for key, waits in tuple(self._asked.items()):
-            if waits.question.session.id == session:
+            if waits.session is session:
                 del self._asked[key]
-                self._note(waits.workspace, waits.question)
-        for name in [name for name in self._calls if name[0] == session]:
+                self._note(waits.session.workspace, waits.question)
+        for name in [name for name in self._calls if name[0] is session]:
             del self._calls[name]
-        self._let_go(bound)
+        self._let_go(session)
 
 
-def _folders(bound: Bound) -> tuple[str, ...]:
+def _folders(session: AcpSession) -> tuple[str, ...]:
     """The spellings of a session's working folder."""
-    return (bound.workspace.guard.roots[0].path, bound.roots[0])
+    return (session.workspace.guard.roots[0].path, session.roots[0])
 
 
 def _verdict(kind: str) -> Verdict:

@@ -1,14 +1,16 @@
-"""The sessions of one connection, each with its folders and nothing else."""
+"""The sessions of one connection, each with its folders and all that is known of it."""
 
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
 from filepact.errors import InvalidParamsError
+from filepact.faces.acp.permissions import ToolCalls
+from filepact.faces.acp.proposed import Grants
 from filepact.workspace.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -18,18 +20,31 @@ if TYPE_CHECKING:
     from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Mode, Workspace
 
-__all__ = ["Bound", "Sessions"]
+__all__ = ["AcpSession", "Sessions"]
 
 
 @dataclass(slots=True, eq=False)
-class Bound:
-    """One session.
+class AcpSession:
+    """One session and its state.
 
     Attributes:
+        id: The agent's; while the agent is still opening the session, the one that was asked for,
+            or a name of ours.
+        roots: Its folders as they were sent, the working folder first.
+        workspace: Of these folders; open as long as somebody holds the session.
         turn: Counts what ends a turn; a write that began in an earlier one is dropped.
         cancelled: Its turn was cancelled, and no other has begun: nothing is written for it.
         ending: Nothing more is begun for it.
+        ended: It is not found any more, and only held to finish what has begun.
         mode: Whether its allowed changes are done or wait; None for what holds for all.
+        opening: The agent has not answered yet that it is open.
+        wanted: While it is opening, the id that was asked for; None where the agent chooses it.
+        answers_own: Whether questions about our own reading tools are answered without a person.
+        recorded: Whether what the agent asks and reports is being written down.
+        calls: What the agent has reported of its tool calls.
+        grants: What the person has allowed for longer than once.
+        waiting: Futures of questions that are put to the person, each with the change that it is
+            about; empty for a question of the agent's own.
     """
 
     id: str
@@ -38,7 +53,31 @@ class Bound:
     turn: int = 0
     cancelled: bool = False
     ending: bool = False
+    ended: bool = False
     mode: Mode | None = None
+    opening: bool = False
+    wanted: str | None = None
+    answers_own: bool = False
+    recorded: bool = False
+    calls: ToolCalls = field(default_factory=ToolCalls)
+    grants: Grants = field(default_factory=Grants)
+    waiting: dict[Any, str] = field(default_factory=dict)
+    holds: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class _Folders:
+    """A workspace that sessions with the same folders share.
+
+    Attributes:
+        users: Sessions that are held.
+        semantics: What language servers make of it; None for none, and until it is wanted.
+    """
+
+    workspace: Workspace
+    users: int = 0
+    semantics: SemanticWorkspace | None = None
+    looked: bool = False
 
 
 class Sessions:
@@ -75,75 +114,97 @@ class Sessions:
             home=home,
             buffers=self.buffers,
         )
-        self._bound: dict[str, Bound] = {}
-        self._shared: dict[tuple[str, ...], tuple[Workspace, int]] = {}
+        self._bound: dict[str, AcpSession] = {}
+        self._held: list[AcpSession] = []
+        self._shared: dict[tuple[str, ...], _Folders] = {}
         self._look = look
-        self._insights: dict[Workspace, SemanticWorkspace | None] = {}
         self._looking = threading.Lock()
 
-    def start(self, session_id: str, cwd: str, additional: Sequence[str] = ()) -> Bound:
-        """Bind a session to its folders; one that is bound already gets these instead."""
+    def open(self, session_id: str, cwd: str, additional: Sequence[str] = ()) -> AcpSession:
+        """Open the folders of a session, which is held and which `get` does not find yet.
+
+        Raises:
+            InvalidParamsError: A folder is not absolute.
+            FilepactError: A folder cannot be opened.
+        """
         roots = (cwd, *additional)
         if not all(root.startswith("/") for root in roots):
             raise InvalidParamsError("a session's folders have to be absolute paths")
-        known = self._shared.get(roots)
-        if known is None:
-            known = (self._open(roots), 0)
-        self._shared[roots] = (known[0], known[1] + 1)
-        self.end(session_id)
-        bound = self._bound[session_id] = Bound(session_id, roots, known[0])
-        return bound
+        shared = self._shared.get(roots)
+        if shared is None:
+            shared = self._shared[roots] = _Folders(self._open(roots))
+        shared.users += 1
+        session = AcpSession(session_id, roots, shared.workspace)
+        self._held.append(session)
+        return session
 
-    def get(self, session_id: str) -> Bound | None:
-        """A session that was started and has not ended."""
+    def bind(self, session: AcpSession, session_id: str) -> None:
+        """Let a session be found by its id; one that had the id before is ended."""
+        self.end(self._bound.get(session_id))
+        session.id = session_id
+        self._bound[session_id] = session
+
+    def get(self, session_id: str) -> AcpSession | None:
+        """A session that was bound to this id and has not ended."""
         return self._bound.get(session_id)
 
-    def semantics(self, bound: Bound) -> SemanticWorkspace | None:
+    def named(self, session_id: str) -> list[AcpSession]:
+        """All sessions with this id, those that have ended and are still held among them."""
+        return [one for one in self._held if one.id == session_id]
+
+    def semantics(self, session: AcpSession) -> SemanticWorkspace | None:
         """What language servers make of a session's files; made when it is first wanted."""
         if self._look is None:
             return None
         with self._looking:
-            if bound.workspace not in self._insights:
-                self._insights[bound.workspace] = self._look(bound.workspace)
-            return self._insights[bound.workspace]
+            shared = self._shared[session.roots]
+            if not shared.looked:
+                shared.semantics, shared.looked = self._look(session.workspace), True
+            return shared.semantics
 
     @property
     def workspaces(self) -> tuple[Workspace, ...]:
         """Those in use, each once."""
-        return tuple(workspace for workspace, _ in self._shared.values())
+        return tuple(shared.workspace for shared in self._shared.values())
 
-    def end(self, session_id: str) -> None:
-        """Forget a session; a workspace that no other uses is closed."""
-        bound = self._bound.pop(session_id, None)
-        if bound is not None:
-            self._let_go(bound)
+    def end(self, session: AcpSession | None) -> None:
+        """Begin nothing more for a session, and let go of it."""
+        if session is None or session.ended:
+            return
+        session.turn += 1
+        session.ending = session.ended = True
+        if self._bound.get(session.id) is session:
+            del self._bound[session.id]
+        self.release(session)
 
-    def release(self, bound: Bound) -> None:
-        """Forget one that goes by another name now, or has been replaced."""
-        for name, known in tuple(self._bound.items()):
-            if known is bound:
-                self.end(name)
+    def hold(self, session: AcpSession) -> None:
+        """Keep a session's workspace open until `release`, also when the session has ended."""
+        session.holds += 1
 
-    def _let_go(self, bound: Bound) -> None:
-        bound.turn += 1
-        bound.ending = True
-        workspace, users = self._shared[bound.roots]
-        if users > 1:
-            self._shared[bound.roots] = (workspace, users - 1)
+    def release(self, session: AcpSession) -> None:
+        """Let go of a session; a workspace of which nobody holds one is closed."""
+        session.holds -= 1
+        if session.holds > 0 or session not in self._held:
+            return
+        self._held.remove(session)
+        shared = self._shared[session.roots]
+        shared.users -= 1
+        if shared.users:
+            return
+        with self._looking:
+            del self._shared[session.roots]
+        if shared.semantics is None:
+            shared.workspace.close()
         else:
-            del self._shared[bound.roots]
-            with self._looking:
-                semantics = self._insights.pop(workspace, None)
-            if semantics is None:
-                workspace.close()
-            else:
-                # Servers take their time to end, and whoever ends a session may hold a lock.
-                threading.Thread(target=_close, args=(semantics, workspace)).start()
+            # Servers take their time to end, and whoever ends a session may hold a lock.
+            threading.Thread(target=_close, args=(shared.semantics, shared.workspace)).start()
 
     def end_all(self) -> None:
-        """Forget every session."""
-        for session_id in tuple(self._bound):
-            self.end(session_id)
+        """End every session, and hold none any more."""
+        for session in tuple(self._held):
+            self.end(session)
+            session.holds = min(session.holds, 1)
+            self.release(session)
 
 
 def _close(semantics: SemanticWorkspace, workspace: Workspace) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.acp.agents import Facts, Habits
-    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.faces.cli.screen import Screen
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Toolbox
@@ -101,7 +101,7 @@ def _sessions(arguments: Namespace) -> Sessions:
     )
 
 
-def _serve(toolbox: Toolbox, bound: Bound, facts: Facts, descriptor: int) -> None:
+def _serve(toolbox: Toolbox, bound: AcpSession, facts: Facts, descriptor: int) -> None:
     """Serve an agent's own connection for tools, as the agent that it is."""
     import secrets  # noqa: PLC0415 - not before it is needed
 

@@ -13,7 +13,7 @@ from filepact.domain.permission_log import Named
 from filepact.faces.acp.agents import Facts
 from filepact.faces.acp.permissions import Ruling, read_question
 from filepact.faces.acp.record import Record, Shown, count_lines, read_report
-from filepact.faces.acp.sessions import Bound
+from filepact.faces.acp.sessions import AcpSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,8 +31,9 @@ class Scene:
         self.root = folder / "root"
         self.root.mkdir()
         self._open = partial(open_workspace, [str(self.root)], state_dir=str(folder / "state"))
-        self.bound = Bound("s1", (str(self.root),), self._open())
-        self.gone: list[Bound] = []
+        self.bound = AcpSession("s1", (str(self.root),), self._open())
+        self.other = AcpSession("s2", self.bound.roots, self.bound.workspace)
+        self.gone: list[AcpSession] = []
         self.record = Record(Facts(agent="far"), self.gone.append)
 
     def question(self, title: str, session: str = "s1") -> dict[str, Any]:
@@ -42,14 +43,15 @@ class Scene:
     def passed(self, wanted: Any, title: str, session: str = "s1") -> None:
         params = self.question(title, session)
         asked = read_question(params, str(self.root))
-        self.record.passed(wanted, self.bound, params, asked)
+        there = self.bound if session == "s1" else self.other
+        self.record.passed(wanted, there, params, asked)
 
     def answered(self, wanted: Any) -> None:
         outcome = {"outcome": "selected", "optionId": "y"}
         self.record.answered(wanted, {"result": {"outcome": outcome}})
 
     def tell(self, **call: Any) -> None:
-        self.record.told(self.bound, "s1", {"toolCallId": "t", **call})
+        self.record.told(self.bound, {"toolCallId": "t", **call})
 
     def written(self) -> tuple[Question, ...]:
         """What is in the journal, oldest first, once all is written."""
@@ -94,7 +96,7 @@ def test_the_end_of_a_session_ends_its_questions_and_no_others(scene: Scene) -> 
     scene.passed(1, "here", "s1")
     scene.passed(2, "there", "s2")
     scene.tell(title="Edit", content=[diff("a", "", "a\n")])
-    scene.record.end(scene.bound, "s1")
+    scene.record.end(scene.bound)
     # The call is forgotten with its session.
     scene.tell(status="completed")
     scene.answered(2)
@@ -129,7 +131,7 @@ def test_texts_that_are_too_long_are_not_counted_and_named_all_the_same(scene: S
 def test_who_asks_faster_than_can_be_written_is_not_kept_waiting(scene: Scene) -> None:
     go = threading.Event()
     scene.record._let_go = lambda _bound: go.wait(20) and None
-    scene.record.end(scene.bound, "s9")
+    scene.record.end(scene.other)
     for number in range(10_100):
         scene.answered(f"nobody's {number}")
     scene.tell(status="completed", content=[diff("late", "", "x\n")])
@@ -164,7 +166,7 @@ def test_a_journal_that_is_closed_stops_nothing(
     ],
 )
 def test_what_makes_no_sense_is_no_report(scene: Scene, call: dict[str, Any]) -> None:
-    scene.record.told(scene.bound, "s1", call)
+    scene.record.told(scene.bound, call)
     scene.passed(1, "next")
     scene.answered(1)
     assert [one.title for one in scene.written()] == ["next"]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.errors import Refusal
     from filepact.faces.acp.proposed import Exhibit
     from filepact.faces.acp.proxy.questions import Questions
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.receipt import Receipt
 
@@ -28,7 +28,7 @@ __all__ = ["settle", "waits"]
 def settle(
     questions: Questions,
     facts: Facts,
-    bound: Bound,
+    bound: AcpSession,
     receipt: Receipt,
     approve: Callable[[str, Approval], Receipt],
     *,
@@ -66,7 +66,7 @@ def settle(
 def _ask(
     questions: Questions,
     facts: Facts,
-    bound: Bound,
+    bound: AcpSession,
     receipt: Receipt,
     approve: Callable[[str, Approval], Receipt],
     patience: float | None,
@@ -74,10 +74,10 @@ def _ask(
 ) -> Receipt:
     workspace, person = bound.workspace, Approval(Actor("person", "editor"))
     proposal = workspace.proposal(str(receipt.operation))
-    if questions.grants.cover(proposal):
+    if bound.grants.cover(proposal):
         return approve(proposal.id, person)
     shown = _exhibit(bound, proposal, since, modern=facts.protocol > 1)
-    options = questions.grants.options(proposal, workspace.guard.policy, whole=shown.whole)
+    options = bound.grants.options(proposal, workspace.guard.policy, whole=shown.whole)
     asked = _question(bound, proposal, shown, options, modern=facts.protocol > 1)
     reply = questions.ask("session/request_permission", asked, patience=patience)
     done = False
@@ -89,7 +89,7 @@ def _ask(
         if reply.kind != "result" or not isinstance(outcome, dict):
             return receipt
         chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
-        if questions.grants.hear(proposal, chosen, options):
+        if bound.grants.hear(proposal, chosen, options):
             receipt = approve(proposal.id, person)
             done = True
             return receipt
@@ -120,7 +120,7 @@ def waits(receipt: Receipt) -> Refusal:
     )
 
 
-def _exhibit(bound: Bound, proposal: Proposal, since: str, *, modern: bool) -> Exhibit:
+def _exhibit(bound: AcpSession, proposal: Proposal, since: str, *, modern: bool) -> Exhibit:
     def name(path: WorkspacePath) -> str | None:
         """As the editor calls the folder, whatever links lead to it."""
         for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
@@ -132,7 +132,7 @@ def _exhibit(bound: Bound, proposal: Proposal, since: str, *, modern: bool) -> E
 
 
 def _question(
-    bound: Bound, proposal: Proposal, shown: Exhibit, options: list[Message], *, modern: bool
+    bound: AcpSession, proposal: Proposal, shown: Exhibit, options: list[Message], *, modern: bool
 ) -> Message:
     title = f"filepact: {shown.title}"
     call: Message = {

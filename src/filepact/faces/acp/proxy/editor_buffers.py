@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.errors import PeerError
     from filepact.faces.acp.proxy.questions import Questions, Reply
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.guard import Location, Name
     from filepact.workspace.receipt import Receipt
@@ -86,7 +86,9 @@ class Texts:
 
     # -- what the editor shows ------------------------------------------------------------
 
-    def fetch(self, bound: Bound, session: Session, path: Name, *, to_write: bool = False) -> None:
+    def fetch(
+        self, bound: AcpSession, session: Session, path: Name, *, to_write: bool = False
+    ) -> None:
         """Learn what the editor shows of a file; unsaved text of it counts from now on.
 
         Args:
@@ -109,7 +111,7 @@ class Texts:
             reply = self._questions.ask(READ, asked, patience=self.patience)
             self.heard(bound, spot, self.text_in(bound, spot, reply))
 
-    def question(self, bound: Bound, spot: Location, path: Name) -> Message | None:
+    def question(self, bound: AcpSession, spot: Location, path: Name) -> Message | None:
         """What the editor is to be asked of a file; None when there is nothing to ask.
 
         Args:
@@ -127,7 +129,7 @@ class Texts:
         sent = path if isinstance(path, str) and path.startswith("/") else spot.path.absolute
         return {"sessionId": bound.id, "path": sent}
 
-    def text_in(self, bound: Bound, spot: Location, reply: Reply) -> str | None:
+    def text_in(self, bound: AcpSession, spot: Location, reply: Reply) -> str | None:
         """The text that an editor answered with; None where the disk is to be looked at.
 
         Raises:
@@ -157,7 +159,7 @@ class Texts:
             return None
         raise refuse(REFUSED, "read_error", f"The editor sent no text of {spot.shown}.")
 
-    def heard(self, bound: Bound, spot: Location, text: str | None) -> None:
+    def heard(self, bound: AcpSession, spot: Location, text: str | None) -> None:
         """Take what the editor said when it was asked.
 
         Raises:
@@ -177,7 +179,7 @@ class Texts:
         self._absent.discard(document.path)
         self._buffers.agree(document)
 
-    def said(self, bound: Bound, method: str, params: Message) -> None:
+    def said(self, bound: AcpSession, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
         path = path_of(params.get("uri"))
         if path is None:
@@ -203,7 +205,7 @@ class Texts:
 
     # -- what the agent writes by itself as well ------------------------------------------
 
-    def comes(self, bound: Bound, session: Session, path: str, content: str) -> bool:
+    def comes(self, bound: AcpSession, session: Session, path: str, content: str) -> bool:
         """The agent sends a text; whether it has written that by itself already."""
         if not quirks_of(self._facts.agent).writes_itself:
             return False
@@ -215,17 +217,17 @@ class Texts:
             self._buffers.agree(before)
         return True
 
-    def came(self, bound: Bound, session: Session, content: str, receipt: Receipt) -> None:
+    def came(self, bound: AcpSession, session: Session, content: str, receipt: Receipt) -> None:
         """What the agent sent was written, or merged and written."""
         if receipt.status == "applied" and quirks_of(self._facts.agent).writes_itself:
             for meant in bound.workspace.unsaved.written(str(receipt.operation)):
                 self._twice.sent(bound, session, content, meant)
 
-    def looked(self, bound: Bound) -> None:
+    def looked(self, bound: AcpSession) -> None:
         """What an agent wrote by itself in a step that has ended was looked for."""
         self._twice.looked(bound)
 
-    def _stored(self, bound: Bound, file: WorkspacePath | Location) -> Document | None:
+    def _stored(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
         """What the disk has of a file; None for no file, or none that can be read whole."""
         with suppress(FilepactError):
             return self._twice.disk(bound, file)
@@ -233,7 +235,7 @@ class Texts:
 
     # -- what the editor is told ----------------------------------------------------------
 
-    def deliver(self, bound: Bound, session: Session, receipt: Receipt) -> tuple[str, ...]:
+    def deliver(self, bound: AcpSession, session: Session, receipt: Receipt) -> tuple[str, ...]:
         """Give the editor the new texts of a change that was done, or take the change back.
 
         A person may look at the change in the editor before it answers: it takes what it takes.
@@ -268,7 +270,7 @@ class Texts:
             raise
         return tuple(filter(None, notes))
 
-    def _tell(self, bound: Bound, path: WorkspacePath, operation: str) -> str:
+    def _tell(self, bound: AcpSession, path: WorkspacePath, operation: str) -> str:
         shown = bound.workspace.show(path)
         was_typed = self._buffers.unsaved(path) is not None
         self._buffers.committed(path)
@@ -298,13 +300,13 @@ class Texts:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
         return self._settle(bound, meant, operation, over=stored)
 
-    def _news(self, bound: Bound, path: WorkspacePath, text: str) -> Message:
+    def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
         content = self._buffers.styled(path, text)
         return {"sessionId": bound.id, "path": path.absolute, "content": content}
 
     def _read_again(
-        self, bound: Bound, path: WorkspacePath
+        self, bound: AcpSession, path: WorkspacePath
     ) -> tuple[Document | None, Document | None]:
         """A file as the editor is to show it, and as the disk has it.
 
@@ -341,7 +343,7 @@ class Texts:
             raise to_refusal(error, path.absolute, bound.roots) from None
 
     def _settle(
-        self, bound: Bound, meant: Document, operation: str, *, over: Document | None = None
+        self, bound: AcpSession, meant: Document, operation: str, *, over: Document | None = None
     ) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
         path, shown = meant.path, bound.workspace.show(meant.path)
@@ -363,7 +365,7 @@ class Texts:
 
     def _take_back(
         self,
-        bound: Bound,
+        bound: AcpSession,
         session: Session,
         operation: Operation,
         told: list[WorkspacePath],
@@ -395,7 +397,7 @@ class Texts:
                     if reply.kind == "result":
                         self._settle(bound, meant, str(undone.operation), over=stored)
 
-    def _answered_late(self, bound: Bound, told: Document, reply: Reply) -> None:
+    def _answered_late(self, bound: AcpSession, told: Document, reply: Reply) -> None:
         """An editor that was told to forget a change may have made it all the same."""
 
         def look() -> None:
@@ -426,7 +428,7 @@ def _refused(what: str, error: PeerError) -> Refusal:
     return Refusal(error.code, f"{what}: {error.reason}", data)
 
 
-def _stored(bound: Bound, path: WorkspacePath) -> Document | None:
+def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
     """What the disk has of a file; None for no file, or none that can be read whole."""
     with suppress(FilepactError):
         return bound.workspace.editors.stored(path)
@@ -499,7 +501,7 @@ class Twice:
         self._lock = threading.Lock()
 
     def first(
-        self, bound: Bound, session: Session, path: str, text: str
+        self, bound: AcpSession, session: Session, path: str, text: str
     ) -> tuple[Document | None, Document | None]:
         """What a file was before the agent wrote a text to it that it now sends, and is now.
 
@@ -512,7 +514,7 @@ class Twice:
                 return bound.workspace.unsaved.overtaken(disk), disk
         return None, None
 
-    def sent(self, bound: Bound, session: Session, text: str, meant: Document) -> None:
+    def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
         """A text was sent and written; another one may have come of it."""
         with self._lock:
             if same_text(text, meant):
@@ -532,7 +534,7 @@ class Twice:
         with self._lock:
             self._sent.pop(path, None)
 
-    def disk(self, bound: Bound, file: WorkspacePath | Location) -> Document | None:
+    def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
         """What the disk has of a file, once the agent's own writing of it is put right.
 
         Args:
@@ -548,7 +550,7 @@ class Twice:
             return bound.workspace.editors.stored(file)
         return self._keep(bound, sent)
 
-    def put_right(self, bound: Bound, path: WorkspacePath) -> None:
+    def put_right(self, bound: AcpSession, path: WorkspacePath) -> None:
         """Put the agent's own writing of a file right, if it may have written it.
 
         Raises:
@@ -559,7 +561,7 @@ class Twice:
         if sent is not None and bound.turn == sent.turn:
             self._keep(bound, sent)
 
-    def looked(self, bound: Bound) -> None:
+    def looked(self, bound: AcpSession) -> None:
         """The agent has ended one of its steps: what it wrote in it is on the disk."""
         with self._lock:
             ended = [one for one in self._sent.values() if one.session.id == bound.id]
@@ -568,6 +570,6 @@ class Twice:
         for one in ended:
             self._keep(bound, one)
 
-    def _keep(self, bound: Bound, sent: _Sent) -> Document | None:
+    def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
         keep = bound.workspace.unsaved.keep
         return keep(sent.meant, sent.text, sent.session, client=self._client)

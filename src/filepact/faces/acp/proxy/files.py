@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.editor_buffers import Texts
     from filepact.faces.acp.proxy.protocol import Request
     from filepact.faces.acp.proxy.questions import Questions, Reply
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message
     from filepact.workspace.excerpt import Excerpt
@@ -63,7 +63,7 @@ class _Job:
     """
 
     request: Request
-    bound: Bound
+    bound: AcpSession
     turn: int
     key: Hashable
     cancelled: bool = False
@@ -95,7 +95,7 @@ class FileRequests:
         self._executor = executor
         self._jobs: dict[Hashable, _Job] = {}
 
-    def take(self, request: Request, bound: Bound) -> None:
+    def take(self, request: Request, bound: AcpSession) -> None:
         """Carry out a request after those before it that are about the same file.
 
         A small file that nothing is done with is read at once, by whoever hears of it last: to
@@ -131,7 +131,7 @@ class FileRequests:
             self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
     def _readable(
-        self, request: Request, bound: Bound, session: Session, path: str
+        self, request: Request, bound: AcpSession, session: Session, path: str
     ) -> Location | None:
         """The file of a request to read, where the rules let it be read."""
         if request.method != READ or not path.startswith("/"):
@@ -318,7 +318,7 @@ class FileRequests:
             raise waits(receipt)
         return receipt
 
-    def _session(self, bound: Bound) -> Session:
+    def _session(self, bound: AcpSession) -> Session:
         return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version), bound.id)
 
 

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.errors import PeerError
-from filepact.faces.acp.proposed import Grants
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import OURS
 from filepact.wire import messages
@@ -72,14 +71,10 @@ class Questions:
 
     Args:
         send: Takes a line for the editor.
-
-    Attributes:
-        grants: What the person has allowed for longer than once.
     """
 
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
-        self.grants = Grants()
         self._lock = threading.Lock()
         self._open: PendingRequests[_Question] = PendingRequests(OURS)
         self._given_up: dict[RequestId, Callable[[Reply], None]] = {}

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
 from filepact.faces.acp.permissions import (
-    Calls,
     Ruling,
     call_of,
     choose,
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.proxy.protocol import Step
     from filepact.faces.acp.proxy.questions import Links
-    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.tools.registry import Toolbox
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
@@ -61,26 +59,6 @@ __all__ = ["Service"]
 _log = logging.getLogger(__name__)
 
 _WORKERS: Final = 32
-
-_TRIAL = ""
-"""The name of a session that is not one yet; no editor can mean it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Opening:
-    """A session that the agent has not given an id yet.
-
-    Attributes:
-        session: Its id, where the editor names it.
-        alone: Whether only our server of tools can be called as it is.
-        watched: Of its own, to look at the files while the agent prepares the session.
-    """
-
-    cwd: str
-    additional: tuple[str, ...]
-    session: str | None
-    alone: bool
-    watched: Bound | None
 
 
 class Service:
@@ -99,7 +77,7 @@ class Service:
         self,
         links: Links,
         sessions: Sessions,
-        serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+        serve: Callable[[Toolbox, AcpSession, Facts, int], None] | None = None,
         *,
         watch: bool = True,
         patience: float = PATIENCE,
@@ -109,15 +87,10 @@ class Service:
         self._serve = serve
         self._listener: Listener | None = None
         self._lock = threading.RLock()
-        self._opening: dict[str, _Opening] = {}
-        self._tokens: dict[str, str] = {}
-        self._served: dict[str, Bound] = {}
-        self._cancelled: set[str] = set()
-        self._answered_for: set[str] = set()
-        self._watched: dict[str, Bound] = {}
+        # By the token under which each was opened; one that was loaded again has several.
+        self._by_token: dict[str, AcpSession] = {}
+        self._checked: AcpSession | None = None
         self._record = Record(links.facts, self._let_go)
-        self._recorded: dict[str, Bound] = {}
-        self._calls = Calls()
         executor = KeyedExecutor(_WORKERS, "acp-files")
         self._texts = Texts(links.questions, links.facts, executor.run, patience)
         self._watch = (
@@ -142,9 +115,11 @@ class Service:
         with self._lock:
             try:
                 # Held until the session is opened, which then need not open the folders again.
-                self._sessions.start(_TRIAL, folders[0], folders[1:])
+                checked = self._sessions.open("", folders[0], folders[1:])
             except FilepactError as error:
                 return f"{error.message}. {error.hint}"
+            self._sessions.end(self._checked)
+            self._checked = checked
             return ""
 
     def do(self, step: Step) -> None:
@@ -176,8 +151,9 @@ class Service:
         self._files.close()
         if self._listener is not None:
             self._listener.close()
-        for session in tuple(self._recorded):
-            self._unwatch(session)
+        with self._lock:
+            for session in dict.fromkeys(self._by_token.values()):
+                self._unwatch(session)
         if self._watch is not None:
             self._watch.close()
         self._record.close()
@@ -194,193 +170,192 @@ class Service:
     def _change_sessions(self, step: Open | Bind | Drop | Close) -> None:
         with self._lock:
             match step:
-                case Open(token, cwd, additional, session, alone):
-                    self._sessions.start(token, cwd, additional)
-                    watched = None
-                    if self._watch is not None:
-                        watched = self._sessions.start(f"watch {token}", cwd, additional)
-                        self._watch.begin(watched)
-                    self._opening[token] = _Opening(cwd, additional, session, alone, watched)
-                    self._sessions.end(_TRIAL)
-                case Bind(token, session):
-                    self._begin(session, self._opening.pop(token))
-                    self._sessions.end(token)
-                    self._tokens[token] = session
-                    if token in self._served:
-                        self._served[token].id = session
+                case Open():
+                    self._open(step)
+                case Bind(token, session_id):
+                    self._bind(self._by_token[token], session_id)
                 case Drop(token):
-                    opening = self._opening.pop(token, None)
-                    if self._watch is not None and opening is not None and opening.watched:
-                        self._watch.end(opening.watched)
-                    self._sessions.end(token)
-                    self._shut(token)
-                case Close(session):
-                    self._end_turn(session)
-                    self._sessions.end(session)
-                    self._unwatch(session)
-                    for token in [key for key, one in self._tokens.items() if one == session]:
-                        del self._tokens[token]
-                        self._shut(token)
+                    self._end(self._by_token[token])
+                case Close(session_id):
+                    self._end_turn(session_id)
+                    session = self._sessions.get(session_id)
+                    if session is not None:
+                        self._end(session)
 
-    def _begin(self, session: str, opening: _Opening) -> None:
-        self._start(session, opening)
+    def _open(self, step: Open) -> None:
+        session = self._sessions.open(step.session or step.token, step.cwd, step.additional)
+        self._sessions.end(self._checked)
+        self._checked = None
+        session.opening, session.wanted = True, step.session
+        session.answers_own = step.alone and self._sessions.settings.proxying.answer_own
+        self._by_token[step.token] = session
+        if self._watch is not None:
+            # Looked at while the agent prepares the session, and once more when it is over.
+            self._sessions.hold(session)
+            self._watch.begin(session)
+
+    def _bind(self, session: AcpSession, session_id: str) -> None:
+        """Let a session be found by the id that the agent gives it, in place of an earlier one."""
+        earlier = self._sessions.get(session_id)
+        if earlier is not None:
+            session.cancelled = earlier.cancelled
+            self._unwatch(earlier)
+            for token, one in self._by_token.items():
+                if one is earlier:
+                    self._by_token[token] = session
+        self._sessions.bind(session, session_id)
+        session.opening = False
+        # What is written down of it is written later, when it may have been closed.
+        self._sessions.hold(session)
+        session.recorded = True
+
+    def _end(self, session: AcpSession) -> None:
+        """A session is over: nothing more comes by its server of tools."""
+        self._sessions.end(session)
         self._unwatch(session)
-        # Of their own, so that what is looked at and written to stays open when the session is
-        # closed.
-        recorded = self._start(f"record {session}", opening)
-        self._recorded[session] = recorded
-        if opening.alone and self._sessions.settings.proxying.answer_own:
-            self._answered_for.add(session)
-        if opening.watched is not None:
-            opening.watched.id = session
-            self._watched[session] = opening.watched
+        for token in [token for token, one in self._by_token.items() if one is session]:
+            del self._by_token[token]
+            if self._listener is not None:
+                self._listener.forget(token)
 
-    def _unwatch(self, session: str) -> None:
-        self._calls.forget(session)
-        self._answered_for.discard(session)
-        self._links.questions.grants.forget(session)
-        watched = self._watched.pop(session, None)
-        if self._watch is not None and watched is not None:
-            self._watch.end(watched)
-        recorded = self._recorded.pop(session, None)
-        if recorded is not None:
-            self._record.end(recorded, session)
+    def _unwatch(self, session: AcpSession) -> None:
+        if self._watch is not None:
+            self._watch.end(session)
+        if session.recorded:
+            session.recorded = False
+            self._record.end(session)
 
-    def _let_go(self, watched: Bound) -> None:
+    def _let_go(self, session: AcpSession) -> None:
         with self._lock:
-            self._sessions.release(watched)
+            self._sessions.release(session)
 
-    def _shut(self, token: str) -> None:
-        """Let no server of tools in any more for a session."""
-        if self._listener is not None:
-            self._listener.forget(token)
-
-    def _start(self, session: str, opening: _Opening) -> Bound:
-        return self._sessions.start(session, opening.cwd, opening.additional)
-
-    def _bound(self, session: Any) -> Bound | None:
+    def _find(self, session_id: Any) -> AcpSession | None:
         """A session by its id.
 
         An agent may ask for files before it has said which id the session got that it is making.
         """
-        if not isinstance(session, str) or session == _TRIAL:
+        if not isinstance(session_id, str):
             return None
         with self._lock:
-            bound = self._sessions.get(session)
-            if bound is not None:
-                return bound
-            waiting = [
-                (token, one)
-                for token, one in self._opening.items()
-                if one.session in (session, None)
+            session = self._sessions.get(session_id)
+            if session is not None:
+                return session
+            opening = [
+                one
+                for one in self._by_token.values()
+                if one.opening and one.wanted in (session_id, None)
             ]
-            if len(waiting) != 1:
-                return None
-            token, _ = waiting[0]
-            return self._sessions.get(token)
+            return opening[0] if len(opening) == 1 else None
 
     def _hear_of_file(self, method: str, params: Message) -> None:
         with suppress(FilepactError):
-            bound = self._bound(params.get("sessionId"))
-            if bound is not None:
-                self._texts.said(bound, method, params)
+            session = self._find(params.get("sessionId"))
+            if session is not None:
+                self._texts.said(session, method, params)
 
-    def mode(self, session: str) -> Mode | None:
+    def mode(self, session_id: str) -> Mode | None:
         """Whether a session's allowed changes are done or wait; None where there is no such."""
         with self._lock:
-            bound = self._sessions.get(session)
-        return None if bound is None else bound.mode or bound.workspace.mode
+            session = self._sessions.get(session_id)
+        return None if session is None else session.mode or session.workspace.mode
 
-    def _configure(self, session: str, mode: Mode) -> None:
+    def _configure(self, session_id: str, mode: Mode) -> None:
         with self._lock:
-            served = [one for one in self._served.values() if one.id == session]
-            bound = self._sessions.get(session)
-            for one in (*served, *([] if bound is None else [bound])):
-                one.mode = mode
+            for session in self._sessions.named(session_id):
+                session.mode = mode
 
     # -- turns ----------------------------------------------------------------------------
 
-    def _turn(self, session: str, *, begins: bool) -> None:
-        if begins:
-            self._cancelled.discard(session)
-            bound = self._sessions.get(session)
-            if bound is not None:
-                bound.workspace.asked.turn(session)
+    def _turn(self, session_id: str, *, begins: bool) -> None:
+        session = self._sessions.get(session_id)
+        if not begins:
+            self._end_turn(session_id)
         else:
-            self._end_turn(session)
-        watched = self._watched.get(session)
-        if self._watch is not None and watched is not None:
-            self._watch.turn(watched, begins=begins)
+            self._set_cancelled(session_id, cancelled=False)
+        if begins and session is not None:
+            session.workspace.asked.turn(session_id)
+        if self._watch is not None and session is not None:
+            self._watch.turn(session, begins=begins)
 
-    def _acted(self, session: str) -> None:
-        watched = self._watched.get(session)
-        if self._watch is not None and watched is not None:
-            self._watch.look(watched)
+    def _acted(self, session_id: str) -> None:
+        session = self._sessions.get(session_id)
+        if self._watch is not None and session is not None:
+            self._watch.look(session)
 
-    def _reported(self, session: str, call: Message) -> None:
-        bound = self._recorded.get(session)
-        if bound is not None:
-            self._calls.learn(session, call, bound.roots[0])
-        # Who loads a session is told once more what happened in it.
-        again = any(one.session == session for one in tuple(self._opening.values()))
-        if bound is not None and not again:
-            self._record.told(bound, session, call)
-
-    def _cancel(self, session: str | None, request: Any) -> None:
+    def _reported(self, session_id: str, call: Message) -> None:
+        session = self._sessions.get(session_id)
         if session is None:
+            return
+        session.calls.learn(call, session.roots[0])
+        with self._lock:
+            again = any(one.opening and one.wanted == session_id for one in self._by_token.values())
+        # Who loads a session is told once more what happened in it.
+        if not again:
+            self._record.told(session, call)
+
+    def _cancel(self, session_id: str | None, request: Any) -> None:
+        if session_id is None:
             self._files.cancel(request)
             return
-        self._cancelled.add(session)
-        self._end_turn(session)
+        self._set_cancelled(session_id, cancelled=True)
+        self._end_turn(session_id)
 
-    def _end_turn(self, session: str) -> None:
+    def _set_cancelled(self, session_id: str, *, cancelled: bool) -> None:
+        with self._lock:
+            for session in self._sessions.named(session_id):
+                session.cancelled = cancelled
+
+    def _end_turn(self, session_id: str) -> None:
         """Drop what a session still has to write."""
-        bound = self._sessions.get(session)
-        if bound is not None:
-            bound.turn += 1
-        self._links.questions.drop(session)
+        session = self._sessions.get(session_id)
+        if session is not None:
+            session.turn += 1
+        self._links.questions.drop(session_id)
 
     # -- what is answered here ------------------------------------------------------------
 
     def _answer(self, request: Request) -> None:
-        session = request.params.get("sessionId")
-        bound = self._bound(session)
+        session = self._find(request.params.get("sessionId"))
         if request.method == "session/request_permission":
-            self._permit(request, bound)
-        elif bound is None:
+            self._permit(request, session)
+        elif session is None:
             unknown = refuse(INVALID, "unknown_session", "No such session is open.")
             self._to_agent(failure(request.id, unknown))
-        elif request.method == WRITE and session in self._cancelled:
+        elif request.method == WRITE and session.cancelled:
             late = refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             self._to_agent(failure(request.id, late))
         else:
             self._links.doors.count("reads" if request.method == READ else "writes")
-            self._files.take(request, bound)
+            self._files.take(request, session)
 
-    def _permit(self, request: Request, bound: Bound | None) -> None:
+    def _permit(self, request: Request, session: AcpSession | None) -> None:
         """Answer what the rules decide, and pass on what a person has to."""
         self._links.doors.count("asked")
-        if bound is not None:
-            asked = read_question(request.params, bound.roots[0])
-            asked = self._calls.whole(bound.id, call_of(request.params), asked)
-            ruling = rule_on(asked, bound.workspace.guard, self._links.facts.agent)
+        if session is not None:
+            asked = read_question(request.params, session.roots[0])
+            asked = session.calls.whole(call_of(request.params), asked)
+            ruling = rule_on(asked, session.workspace.guard, self._links.facts.agent)
             if ruling.verdict != "person":
                 _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
                 if ruling.verdict == "deny":
                     self._links.doors.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
-                self._record.ruled(bound, request.params, asked, ruling, answer)
+                self._record.ruled(session, request.params, asked, ruling, answer)
                 self._to_agent(response(request.id, answer))
                 return
-            if bound.id in self._answered_for and own_reading(asked, self._links.facts.agent):
+            if (
+                session.answers_own
+                and not session.opening
+                and own_reading(asked, self._links.facts.agent)
+            ):
                 # The tool asks the rules itself about what it is to read.
                 answer = choose(request.params.get("options"), "allow")
                 if answer["outcome"]["outcome"] == "selected":
                     ruling = Ruling("allow", rule="own tools")
-                    self._record.ruled(bound, request.params, asked, ruling, answer)
+                    self._record.ruled(session, request.params, asked, ruling, answer)
                     self._to_agent(response(request.id, answer))
                     return
-            self._record.passed(request.id, bound, request.params, asked)
+            self._record.passed(request.id, session, request.params, asked)
         self._links.to_editor(without_overrides(request.line).passed)
 
     def _serve_tools(self, token: str, descriptor: int) -> None:
@@ -390,22 +365,15 @@ class Service:
         # Not at the top: loads what checks arguments, for which no editor should wait.
         from filepact.faces.acp.proxy.tools import EditorTools  # noqa: PLC0415 - see above
 
-        name = f"tools {token} {descriptor}"
         with self._lock:
-            session = self._tokens.get(token)
-            known = self._sessions.get(session or token)
-            if known is None:
+            session = self._by_token.get(token)
+            if session is None:
                 return
-            bound = self._sessions.start(name, known.roots[0], known.roots[1:])
-            bound.id = session or token
-            bound.mode = known.mode
-            self._served[token] = bound
+            self._sessions.hold(session)
         try:
-            semantics = self._sessions.semantics(bound)
+            semantics = self._sessions.semantics(session)
             seconds = self._sessions.settings.serving.timeout
-            toolbox = EditorTools(bound, self._texts, self._links, semantics, seconds=seconds)
-            self._serve(toolbox, bound, self._links.facts, descriptor)
+            toolbox = EditorTools(session, self._texts, self._links, semantics, seconds=seconds)
+            self._serve(toolbox, session, self._links.facts, descriptor)
         finally:
-            with self._lock:
-                self._served.pop(token, None)
-                self._sessions.end(name)
+            self._let_go(session)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.proxy import Neighbour
     from filepact.faces.acp.proxy.questions import Questions
     from filepact.faces.acp.proxy.service import Service
-    from filepact.faces.acp.sessions import Bound, Sessions
+    from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.tools.registry import Toolbox
 
 __all__ = ["Child", "run"]
@@ -154,7 +154,7 @@ def run(
     sessions: Callable[[], Sessions],
     *,
     roots: tuple[str, ...] = (),
-    serve: Callable[[Toolbox, Bound, Facts, int], None] | None = None,
+    serve: Callable[[Toolbox, AcpSession, Facts, int], None] | None = None,
     watch: bool = True,
     patience: float = PATIENCE,
     begun: Callable[[], None] = lambda: None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Approval
     from filepact.faces.acp.proxy.editor_buffers import Texts
     from filepact.faces.acp.proxy.questions import Links
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Call
     from filepact.workspace.draft import Draft
@@ -49,7 +49,7 @@ class EditorTools(Toolbox):
 
     def __init__(
         self,
-        bound: Bound,
+        bound: AcpSession,
         texts: Texts,
         links: Links,
         semantics: SemanticWorkspace | None,
@@ -79,7 +79,7 @@ class EditorTools(Toolbox):
 
 class _Engine(WorkspaceEngine):
     def __init__(
-        self, bound: Bound, texts: Texts, links: Links, semantics: SemanticWorkspace | None
+        self, bound: AcpSession, texts: Texts, links: Links, semantics: SemanticWorkspace | None
     ) -> None:
         super().__init__(bound.workspace, semantics)
         self._bound = bound

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from filepact.faces.acp.agents import Facts
     from filepact.faces.acp.proxy.questions import Doors
-    from filepact.faces.acp.sessions import Bound
+    from filepact.faces.acp.sessions import AcpSession
 
 __all__ = ["Watch"]
 
@@ -40,37 +40,39 @@ class Watch:
         self,
         facts: Facts,
         doors: Doors,
-        looked: Callable[[Bound], None],
-        let_go: Callable[[Bound], None],
+        looked: Callable[[AcpSession], None],
+        let_go: Callable[[AcpSession], None],
     ) -> None:
         self._facts = facts
         self._doors = doors
         self._looked = looked
         self._let_go = let_go
         self._changed = threading.Condition()
-        self._tasks: deque[tuple[Task, Bound]] = deque()
-        self._unread: deque[Bound] = deque()
-        self._working: dict[str, Bound] = {}
+        self._tasks: deque[tuple[Task, AcpSession]] = deque()
+        self._unread: deque[AcpSession] = deque()
+        self._working: list[AcpSession] = []
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
         self._thread.start()
 
-    def begin(self, bound: Bound) -> None:
+    def begin(self, bound: AcpSession) -> None:
         """Learn what is there before the agent begins."""
         self._put("learn", bound)
 
-    def turn(self, bound: Bound, *, begins: bool) -> None:
+    def turn(self, bound: AcpSession, *, begins: bool) -> None:
         """Take what a person has done until now for known, or look at what the agent has done."""
         if not begins:
-            self._working.pop(bound.id, None)
+            if bound in self._working:
+                self._working.remove(bound)
             self._put("look", bound)
             return
         others = [
             other
-            for other in self._working.values()
+            for other in self._working
             if other is not bound and other.workspace is bound.workspace
         ]
-        self._working[bound.id] = bound
+        if bound not in self._working:
+            self._working.append(bound)
         if others:
             # Another agent is at work here: what it has done is not the person's.
             self._put("look", others[0])
@@ -78,16 +80,16 @@ class Watch:
             bound.workspace.external.mark()
             self._put("refresh", bound)
 
-    def look(self, bound: Bound) -> None:
+    def look(self, bound: AcpSession) -> None:
         """Look at what the agent has done so far in its turn."""
         with self._changed:
             waiting = ("look", bound) in tuple(self._tasks)[1:]
         if not waiting:
             self._put("look", bound)
 
-    def end(self, bound: Bound) -> None:
+    def end(self, bound: AcpSession) -> None:
         """Look for the last time, and let go of the session."""
-        if bound.id in self._working:
+        if bound in self._working:
             self.turn(bound, begins=False)
         self._put("end", bound)
 
@@ -98,7 +100,7 @@ class Watch:
             self._changed.notify_all()
         self._thread.join()
 
-    def _put(self, task: Task, bound: Bound) -> None:
+    def _put(self, task: Task, bound: AcpSession) -> None:
         with self._changed:
             self._tasks.append((task, bound))
             self._changed.notify_all()
@@ -120,7 +122,7 @@ class Watch:
                 with self._changed:
                     self._tasks.popleft()
 
-    def _do(self, task: Task, bound: Bound) -> None:
+    def _do(self, task: Task, bound: AcpSession) -> None:
         outside = bound.workspace.external
         if task == "look":
             actor = Actor("agent", self._facts.agent, self._facts.version)
