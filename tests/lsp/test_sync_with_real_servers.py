@@ -153,6 +153,16 @@ def another_of_the_same_date(tree: Tree, project: Project) -> None:
     tree.tell(replace(change, same_date=True))
 
 
+def gone_while_it_looked(tree: Tree, project: Project) -> None:
+    """A server learns its project anew while a file is gone, and hears of that when it is back."""
+    tree.report(project.user)
+    gone = tree.delete(project.dependency)
+    tree.tell(tree.write(project.new, project.new_text))
+    tree.report(project.user, project.new)
+    back = replace(tree.write(project.dependency, project.right), kind="created", same_date=True)
+    tree.tell(gone, back)
+
+
 STEPS = [
     edit_open_file,
     edit_closed_file,
@@ -169,6 +179,7 @@ STEPS = [
     shown_while_it_was_gone,
     seen_before_it_was_told,
     another_of_the_same_date,
+    gone_while_it_looked,
 ]
 
 

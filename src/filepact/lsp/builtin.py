@@ -208,6 +208,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 30,
+        # What belongs to a package it has from the go command, which looks at its own time.
+        "sync": {"reload": "gopls.regenerate_cgo"},
     },
     "roslyn": {
         "command": [

@@ -250,12 +250,14 @@ class Translation:
         repeat: Whether open documents have to be sent again before they are asked about.
         announce: Whether the server's announcements have to be sent again.
         restart: Whether the server has to be started anew to see what happened.
+        back: A file that the server was told had gone, and that is there again; None for none.
     """
 
     notifications: list[Notification] = field(default_factory=list)
     repeat: bool = False
     announce: bool = False
     restart: bool = False
+    back: str | None = None
 
 
 class EventTranslator:
@@ -272,10 +274,12 @@ class EventTranslator:
         self._root = root
         self._documents = documents
         self._folders: set[str] = set()  # those that the server was told of
+        self._gone: set[str] = set()  # files that it was told had gone
 
     def reset(self) -> None:
         """The server starts anew, and reads the disk as it is."""
         self._folders.clear()
+        self._gone.clear()
 
     def translate(
         self, changes: Sequence[Change], watchers: Watchers, operations: Mapping[str, Any]
@@ -311,6 +315,7 @@ class EventTranslator:
         """A file is no longer there."""
         found.texts += self._documents.close(path)
         found.events.append(DiskEvent(path, "deleted"))
+        self._gone.add(path)
         # Its folders may have gone with it, and are new when they come again.
         self._folders = {one for one in self._folders if not path.startswith(one + "/")}
         found.follow(self._spec.sync.deleted)
@@ -323,7 +328,13 @@ class EventTranslator:
             found.events.append(DiskEvent(path, "changed"))
         else:
             notice = sync.created
-            doubtful = change.same_date or self._documents.was_shown(path)
+            # A server that looked at the disk before it heard that the file had gone may have found
+            # it there again, and one that looked before it heard that it is back, missing.
+            back = path in self._gone
+            if back:
+                self._gone.discard(path)
+                found.result.back = path
+            doubtful = back or change.same_date or self._documents.was_shown(path)
             new = self._folders_of(path, doubtful=doubtful)
             found.events += [DiskEvent(one, "created") for one in new if one not in found.folders]
             found.folders.update(new)

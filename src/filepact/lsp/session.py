@@ -14,6 +14,7 @@ from filepact.lsp.client import LanguageClient
 from filepact.lsp.diagnostics import Report, ServerAnswer, ServerStatus, Survey
 from filepact.lsp.failures import RequestTimeoutError, ServerError, ServerExitedError
 from filepact.lsp.sync import DocumentSync
+from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -394,6 +395,8 @@ class ServerSession:
             client = await self._lifecycle.ready(deadline)
             # What was noted while it started.
             self._sync.deliver()
+            if self._sync.reload is not None:
+                client = await self._reload(client, self._sync.reload, deadline)
             self._sync.show(files)
         except ServerError as error:
             return self._unknown(files, str(error))
@@ -406,6 +409,23 @@ class ServerSession:
         if self._first_report_in is None and any(one.fresh for one in reports):
             self._first_report_in = self._loop.time() - self._lifecycle.began
         return reports
+
+    async def _reload(self, client: LanguageClient, path: str, deadline: float) -> LanguageClient:
+        """Have the server learn its project anew, or start another.
+
+        Raises:
+            ServerError: Neither is done in time.
+        """
+        try:
+            await client.execute(self.spec.sync.reload, [{"URI": uri_of(path)}], deadline)
+        except RequestTimeoutError:
+            raise
+        except ServerError:
+            await self.stop()
+            self._sync.end()
+            client = await self._lifecycle.ready(deadline)
+        self._sync.reload = None
+        return client
 
     async def _ask_all(
         self, client: LanguageClient, files: Iterable[str], deadline: float

@@ -67,6 +67,9 @@ class Sync:
         by_date: Whether it takes a file that is not open for unchanged while its date is the same.
         coarse: Whether it tells texts of a file apart by size and whole seconds only; it is told of
             no saves then.
+        reload: A command of the server's, called with the address of a file that went and is there
+            again.  For servers that learn a project from another program, which may have looked
+            while the file was gone; an event alone tells them nothing that they do not know.
     """
 
     written: Notice = "watched"
@@ -78,6 +81,7 @@ class Sync:
     lazy: bool = False
     by_date: bool = False
     coarse: bool = False
+    reload: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +247,7 @@ def _server(table: _Table, old: ServerSpec | None) -> ServerSpec:
             sync.truth("lazy", default=old.sync.lazy),
             sync.truth("by_date", default=old.sync.by_date),
             sync.truth("coarse", default=old.sync.coarse),
+            sync.text("reload", old.sync.reload),
         ),
         table.words("endings", old.endings),
         table.table("options", old.options),

@@ -42,6 +42,8 @@ class DocumentSync:
         documents: What the server holds open.
         changes: How many changes of files it was told of.
         restart: Whether only a new start makes the server see the files as they are.
+        reload: A file, absolute, whose return makes the server's `reload` command necessary; else
+            None.
         blind: Why the server is known not to see the files as they are; else empty.
     """
 
@@ -63,6 +65,7 @@ class DocumentSync:
         self._counting = False
         self.changes = 0
         self.restart = False
+        self.reload: str | None = None
         self.blind = ""
 
     # -- the server comes and goes --------------------------------------------------------
@@ -76,6 +79,7 @@ class DocumentSync:
         self._racy.clear()
         self._behind.clear()
         self.restart = False
+        self.reload = None
         self.blind = ""
         self._send([*self._announcements(), *self.documents.reopen()])
 
@@ -114,6 +118,8 @@ class DocumentSync:
         found = self._translator.translate(changes, watchers, operations)
         sent = found.notifications
         self.restart |= found.restart
+        if self._spec.sync.reload and found.back is not None:
+            self.reload = found.back
         if found.repeat:
             self._behind |= set(self.documents.paths)
         if found.announce:
