@@ -506,7 +506,7 @@ PROMISES: dict[str, tuple[Promise, ...]] = {
             "A preview of errors touches no file, and leaves nothing in a server.",
             (
                 (FOLLOWING, "test_a_preview_tells_the_difference_and_leaves_nothing"),
-                (SERVICE, "test_a_preview_that_cannot_be_proven_withdrawn_costs_the_server"),
+                (SERVICE, "test_a_server_that_keeps_a_proposed_text_is_stopped"),
                 (
                     SEMANTIC_FAULTS,
                     "test_previews_during_changes_of_the_same_file_leave_no_trace",

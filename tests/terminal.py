@@ -19,18 +19,13 @@ SECONDS = 60
 
 
 def on_terminal(
-    command: Sequence[str],
-    *,
-    typed: Sequence[tuple[str, str]] = (),
-    start: type[subprocess.Popen[Any]] = subprocess.Popen,
-    **options: Any,
+    command: Sequence[str], *, typed: Sequence[tuple[str, str]] = (), **options: Any
 ) -> tuple[int, str]:
     """Run it to its end: its exit status, and all that the terminal shows.
 
     Args:
         command: The program and its arguments.
         typed: What is typed in answer to what, one after the other; nothing is echoed.
-        start: What starts it; with `tests.forked.Command` it is the command's arguments alone.
         options: Of `subprocess.Popen`.
     """
     ours, theirs = pty.openpty()
@@ -39,7 +34,7 @@ def on_terminal(
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(theirs, termios.TCSANOW, attributes)
     shown, answers = b"", list(typed)
-    with start(
+    with subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, **options
     ) as process:
         os.close(theirs)

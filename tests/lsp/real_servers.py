@@ -151,7 +151,10 @@ class Tree:
         """What the server would say about files if one held another text."""
         files = {self.path(one): self.text(one) for one in others}
         (seen,) = preview_of(self.pool, str(self.root), {self.path(name): text}, files, SECONDS)
-        return Preview(seen.withdrawn, delta_of(seen), seen.message)
+        again = report_of(self.pool, str(self.root), files, SECONDS)
+        before = {one.path: one.diagnostics for one in seen.before}
+        withdrawn = all(before.get(one.path, one.diagnostics) == one.diagnostics for one in again)
+        return Preview(withdrawn, delta_of(seen), seen.message)
 
     def cold(self) -> dict[str, Report]:
         """What a server says that was started just now."""

@@ -75,9 +75,9 @@ def test_a_server_from_npm_is_right_before_and_after_an_edit_and_a_preview(
 
         path = tree.path(file)
         (seen,) = preview_of(tree.pool, str(tree.root), {path: wrong}, {path: right}, 60.0)
-        assert seen.withdrawn
         assert delta_of(seen) is not None
         assert places(delta_of(seen).new) == expected
+        assert not tree.report(file)[file].diagnostics
         assert not tree.report(file)[file].diagnostics
     finally:
         tree.close()

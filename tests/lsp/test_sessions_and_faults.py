@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -299,7 +300,7 @@ def test_a_preview_shows_the_difference_and_leaves_nothing(
     files = {path: "fine"}
     (seen,) = preview_of(pool, str(tmp_path), {path: "wrong", other: "wrong wrong"}, files, SECONDS)
     assert delta_of(seen) is not None
-    assert (len(delta_of(seen).new), delta_of(seen).fixed, seen.withdrawn) == (3, (), True)
+    assert (len(delta_of(seen).new), delta_of(seen).fixed) == (3, ())
     assert not seen.complete  # nobody sees a file that is not there
     (status,) = pool.status()
     assert status.open_documents == 1
@@ -307,15 +308,31 @@ def test_a_preview_shows_the_difference_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("orders", [{"crash": 2}, {"hang": True}, {"crash": 3}, {"refuse": True}])
-def test_a_preview_that_cannot_be_proven_withdrawn_costs_the_server(
+def test_a_preview_of_a_server_that_fails_shows_the_truth_or_nothing(
     start: Callable[..., ServerPool], tmp_path: Path, orders: dict
 ) -> None:
     pool, path = start(orders), str(tmp_path / "a.x")
     (seen,) = preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, 1.0)
     if delta_of(seen) is not None:
         assert len(delta_of(seen).new) == 1
-    (status,) = pool.status()
-    assert seen.withdrawn or status.state != "ready"
+    again = ask(pool, tmp_path, "fine", seconds=1.0)
+    assert not again.fresh or again.diagnostics == ()
+
+
+def test_a_server_that_keeps_a_proposed_text_is_stopped(
+    start: Callable[..., ServerPool], tmp_path: Path
+) -> None:
+    pool, path = start({"sticky": 1}), str(tmp_path / "a.x")
+    (seen,) = preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
+    assert delta_of(seen) is not None
+    assert len(delta_of(seen).new) == 1
+    for _ in range(200):
+        (status,) = pool.status()
+        if status.state == "stopped":
+            break
+        time.sleep(0.01)
+    assert ask(pool, tmp_path, "fine").diagnostics == ()
+    assert pool.status()[0].starts == 2
 
 
 def test_a_change_that_comes_during_a_preview_is_not_lost(

@@ -81,7 +81,7 @@ def test_a_fault_costs_no_write_and_proves_nothing(
 def test_a_server_that_ends_is_started_again_and_knows_the_present(
     scene_with: Callable[..., Scene],
 ) -> None:
-    scene = scene_with({"crash": 9})
+    scene = scene_with({"crash": 6})
     assert codes(scene.write({"a.x": "wrong\n"})) == [("a.x", "wrong")]
     ends = [scene.write({"a.x": f"wrong {number}\n"}, seconds=5) for number in range(3)]
     assert not all(one.updated for one in ends)

@@ -33,14 +33,21 @@ from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
+    from filepact.lsp.diagnostics import ServerState
     from filepact.lsp.documents import Document, Notification
     from filepact.lsp.process import Launch
     from filepact.lsp.spec import ServerSpec
 
-__all__ = ["LanguageClient"]
+__all__ = ["PAUSES", "LanguageClient", "ServerLifecycle"]
 
+PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
+"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
+and it is not started any more."""
+
+_START_SECONDS: Final = 45.0
+_STEADY_AFTER: Final = 60.0
 _STOP_SECONDS: Final = 2.0
 _MOST_PUBLISHED: Final = 5_000
 _RETRY_SECONDS: Final = 0.02
@@ -454,3 +461,127 @@ def _affected(part: Any) -> Iterator[AffectedFile]:
             continue
         severities = [one.get("severity", 1) for one in found if isinstance(one, dict)]
         yield AffectedFile(path, severities.count(1), len(severities) - severities.count(1))
+
+
+class ServerLifecycle:
+    """Starts one server on one root, and again, after a pause, when it has ended.
+
+    Args:
+        spec: The server.
+        launch: How it is started; the folder is the root.
+        on_start: Called with each new client, before anybody else gets it.
+        pauses: Seconds before new starts.
+
+    Attributes:
+        client: The running server; None when there is none.
+        starts: How often it was started.
+        began: The loop's time of the last start.
+        started_in: Seconds that the last start took.
+        message: Why it last ended.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        launch: Launch,
+        on_start: Callable[[LanguageClient], None],
+        pauses: Sequence[float] = PAUSES,
+    ) -> None:
+        self._spec = spec
+        self._launch = launch
+        self._on_start = on_start
+        self._pauses = tuple(pauses)
+        self._loop = asyncio.get_running_loop()
+        self._starting: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._ends = 0
+        self._not_before = 0.0
+        self.client: LanguageClient | None = None
+        self.starts = 0
+        self.began = 0.0
+        self.started_in = 0.0
+        self.message = ""
+
+    @property
+    def state(self) -> ServerState:
+        """What the server is doing now."""
+        if self.client is not None and not self.client.over:
+            return "ready"
+        if self._starting is not None and not self._starting.done():
+            return "starting"
+        if self._ends > len(self._pauses):
+            return "broken"
+        return "waiting" if self._loop.time() < self._not_before else "stopped"
+
+    async def ready(self, deadline: float) -> LanguageClient:
+        """The running server, which is started if it does not run.
+
+        Args:
+            deadline: The loop's time until which to wait.
+
+        Raises:
+            ServerError: It is not there by then; its start goes on.
+        """
+        while True:
+            if self.client is not None and not self.client.over:
+                return self.client
+            state = self.state
+            if state == "broken" or (state == "waiting" and self._not_before >= deadline):
+                raise ServerExitedError(self.message)
+            if state == "waiting":
+                await asyncio.sleep(self._not_before - self._loop.time())
+                continue
+            if self._starting is None or self._starting.done():
+                self._starting = asyncio.create_task(self._start())
+            rest = max(deadline - self._loop.time(), 0)
+            await asyncio.wait({self._starting}, timeout=rest)
+            if not self._starting.done():
+                raise RequestTimeoutError("the server is still starting")
+
+    def wake(self) -> None:
+        """Start the server if it does not run; nobody waits for it."""
+        if self.state == "stopped":
+            self._starting = asyncio.create_task(self._start())
+
+    def give_up(self, reason: str) -> None:
+        """The server has ended, or is as good as gone; it is started again after a pause."""
+        steady = self._loop.time() - self.began > _STEADY_AFTER
+        self._ends = 1 if steady else self._ends + 1
+        if self._ends <= len(self._pauses):
+            self._not_before = self._loop.time() + self._pauses[self._ends - 1]
+        self.message = reason
+        client, self.client = self.client, None
+        if client is not None:
+            self._end_in_background(client.kill())
+
+    async def stop(self) -> None:
+        """End the server; it is started again when it is next needed."""
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
+        client, self.client = self.client, None
+        if client is not None:
+            await client.stop()
+        # The caller may be one of these tasks.
+        others = [task for task in self._ending if task is not asyncio.current_task()]
+        await asyncio.gather(*others, return_exceptions=True)
+
+    def _end_in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _start(self) -> None:
+        self.began = self._loop.time()
+        self.starts += 1
+        try:
+            client = await LanguageClient.start(
+                self._launch, self._spec, self.give_up, _START_SECONDS
+            )
+        except ServerError as error:
+            self.give_up(str(error))
+            return
+        self.started_in = self._loop.time() - self.began
+        self._on_start(client)
+        self.client = client

@@ -138,9 +138,7 @@ class ServerAnswer:
         changes: Of how many changes of files it had been told.
         event: What it was sent for these, in the protocol's words without the part before the
             slash, such as ``didChange, didSave``; ``restart`` if it had to be started anew.
-        before: Of a proposal, what it finds without it.
-        withdrawn: Of a proposal, whether it is proven that the server has the present texts again;
-            if not, it was stopped.
+        before: Of a proposal, what it finds without it, as far as there was time.
         complete: Of a proposal, whether all files saw the proposed texts.
     """
 
@@ -152,7 +150,6 @@ class ServerAnswer:
     changes: int = 0
     event: str = ""
     before: tuple[Report, ...] = ()
-    withdrawn: bool = True
     complete: bool = True
 
     @property

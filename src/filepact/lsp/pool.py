@@ -7,12 +7,13 @@ import contextlib
 import threading
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from filepact.lsp.client import PAUSES
 from filepact.lsp.documents import beneath
 from filepact.lsp.process import GIBIBYTE, Launch
-from filepact.lsp.session import PAUSES, ServerSession
+from filepact.lsp.session import ServerSession
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from filepact.lsp.diagnostics import ServerAnswer, ServerStatus, Survey
@@ -144,6 +145,9 @@ class ServerPool:
         seconds: float,
         *,
         patient: bool,
+        rest: float | None = None,
+        slow: Collection[str] = (),
+        background: bool = False,
     ) -> Future[tuple[ServerAnswer, ...]]:
         """What all servers find in files, by server.
 
@@ -157,11 +161,18 @@ class ServerPool:
             seconds: How long the servers have.
             patient: Whether servers that are starting are waited for; if not, they are started
                 all the same.
+            rest: How long dependents are waited for at most; None for as long as there is.
+            slow: Servers that are asked and not waited for.
+            background: Whether other questions come first.
         """
-        shares = self._shares(root, files, also)
-        return self._ask_each(
-            root, shares, lambda one, some: one.ask(some, seconds, patient=patient)
-        )
+
+        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerAnswer]:
+            own = {path: text for path, text in some.items() if path in files}
+            others = {path: text for path, text in some.items() if path not in files}
+            wait = 0.0 if one.spec.name in slow else seconds
+            return one.ask(own, others, wait, patient=patient, rest=rest, background=background)
+
+        return self._ask_each(root, self._shares(root, files, also), ask)
 
     def propose(
         self,
@@ -188,7 +199,9 @@ class ServerPool:
 
         def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerAnswer]:
             there = known.get(one.spec.name, {})
-            return one.propose(some, there, seconds, patient=patient)
+            own = {path: text for path, text in there.items() if path in proposed}
+            rest = {path: text for path, text in there.items() if path not in proposed}
+            return one.propose(some, own, rest, seconds, patient=patient)
 
         return self._ask_each(root, self._shares(root, proposed, {}), ask)
 

@@ -10,157 +10,34 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.client import LanguageClient
+from filepact.lsp.client import PAUSES, ServerLifecycle
 from filepact.lsp.diagnostics import Report, ServerAnswer, ServerStatus, Survey
-from filepact.lsp.failures import RequestTimeoutError, ServerError, ServerExitedError
+from filepact.lsp.failures import RequestTimeoutError, ServerError
 from filepact.lsp.sync import DocumentSync
 from filepact.wire.uris import uri_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from filepact.lsp.diagnostics import ServerState
+    from filepact.lsp.client import LanguageClient
     from filepact.lsp.documents import Change
     from filepact.lsp.process import Launch
     from filepact.lsp.spec import ServerSpec
 
-__all__ = ["PAUSES", "ServerSession"]
+__all__ = ["ServerSession"]
 
-PAUSES: Final = (0.2, 1.0, 5.0, 20.0)
-"""Seconds before a new start, by how often the server has ended shortly after its start; once more,
-and it is not started any more."""
-
-_START_SECONDS: Final = 45.0
-_STEADY_AFTER: Final = 60.0
 _WITHDRAW_SECONDS: Final = 4.0
 _MARGIN: Final = 0.05
 _SILENT_FACTOR: Final = 3
 _LONGEST_QUESTION: Final = 120.0
 _BUSY: Final = "the server is busy with something else"
-
-
-class ServerLifecycle:
-    """Starts one server on one root, and again, after a pause, when it has ended.
-
-    Args:
-        spec: The server.
-        launch: How it is started; the folder is the root.
-        on_start: Called with each new client, before anybody else gets it.
-        pauses: Seconds before new starts.
-
-    Attributes:
-        client: The running server; None when there is none.
-        starts: How often it was started.
-        began: The loop's time of the last start.
-        started_in: Seconds that the last start took.
-        message: Why it last ended.
-    """
-
-    def __init__(
-        self,
-        spec: ServerSpec,
-        launch: Launch,
-        on_start: Callable[[LanguageClient], None],
-        pauses: Sequence[float] = PAUSES,
-    ) -> None:
-        self._spec = spec
-        self._launch = launch
-        self._on_start = on_start
-        self._pauses = tuple(pauses)
-        self._loop = asyncio.get_running_loop()
-        self._starting: asyncio.Task[None] | None = None
-        self._ending: set[asyncio.Task[None]] = set()
-        self._ends = 0
-        self._not_before = 0.0
-        self.client: LanguageClient | None = None
-        self.starts = 0
-        self.began = 0.0
-        self.started_in = 0.0
-        self.message = ""
-
-    @property
-    def state(self) -> ServerState:
-        """What the server is doing now."""
-        if self.client is not None and not self.client.over:
-            return "ready"
-        if self._starting is not None and not self._starting.done():
-            return "starting"
-        if self._ends > len(self._pauses):
-            return "broken"
-        return "waiting" if self._loop.time() < self._not_before else "stopped"
-
-    async def ready(self, deadline: float) -> LanguageClient:
-        """The running server, which is started if it does not run.
-
-        Args:
-            deadline: The loop's time until which to wait.
-
-        Raises:
-            ServerError: It is not there by then; its start goes on.
-        """
-        while True:
-            if self.client is not None and not self.client.over:
-                return self.client
-            state = self.state
-            if state == "broken" or (state == "waiting" and self._not_before >= deadline):
-                raise ServerExitedError(self.message)
-            if state == "waiting":
-                await asyncio.sleep(self._not_before - self._loop.time())
-                continue
-            if self._starting is None or self._starting.done():
-                self._starting = asyncio.create_task(self._start())
-            rest = max(deadline - self._loop.time(), 0)
-            await asyncio.wait({self._starting}, timeout=rest)
-            if not self._starting.done():
-                raise RequestTimeoutError("the server is still starting")
-
-    def wake(self) -> None:
-        """Start the server if it does not run; nobody waits for it."""
-        if self.state == "stopped":
-            self._starting = asyncio.create_task(self._start())
-
-    def give_up(self, reason: str) -> None:
-        """The server has ended, or is as good as gone; it is started again after a pause."""
-        steady = self._loop.time() - self.began > _STEADY_AFTER
-        self._ends = 1 if steady else self._ends + 1
-        if self._ends <= len(self._pauses):
-            self._not_before = self._loop.time() + self._pauses[self._ends - 1]
-        self.message = reason
-        client, self.client = self.client, None
-        if client is not None:
-            self._end_in_background(client.kill())
-
-    async def stop(self) -> None:
-        """End the server; it is started again when it is next needed."""
-        starting, self._starting = self._starting, None
-        if starting is not None:
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
-        client, self.client = self.client, None
-        if client is not None:
-            await client.stop()
-        # The caller may be one of these tasks.
-        others = [task for task in self._ending if task is not asyncio.current_task()]
-        await asyncio.gather(*others, return_exceptions=True)
-
-    def _end_in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._ending.add(task)
-        task.add_done_callback(self._ending.discard)
-
-    async def _start(self) -> None:
-        self.began = self._loop.time()
-        self.starts += 1
-        try:
-            client = await LanguageClient.start(
-                self._launch, self._spec, self.give_up, _START_SECONDS
-            )
-        except ServerError as error:
-            self.give_up(str(error))
-            return
-        self.started_in = self._loop.time() - self.began
-        self._on_start(client)
-        self.client = client
+_LATER: Final = "there was no time left to ask about it"
+_NOT_WITHDRAWN: Final = (
+    "it was stopped, to be rid of a proposed text: it did not find again what it had found"
+)
+_TURN: Final = 0.2
+_FIRST_PACE: Final = 0.025
+_MOST_AT_ONCE: Final = 20
 
 
 class ServerSession:
@@ -194,6 +71,9 @@ class ServerSession:
         self._questions: dict[str, tuple[int, asyncio.Task[Report]]] = {}
         self._silent_for = 0.0
         self._first_report_in: float | None = None
+        self._pace = _FIRST_PACE
+        self._urgent = 0
+        self._proof: asyncio.Task[None] | None = None
         self.used = self._loop.time()
 
     @property
@@ -225,28 +105,44 @@ class ServerSession:
             self._sync.deliver()
 
     async def ask(
-        self, files: Mapping[str, str], seconds: float, *, patient: bool = True
+        self,
+        files: Mapping[str, str],
+        others: Mapping[str, str],
+        seconds: float,
+        *,
+        patient: bool = True,
+        rest: float | None = None,
+        background: bool = False,
     ) -> ServerAnswer:
         """What the server finds in files.
 
         Args:
             files: Their texts as they are on the disk, by absolute path.
+            others: The same of files to ask about when these are answered, a few at a time.
             seconds: How long to wait in all.
             patient: Whether a server that is starting, or about to, is waited for; if not, it is
                 started all the same.
+            rest: How long to wait for the others at most; None for as long as there is.
+            background: Whether others may come first, between two of the others.
         """
         began = self.used = self._loop.time()
-        absent = self._absent(files, patient=patient)
+        absent = self._absent([*files, *others], patient=patient)
         if absent is not None:
             return absent
         self._sync.count_events()
-        if await self._acquire(began + seconds):
+        deadline = began + seconds
+        if await self._acquire(deadline, urgent=not background):
             try:
-                reports = await self._reports(files, began + seconds)
+                reports = await self._reports(files, deadline)
+                if all(one.fresh for one in reports):
+                    end = deadline if rest is None else min(deadline, self._loop.time() + rest)
+                    reports += await self._in_turn(others, end, background=background)
+                else:
+                    reports += self._unknown(others, _LATER)
             finally:
                 self._release()
         else:
-            reports = self._unknown(files, _BUSY)
+            reports = self._unknown([*files, *others], _BUSY)
         lifecycle = self._lifecycle
         answer = ServerAnswer(
             self.spec.name,
@@ -267,50 +163,63 @@ class ServerSession:
         self,
         proposed: Mapping[str, str],
         files: Mapping[str, str],
+        others: Mapping[str, str],
         seconds: float,
         *,
         patient: bool = True,
     ) -> ServerAnswer:
         """What the server would find if some files held other texts; nothing of it stays.
 
+        When nobody waits, the server has to show that it has the disk's texts again.
+
         Args:
             proposed: The other texts, by absolute path.
-            files: Texts as they are on the disk, of the proposed files that exist and of others
-                to ask about.
+            files: Texts as they are on the disk, of the proposed files that exist.
+            others: The same of others, to ask about when these are answered, a few at a time.
             seconds: How long to wait in all.
             patient: As for `ask`.
         """
         began = self.used = self._loop.time()
         deadline = began + seconds
-        everything = {**files, **proposed}
-        absent = self._absent(everything, patient=patient)
+        absent = self._absent([*proposed, *others], patient=patient)
         if absent is not None:
             return replace(absent, before=absent.reports)
         if not await self._acquire(deadline):
-            return self._proposal((), self._unknown(everything, ""), began, _BUSY)
+            return self._proposal((), self._unknown([*proposed, *others], ""), began, _BUSY)
+        # Where all files are new, another one has to show that nothing stays.
+        known = {**files} or dict(list(others.items())[:1])
+        before: tuple[Report, ...] = ()
+        shown = False
         try:
-            before = await self._reports(files, deadline)
+            before = await self._reports(known, deadline)
             reason = next((one.reason for one in before if not one.fresh), "")
             if not reason and not self._sync.documents.kind.texts:
                 reason = "the server takes no texts that are not on the disk"
             if reason:
-                return self._proposal(before, self._unknown(everything, ""), began, reason)
-            wrong = ""
+                unknown = self._unknown([*proposed, *others], "")
+                return self._proposal(before, unknown, began, reason)
+            shown = True
             try:
-                after = await self._reports(everything, deadline)
+                after = await self._reports(dict(proposed), deadline)
+                after += await self._in_turn(others, deadline)
             finally:
                 self._sync.withdraw(proposed, files)
-                wrong = await self._prove_withdrawn(files, before)
-            reason = wrong or next((one.reason for one in after if not one.fresh), "")
+            asked = {one.path for one in after if one.fresh}
+            left = {path: others[path] for path in others if path in asked and path not in known}
+            before += await self._in_turn(left, deadline)
+            reason = next((one.reason for one in after if not one.fresh), "")
             answer = self._proposal(before, after, began, reason)
             sync = self.spec.sync
             unseen = sync.unsaved == "nothing" or (
                 sync.unsaved_new == "nothing" and not proposed.keys() <= files.keys()
             )
-            complete = answer.complete and not unseen
-            return replace(answer, withdrawn=not wrong, complete=complete)
+            return replace(answer, complete=answer.complete and not unseen)
         finally:
-            self._release()
+            if shown and known:
+                was = before[: len(known)]
+                self._proof = asyncio.create_task(self._prove_withdrawn(known, was))
+            else:
+                self._release()
 
     async def survey(self, seconds: float) -> Survey:
         """Which files of the whole project the server finds something wrong with.
@@ -358,6 +267,10 @@ class ServerSession:
 
     async def stop(self) -> None:
         """End the server; it is started again when it is next needed."""
+        proof, self._proof = self._proof, None
+        if proof is not None and proof is not asyncio.current_task():
+            proof.cancel()
+            await asyncio.gather(proof, return_exceptions=True)
         questions, self._questions = self._questions, {}
         for _stamp, task in questions.values():
             task.cancel()
@@ -402,6 +315,46 @@ class ServerSession:
             return self._unknown(files, str(error))
         if self._sync.blind:
             return self._unknown(files, self._sync.blind)
+        return await self._ask_shown(client, files, deadline)
+
+    async def _in_turn(
+        self, files: Mapping[str, str], deadline: float, *, background: bool = False
+    ) -> tuple[Report, ...]:
+        """What the server finds in files, a few at a time, so that few questions are left in the end.
+
+        For whoever holds the lock; with `background` until somebody else waits for it.
+        """
+        found: tuple[Report, ...] = ()
+        left = list(files.items())
+        while left:
+            client, began = self._lifecycle.client, self._loop.time()
+            if client is None or client.over or began >= deadline or (background and self._urgent):
+                break
+            # A server that publishes is waited for as long for one file as for many.
+            whole = self.spec.asking == "push"
+            count = len(left) if whole else max(int(_TURN / self._pace), 1)
+            some, left = dict(left[:count]), left[count:]
+            self._sync.show(some)
+            reports = await self._ask_shown(client, some, deadline)
+            found += reports
+            if not all(one.fresh for one in reports):
+                self._give_up(some)
+                break
+            pace = (self._loop.time() - began) / len(some)
+            self._pace = max((self._pace + pace) / 2, _TURN / _MOST_AT_ONCE)
+        return found + self._unknown([path for path, _ in left], _LATER)
+
+    def _give_up(self, paths: Iterable[str]) -> None:
+        """Ask no more about files, so that the server has time for others."""
+        for path in paths:
+            _stamp, task = self._questions.pop(path, (0, None))
+            if task is not None:
+                task.cancel()
+
+    async def _ask_shown(
+        self, client: LanguageClient, files: Mapping[str, str], deadline: float
+    ) -> tuple[Report, ...]:
+        """What the server finds in files whose texts it has."""
         reports = await self._ask_all(client, files, deadline)
         if self._sync.racy and any(one.fresh for one in reports):
             await self._sync.repeat_racy(files)
@@ -499,25 +452,38 @@ class ServerSession:
             complete=answered and all(one.complete for one in after),
         )
 
-    async def _prove_withdrawn(self, files: Mapping[str, str], before: Sequence[Report]) -> str:
-        """Ask again without the proposal; unless all is as before, stop the server and say why."""
-        again = await self._reports(files, self._loop.time() + _WITHDRAW_SECONDS)
-        for one, was in zip(again, before, strict=True):
-            if not one.fresh or one.diagnostics != was.diagnostics:
-                await self.stop()
-                why = one.reason or "the server does not find again what it had found"
-                return f"stopped, to be rid of the proposed texts: {why}"
-        return ""
+    async def _prove_withdrawn(self, files: Mapping[str, str], before: Sequence[Report]) -> None:
+        """Ask again without the proposal, unless somebody waits; where it is not as before, stop the server.
 
-    async def _acquire(self, deadline: float) -> bool:
+        The lock is given back in the end.
+        """
+        try:
+            end = self._loop.time() + _WITHDRAW_SECONDS
+            again: tuple[Report, ...] = ()
+            while not again or not all(one.fresh for one in again):
+                if self._urgent or self._loop.time() >= end:
+                    return
+                again = await self._reports(files, self._loop.time() + _TURN)
+            for one, was in zip(again, before, strict=True):
+                if was.fresh and one.diagnostics != was.diagnostics:
+                    await self.stop()
+                    self._lifecycle.message = _NOT_WITHDRAWN
+                    return
+        finally:
+            self._release()
+
+    async def _acquire(self, deadline: float, *, urgent: bool = True) -> bool:
         """Wait until nobody else uses the server; False if that takes too long."""
         if not self._lock.locked():
             return await self._lock.acquire()
+        self._urgent += urgent
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._lock.acquire()
         except TimeoutError:
             return False
+        finally:
+            self._urgent -= urgent
 
     def _release(self) -> None:
         self.used = self._loop.time()

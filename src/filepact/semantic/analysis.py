@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from filepact.semantic.receipt_lines import describe_late
 from filepact.semantic.root_servers import Deadline
-from filepact.semantic.updates import ServerUpdate, Tally, kind_of, preview_of, update_of
+from filepact.semantic.updates import (
+    ServerUpdate,
+    Tally,
+    kind_of,
+    merged,
+    preview_of,
+    update_of,
+)
 from filepact.workspace.pending import Unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.lsp.diagnostics import Diagnostic
+    from filepact.lsp.diagnostics import Diagnostic, Report
     from filepact.semantic.root_servers import Answers, RootServers
-    from filepact.semantic.updates import Kind, TextChange
+    from filepact.semantic.updates import Findings, Kind, TextChange
 
-__all__ = ["ChangeAnalysis", "DeferredResults"]
+__all__ = ["ChangeAnalysis", "DeferredResults", "Verified"]
 
 _MOST_DEPENDENTS: Final = 40
 _PAST_COSTS: Final = 3
@@ -28,8 +35,26 @@ _SLICE: Final = 0.3
 _LAST_QUESTION: Final = 5.0
 _PATIENCE: Final = 180.0
 _MOST_DEFERRED: Final = 20
+_MOST_LEFT: Final = 200
+_PART: Final = 8
+_PART_SECONDS: Final = 3.0
+
+_NOT_WAITED: Final = "it was too late the last times, so nobody waits for it"
 
 _Found = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """How the servers of one root took a change.
+
+    Attributes:
+        servers: One by one.
+        left: Files that may be concerned, and that not all servers have answered about.
+    """
+
+    servers: Sequence[ServerUpdate]
+    left: tuple[WorkspacePath, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +106,25 @@ class ChangeAnalysis:
             tally.miss()
             return self._unanswered("preview", asked.reason)
         new = {one.absolute for one in self.changes if one.kind in ("created", "renamed")}
+        left: set[str] = set()
         for answer in asked.answers:
+            if not answer.complete and all(one.fresh for one in answer.reports):
+                tally.miss()  # of a server that does not look at all unsaved texts
             before = {one.path: one for one in answer.before if one.fresh and one.path not in new}
             for path, one in before.items():
                 self.servers.learn(answer.server, path, asked.texts[path], one.diagnostics)
-            if not answer.withdrawn:
-                tally.miss()
-                continue
-            if not answer.complete:
-                tally.miss()
             for report in answer.reports:
-                known = before.get(report.path)
-                was = known.diagnostics if known else () if report.path in new else None
+                if not report.fresh and report.path not in proposed:
+                    left.add(report.path)
+                    continue
+                was: tuple[Diagnostic, ...] | None = None
+                if report.path in new:
+                    was = ()
+                elif report.path in before:
+                    was = before[report.path].diagnostics
                 tally.add(report, was, only_new=self.servers.only_new(answer.server))
-        return [preview_of(one, self.servers.disk.turn) for one in asked.answers]
+        tally.leave(len(left))
+        return [preview_of(one, proposed, self.servers.disk.turn) for one in asked.answers]
 
     def baseline(self, deadline: Deadline) -> None:
         """Record diagnostics before the change if files appear or disappear.
@@ -115,53 +145,101 @@ class ChangeAnalysis:
 
     # -- afterwards -----------------------------------------------------------------------
 
-    def verify(self, tally: Tally, deadline: Deadline, told: int = 0) -> list[ServerUpdate]:
+    def verify(
+        self,
+        tally: Tally,
+        deadline: Deadline,
+        told: int = 0,
+        *,
+        rest: float | None = None,
+    ) -> Verified:
         """How the servers took it.
 
         Args:
             tally: Counts what they find.
             deadline: How long to wait.
             told: Of how many files they were told.
+            rest: How many seconds to wait for what depends on the files; None for as long as there
+                is.  Of a receipt, which waits for no server that was too late the last times.
         """
+        servers = self.servers
         paths = [
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
         also = self._dependents(tally)
         gone = [one.path for one in self.changes if one.kind == "deleted"]
-        witness = self.servers.witness(gone[0].path) if gone and not paths else []
+        witness = servers.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
-            return self._unanswered(wanted, "")
-        asked = self.servers.ask(paths or witness, also, deadline)
+            return Verified(self._unanswered(wanted, ""))
+        slow = frozenset[str]() if rest is None or deadline.patient else servers.slow
+        asked = servers.ask(paths or witness, also, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()
-            return self._unanswered("pending", asked.reason)
+            return Verified(self._unanswered("pending", asked.reason), tuple(also))
         before = self._known_before(asked)
-        self._ask_for_past(before, asked, [*paths, *also], deadline)
+        self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
+        changed = {one.absolute for one in self.changes}
+        left: dict[str, None] = {}
         for answer in asked.answers:
-            only_new = self.servers.only_new(answer.server)
+            only_new = servers.only_new(answer.server)
+            own = [one for one in answer.reports if one.path in changed]
+            if own and answer.server not in slow and answer.state != "failed":
+                servers.judge(answer.server, in_time=all(one.fresh for one in own))
             for report in answer.reports:
                 if any(report.path == one.absolute for one in witness if one not in also):
+                    continue
+                if not report.fresh and report.path not in changed:
+                    left[report.path] = None
                     continue
                 tally.add(report, before.get((answer.server, report.path)), only_new=only_new)
                 if report.fresh:
                     text = asked.texts[report.path]
-                    self.servers.learn(answer.server, report.path, text, report.diagnostics)
+                    servers.learn(answer.server, report.path, text, report.diagnostics)
+        tally.leave(len(left))
         for step in self.changes if gone else ():
-            for server in self.servers.servers(step.absolute) if step.kind == "deleted" else ():
-                tally.gone(self.servers.known(server, step.absolute, step.before) or ())
-        changed = {one.absolute for one in self.changes}
-        return [update_of(one, wanted, changed, told) for one in asked.answers]
+            for server in servers.servers(step.absolute) if step.kind == "deleted" else ():
+                tally.gone(servers.known(server, step.absolute, step.before) or ())
+        updates = [update_of(one, wanted, changed, told) for one in asked.answers]
+        updates = [
+            replace(one, message=_NOT_WAITED)
+            if one.server in slow and one.kind == "pending"
+            else one
+            for one in updates
+        ]
+        return Verified(updates, tuple(one for one in also if one.absolute in left))
 
-    def is_answered(self, deadline: Deadline) -> bool:
-        """Whether every server that is there has an answer about the changed files by now."""
-        paths = [
+    @property
+    def seen(self) -> list[WorkspacePath]:
+        """The changed files that are there and that the caller may be told of."""
+        return [
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
-        asked = self.servers.ask(paths, (), deadline)
-        return bool(asked.answers) and all(
-            one.state == "failed" or one.fresh for one in asked.answers
-        )
+
+    def before(self, paths: Iterable[WorkspacePath]) -> _Found:
+        """What servers had found in the changed files, and in others, as far as it is known."""
+        servers = self.servers
+        texts = servers.disk.texts(paths)
+        found: _Found = {}
+        past = {(one.old or one.path).absolute: one.before for one in self.changes}
+        for path, text in {**texts, **past}.items():
+            for server in servers.servers(path):
+                known = servers.known(server, path, text)
+                if known is not None:
+                    found[server, path] = known
+        return found
+
+    def earlier(
+        self,
+        known: _Found,
+        asked: Answers,
+        paths: Sequence[WorkspacePath],
+        deadline: Deadline,
+    ) -> _Found:
+        """What was found before, asked where it is not known and something is found now."""
+        before = {**self._known_before(asked), **known}
+        self._ask_for_past(before, asked, paths, deadline, repairs=False)
+        return before
 
     def _known_before(self, asked: Answers) -> _Found:
         """What servers had found before, as far as it is known."""
@@ -187,25 +265,41 @@ class ChangeAnalysis:
         asked: Answers,
         paths: Sequence[WorkspacePath],
         deadline: Deadline,
+        *,
+        repairs: bool,
     ) -> None:
-        """Ask what was found before the change, where nobody had asked then."""
-        fresh = [
-            (one.server, report) for one in asked.answers for report in one.reports if report.fresh
-        ]
+        """Ask what was found before the change, where nobody had asked then.
+
+        Args:
+            before: What is known of it; the rest is added.
+            asked: What is found now.
+            paths: The files.
+            deadline: How long to wait.
+            repairs: Whether that is wanted too where nothing is found now, and so nothing is new.
+        """
+        reports = [one for each in asked.answers for one in each.reports if one.fresh]
+        changed = {one.absolute for one in self.changes}
+        unknown = {
+            one.path
+            for one in reports
+            if (one.server, one.path) not in before
+            and (repairs or one.diagnostics or one.path in changed)
+        }
         spent = max((one.seconds for one in asked.answers), default=0.0)
-        if all((server, report.path) in before for server, report in fresh):
-            return
         past = {one.absolute: one.before for one in self.changes if one.before is not None}
         exact = all(one.kind == "changed" and one.absolute in past for one in self.changes)
-        if not exact or deadline.rest < spent * _PAST_COSTS:
-            return
-        earlier = self.servers.propose(past, paths, deadline)
-        for answer in earlier.answers:
-            for report in answer.reports if answer.withdrawn else ():
-                key, own = (answer.server, report.path), report.path in past
-                same = own or earlier.texts.get(report.path) == asked.texts.get(report.path)
-                if report.fresh and same and (answer.complete or own):
-                    before.setdefault(key, report.diagnostics)
+        if unknown and exact and deadline.rest >= spent * _PAST_COSTS:
+            wanted = [one for one in paths if one.absolute in unknown or one.absolute in past]
+            earlier = self.servers.propose(past, wanted, deadline)
+            for answer in earlier.answers:
+                for report in answer.reports:
+                    key, own = (answer.server, report.path), report.path in past
+                    same = own or earlier.texts.get(report.path) == asked.texts.get(report.path)
+                    if report.fresh and same and (answer.complete or own):
+                        before.setdefault(key, report.diagnostics)
+        for one in reports:
+            if not repairs and not one.diagnostics and one.path not in changed:
+                before.setdefault((one.server, one.path), ())
 
     # -- both -----------------------------------------------------------------------------
 
@@ -226,54 +320,85 @@ class ChangeAnalysis:
         return [ServerUpdate(name, kind, "", "none", turn, turn, 0.0, reason) for name in names]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Waiting:
+    """What a session is still to be told of the changes of one root.
+
+    Attributes:
+        analysis: The changes, one after the other.
+        patience: Until when to ask.
+        own: Whether servers have not answered about the changed files.
+        left: Files that they have not been asked about.
+        told: What was found new and told meanwhile.
+        before: What was found before the first of the changes.
+        found: What is found now.
+    """
+
     session: str
     analysis: ChangeAnalysis
     patience: Deadline
+    own: bool
+    left: dict[WorkspacePath, None]
+    told: list[Diagnostic]
+    before: _Found = field(default_factory=dict)
+    found: dict[tuple[str, str], Report] = field(default_factory=dict)
 
 
 class DeferredResults:
     """Asks about changes in the background until servers answer, for a later receipt.
 
+    What a session waits for is never given up for a later change of its own: both are told as one.
+
     Args:
-        show: A file's absolute path as a reader knows it.
+        describe: The lines of a receipt: of servers, what they find, and the changed files.
 
     Attributes:
         unheard: What has come for each session, and was not told yet.
     """
 
-    def __init__(self, show: Callable[[str], str]) -> None:
-        self._show = show
+    def __init__(self, describe: Callable[[Iterable[str], Findings, Iterable[str]], str]) -> None:
+        self._describe = describe
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
         self.unheard = Unheard()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, session: str, analysis: ChangeAnalysis) -> None:
-        """Tell a session, once it is known, what servers find after a change."""
-        patience = Deadline.after(_PATIENCE, self._over.is_set, patient=True)
+    def add(
+        self, session: str, analysis: ChangeAnalysis, verified: Verified, told: Findings | None
+    ) -> None:
+        """Tell a session, once it is known, what servers find after a change.
+
+        Args:
+            session: Its id.
+            analysis: The change.
+            verified: What they found so far.
+            told: The same, as the session is told it now.
+        """
+        own = any(one.kind == "pending" for one in verified.servers)
+        before = analysis.before(verified.left)
         with self._lock:
-            self._waiting = [*self._waiting, _Waiting(session, analysis, patience)][
-                -_MOST_DEFERRED:
-            ]
+            one = self._of(session, analysis)
+            if one is not None:
+                steps = merged(one.analysis.changes, analysis.changes)
+                one.analysis = replace(one.analysis, changes=steps)
+                one.told += told.new if told is not None else ()
+            elif own or verified.left:
+                patience = Deadline.after(_PATIENCE, self._over.is_set, patient=True)
+                one = _Waiting(session, analysis, patience, own, {}, [])
+                self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
+            else:
+                return
+            one.own |= own
+            one.before = {**before, **one.before}
+            one.left |= dict.fromkeys(verified.left)
+            while len(one.left) > _MOST_LEFT:
+                one.left.popitem()
             if self._thread is None and not self._over.is_set():
                 self._thread = threading.Thread(
                     target=self._work, name="deferred diagnostics", daemon=True
                 )
                 self._thread.start()
-
-    def supersede(self, session: str, analysis: ChangeAnalysis) -> None:
-        """Forget what a session waits for where it changes the same files again."""
-        paths = {one.path for one in analysis.changes}
-        with self._lock:
-            self._waiting = [
-                one
-                for one in self._waiting
-                if one.session != session
-                or not paths >= {step.path for step in one.analysis.changes}
-            ]
 
     def close(self) -> None:
         """Ask no more."""
@@ -283,6 +408,16 @@ class DeferredResults:
         if thread is not None:
             thread.join(_LAST_QUESTION)
 
+    def _of(self, session: str, analysis: ChangeAnalysis) -> _Waiting | None:
+        return next(
+            (
+                one
+                for one in self._waiting
+                if one.session == session and one.analysis.servers is analysis.servers
+            ),
+            None,
+        )
+
     def _work(self) -> None:
         while not self._over.wait(_PAUSE):
             with self._lock:
@@ -291,27 +426,87 @@ class DeferredResults:
                     return
                 waiting = list(self._waiting)
             for one in waiting:
-                text = self._answer(one)
+                analysis = one.analysis
+                text = self._go_on(one, analysis)
                 if text is None:
                     continue
                 with self._lock:
-                    if one in self._waiting:
+                    # Where there was another change meanwhile, this goes on with it.
+                    if one in self._waiting and one.analysis is analysis:
                         self._waiting.remove(one)
                         if text:
                             self.unheard.add(one.session, text)
 
-    def _answer(self, one: _Waiting) -> str | None:
+    def _go_on(self, one: _Waiting, analysis: ChangeAnalysis) -> str | None:
         """The lines for a later receipt; empty if there are none any more, None if not yet."""
-        if not one.analysis.is_current or not one.patience.rest:
+        if not analysis.is_current or not one.patience.rest:
             return ""
-        never = self._over.is_set
-        if not one.analysis.is_answered(Deadline.after(_SLICE, never, patient=True)):
+        never, servers = self._over.is_set, analysis.servers
+        wait = Deadline.after(_SLICE, never, patient=True)
+        own = servers.ask(analysis.seen, (), wait, background=True)
+        failed = {each.server for each in own.answers if each.state == "failed"}
+        if not own.answers or any(
+            not each.fresh for each in own.answers if each.server not in failed and each.reports
+        ):
             return None
+        for each in own.answers:
+            if each.reports and each.server not in failed:
+                servers.judge(each.server, in_time=each.seconds < _SLICE)
+        with self._lock:
+            part = list(islice(one.left, _PART))
+        if part:
+            wait = Deadline.after(_PART_SECONDS, never, patient=True)
+            rest = servers.ask((), part, wait, background=True)
+            done = {
+                path
+                for path in part
+                if all(
+                    report.fresh or each.server in failed
+                    for each in rest.answers
+                    for report in each.reports
+                    if report.path == path.absolute
+                )
+                and rest.answers
+            }
+            with self._lock:
+                self._keep(one, rest)
+                for path in done:
+                    one.left.pop(path, None)
+            return None
+        with self._lock:
+            self._keep(one, own)
+        return self._said(one, analysis)
+
+    @staticmethod
+    def _keep(one: _Waiting, asked: Answers) -> None:
+        for report in (each for answer in asked.answers for each in answer.reports):
+            if report.fresh:
+                one.found[report.server, report.path] = report
+
+    def _said(self, one: _Waiting, analysis: ChangeAnalysis) -> str | None:
+        """What is told in the end, once what is wrong is proven to be so still."""
+        servers, changed = analysis.servers, {each.absolute for each in analysis.changes}
+        wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
+        paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
+        wait = Deadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
+        asked = servers.ask(analysis.seen, paths, wait)
+        if not asked.answers:
+            return None
+        before = analysis.earlier(one.before, asked, [*analysis.seen, *paths], wait)
         tally = Tally("dependents")
-        servers = one.analysis.verify(tally, Deadline.after(_LAST_QUESTION, never, patient=True))
+        names: dict[str, None] = {}
+        for answer in asked.answers:
+            for report in answer.reports:
+                if not report.fresh:
+                    return "" if answer.state == "failed" else None
+                names[answer.server] = None
+                was = before.get((answer.server, report.path))
+                told = [each for each in one.told if each.path == report.path]
+                tally.add(report, None if was is None else [*was, *told])
+                servers.learn(
+                    answer.server, report.path, asked.texts[report.path], report.diagnostics
+                )
         findings = tally.findings()
-        if findings is None or any(each.kind == "pending" for each in servers):
-            return None
-        names = [each.server for each in servers if each.confirmed_by != "none"]
-        paths = [step.absolute for step in one.analysis.changes]
-        return describe_late(names, findings, paths, self._show)
+        if findings is None or not (one.own or findings.new):
+            return ""
+        return self._describe(names, findings, changed)

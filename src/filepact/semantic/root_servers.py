@@ -22,7 +22,7 @@ from filepact.semantic.dependents import Dependents, changed_names
 from filepact.semantic.disk_sync import DiskSync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
     from filepact.domain.document import RootId
@@ -39,6 +39,7 @@ _ROUNDS: Final = 4
 _INDEXING: Final = 0.05
 _SLICE: Final = 0.05
 _MARGIN: Final = 0.03
+_MOST_MISSES: Final = 2
 _MOST_KNOWN: Final = 5_000
 _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
@@ -127,6 +128,7 @@ class RootServers:
         self._dependents = Dependents(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
+        self._misses: dict[str, int] = {}
         self._questions: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
@@ -238,6 +240,11 @@ class RootServers:
         paths = (WorkspacePath(self.root, one) for one in names if splitext(one)[1] == ending)
         return [path for path in paths if self._raw.stamp(path) is not None][:1]
 
+    def paths(self, absolute: Iterable[str]) -> list[WorkspacePath]:
+        """Files beneath the root by their absolute paths."""
+        start = len(self.root.rstrip("/")) + 1
+        return [WorkspacePath(self.root, one[start:]) for one in absolute]
+
     def files(self) -> list[WorkspacePath]:
         """The files that a server knows, as far as they are not ignored."""
         self.disk.begin()
@@ -274,7 +281,14 @@ class RootServers:
                 del self._known[next(iter(self._known))]
 
     def ask(
-        self, paths: Sequence[WorkspacePath], also: Sequence[WorkspacePath], deadline: Deadline
+        self,
+        paths: Sequence[WorkspacePath],
+        also: Sequence[WorkspacePath],
+        deadline: Deadline,
+        *,
+        rest: float | None = None,
+        slow: Collection[str] = (),
+        background: bool = False,
     ) -> Answers:
         """What the servers find in files.
 
@@ -282,16 +296,35 @@ class RootServers:
             paths: Files.
             also: Files that may be found fault with because of those.
             deadline: How long to wait.
+            rest: How many seconds to wait for those others at most; None for as long as there is.
+            slow: Servers that are asked and not waited for.
+            background: Whether other questions come first.
         """
 
         def question() -> tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]:
             files, others = self.disk.texts(paths), self.disk.texts(also)
             future = self._pool.ask(
-                self.root, files, others, deadline.for_servers, patient=deadline.patient
+                self.root,
+                files,
+                others,
+                deadline.for_servers,
+                patient=deadline.patient,
+                rest=rest,
+                slow=slow,
+                background=background,
             )
             return future, {**others, **files}
 
         return self._until_steady(question, deadline)
+
+    @property
+    def slow(self) -> frozenset[str]:
+        """The servers that were too late the last times, and are not waited for."""
+        return frozenset(name for name, count in self._misses.items() if count >= _MOST_MISSES)
+
+    def judge(self, server: str, *, in_time: bool) -> None:
+        """Record whether a server has answered about changed files in the time of a receipt."""
+        self._misses[server] = 0 if in_time else self._misses.get(server, 0) + 1
 
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: Deadline
@@ -401,6 +434,5 @@ class RootServers:
         """
         paths = {path for _, texts in self._questions for path in self.disk.outdated(texts)}
         self._questions = [one for one in self._questions if not one[0].done()]
-        start = len(self.root.rstrip("/")) + 1
         if paths:
-            self.disk.tell_anew(WorkspacePath(self.root, path[start:]) for path in paths)
+            self.disk.tell_anew(self.paths(paths))

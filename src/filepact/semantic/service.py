@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
-from filepact.semantic.analysis import ChangeAnalysis, DeferredResults
+from filepact.semantic.analysis import ChangeAnalysis, DeferredResults, Verified
 from filepact.semantic.membership import ProjectMembership
-from filepact.semantic.receipt_lines import describe, list_found
+from filepact.semantic.receipt_lines import describe, describe_late, list_found
 from filepact.semantic.root_servers import Deadline, RootServers
 from filepact.semantic.updates import (
     Loaded,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.lsp.diagnostics import Diagnostic, Report
     from filepact.lsp.pool import ServerPool
-    from filepact.semantic.updates import LoadedKind, TextChange
+    from filepact.semantic.updates import Findings, LoadedKind, TextChange
     from filepact.workspace.documents import Versions
     from filepact.workspace.pending import News
     from filepact.workspace.workspace import Workspace
@@ -52,6 +52,9 @@ _log = logging.getLogger(__name__)
 _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 _EVERY_FILE: Final = 300
+_OWN_SHARE: Final = 0.25
+_REST_SHARE: Final = 0.075
+"""Of the time that a question may take, what a receipt waits for the changed files and for others."""
 _SOLUTIONS: Final = (".sln", ".slnx")
 
 
@@ -94,7 +97,7 @@ class SemanticWorkspace:
             root: ProjectMembership(servers, self._files, pool, budget)
             for root, servers in self._servers.items()
         }
-        self._deferred = DeferredResults(self._show)
+        self._deferred = DeferredResults(self._late)
 
     def close(self) -> None:
         """End all servers."""
@@ -188,31 +191,43 @@ class SemanticWorkspace:
         session: Session,
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
+        brief: bool = False,
     ) -> WorkspaceUpdate:
         """How the servers take a change that was just done.
 
-        Arguments as for `preview`; what the files hold by now counts.
+        Other arguments as for `preview`; what the files hold by now counts.  With `brief` the answer
+        is for a receipt, which waits for a part of the time only, for less of it where files depend
+        on the changed ones, and not at all for a server that was too late twice: the rest is told
+        later.
         """
-        deadline = self._deadline(seconds, cancelled)
+        wait = self.budget if seconds is None else seconds
+        brief = brief and self.mode != "always"
+        deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled)
+        rest = wait * _REST_SHARE if brief else None
         tally, servers = Tally("dependents"), list[ServerUpdate]()
+        pending: list[tuple[ChangeAnalysis, Verified]] = []
         try:
             for analysis in self._analyses(changes, versions, session):
                 disk = analysis.servers.disk
                 told = disk.tell(analysis.changes) if disk.begun else 0
                 if not analysis.concerns_servers:
                     continue
-                updates = analysis.verify(tally, deadline, told)
-                self._deferred.supersede(session.id, analysis)
-                if any(one.kind == "pending" for one in updates):
-                    self._deferred.add(session.id, analysis)
-                servers += updates
+                verified = analysis.verify(tally, deadline, told, rest=rest)
+                pending.append((analysis, verified))
+                servers += verified.servers
+            findings = tally.findings()
+            for analysis, verified in pending:
+                self._deferred.add(session.id, analysis, verified, findings)
         except Exception as error:  # noqa: BLE001 - nothing here may end a change
             return self._failed(error)
-        return combine(servers, tally.findings(), self._membership(changes))
+        return combine(servers, findings, self._membership(changes))
 
     def line(self, update: WorkspaceUpdate) -> str:
         """What a receipt says of an update; empty where no server knows the files."""
         return describe(update, self._show)
+
+    def _late(self, servers: Iterable[str], findings: Findings, paths: Iterable[str]) -> str:
+        return describe_late(servers, findings, paths, self._show)
 
     def listed(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""

@@ -38,6 +38,7 @@ __all__ = [
     "WorkspaceUpdate",
     "combine",
     "kind_of",
+    "merged",
     "preview_of",
     "text_changes",
     "update_of",
@@ -68,6 +69,25 @@ class TextChange:
     def absolute(self) -> str:
         """The path on the host."""
         return self.path.absolute
+
+
+def merged(earlier: Iterable[TextChange], later: Iterable[TextChange]) -> tuple[TextChange, ...]:
+    """What two sequences of changes make of files, one after the other."""
+    found = {one.path: one for one in earlier}
+    for one in later:
+        was = found.pop(one.old or one.path, None)
+        if was is None:
+            found[one.path] = one
+            continue
+        new = was.kind == "created" and one.kind != "deleted"
+        if was.kind == "created" and one.kind == "deleted":
+            continue
+        kind = "created" if new else "changed" if was.kind == "deleted" else one.kind
+        if kind == "changed" and was.kind == "renamed":
+            kind = "renamed"
+        old = None if kind in ("created", "changed", "deleted") else was.old or one.old
+        found[one.path] = TextChange(one.path, kind, was.before, one.after, old)
+    return tuple(found.values())
 
 
 def text_changes(changes: ChangeSet, versions: Versions) -> tuple[TextChange, ...]:
@@ -370,15 +390,16 @@ def update_of(
     )
 
 
-def preview_of(answer: ServerAnswer, told: int) -> ServerUpdate:
+def preview_of(answer: ServerAnswer, changed: Collection[str], told: int) -> ServerUpdate:
     """How a server would take a change.
 
     Args:
         answer: What it answered.
+        changed: The files that would change, absolute.
         told: Of how many changes it was told before.
     """
-    confirmed = answer.confirmed_by
-    message = "" if confirmed != "none" and answer.withdrawn else answer.message
+    confirmed = weakest(one for one in answer.reports if one.path in changed)
+    message = "" if confirmed != "none" else answer.message
     return ServerUpdate(
         answer.server, "preview", "didChange", confirmed, told, told, answer.seconds, message
     )

@@ -129,5 +129,6 @@ def follow(
         session=call.session,
         seconds=seconds,
         cancelled=call.cancelled,
+        brief=True,
     )
     return semantics.line(update)

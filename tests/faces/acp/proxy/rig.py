@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from tests.faces.acp.schema import Talk
 from tests.faces.command_line import command
-from tests.forked import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -144,7 +143,7 @@ class Rig:
         fs: What the editor says that it can do with files.
         protocol: The version that both sides speak.
         agent: The agent's name.
-        program: What Python is to run instead of the command.
+        program: What Python is to run as the command.
     """
 
     def __init__(
@@ -155,7 +154,7 @@ class Rig:
         protocol: int = 1,
         agent: str = "far",
         checked: bool = True,
-        program: Sequence[str] = (),
+        program: Sequence[str] = ("-m", "filepact"),
     ) -> None:
         self.work = folder / "work"
         self.work.mkdir(exist_ok=True)
@@ -178,18 +177,15 @@ class Rig:
         door.bind(str(self._address))
         door.listen()
         door.settimeout(_PATIENCE)
-        words = ["acp", "--state", str(self.state), *self._options, "--"]
+        command = [sys.executable, *self._program, "acp", "--state", str(self.state)]
         agent = [sys.executable, str(_AGENT), str(self._address)]
         environment = {
             **os.environ,
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
         }
-        start: Callable[..., subprocess.Popen[bytes]] = Command
-        if self._program:
-            start, words = subprocess.Popen, [sys.executable, *self._program, *words]
-        self.process = start(
-            [*words, *agent],
+        self.process = subprocess.Popen(
+            [*command, *self._options, "--", *agent],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

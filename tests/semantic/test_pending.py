@@ -1,0 +1,95 @@
+"""What servers could not answer in time is told later, and nobody waits for a slow one again and again."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.lsp.fakes import fake
+from tests.semantic.scene import AGENT, WRONG_LIB, Scene, codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+LONG = 60.0
+OTHERS = {f"o{number}.x": "fine\n" for number in range(8)}
+
+
+@pytest.fixture
+def ty(tmp_path: Path) -> Iterator[Scene]:
+    scene = Scene(tmp_path, ["ty"])
+    yield scene
+    scene.close()
+
+
+def news(scene: Scene) -> str:
+    """What is told next, once there is something."""
+    end = time.monotonic() + LONG
+    while time.monotonic() < end:
+        found = scene.semantics.news(AGENT.id)
+        if found:
+            scene.semantics.heard(AGENT.id, found)
+            return "\n".join(one.text for one in found)
+        scene.semantics.sync()
+    return ""
+
+
+def test_what_a_change_breaks_elsewhere_is_told_later(ty: Scene) -> None:
+    ty.write({"lib.py": ty.get("lib.py") + "\n"})
+    late = ty.write({"lib.py": WRONG_LIB}, seconds=0.0)
+    assert late.kind == "pending"
+    text = news(ty)
+    assert "use.py:3" in text
+    assert "lib.py" in text.splitlines()[0]
+    assert not ty.semantics.news(AGENT.id)
+
+
+def test_a_later_change_takes_nothing_away_from_what_is_told(ty: Scene) -> None:
+    ty.write({"lib.py": ty.get("lib.py") + "\n"})
+    ty.write({"lib.py": WRONG_LIB}, seconds=0.0)
+    ty.write({"lib.py": WRONG_LIB + "\nmore: int = 'x'\n"}, seconds=0.0)
+    text = news(ty)
+    assert "use.py:3" in text
+    assert "lib.py:4" in text
+    assert text.count("use.py:3:15") <= 1
+
+
+def test_what_was_told_at_once_is_not_told_again(ty: Scene) -> None:
+    ty.write({"lib.py": ty.get("lib.py") + "\n"})
+    ty.write({"lib.py": ty.get("lib.py") + "one: int = 'x'\n"}, seconds=0.0)
+    now = ty.write({"use.py": ty.get("use.py") + "two: int = 'x'\n"})
+    assert ("use.py", "invalid-assignment") in codes(now)
+    text = news(ty)
+    assert "lib.py:4" in text
+    assert "use.py:4" not in text
+
+
+def test_the_changed_file_is_answered_before_those_that_depend_on_it(tmp_path: Path) -> None:
+    files = {"a.x": "fine\n", **OTHERS}
+    scene = Scene(tmp_path, [fake({"slow": 0.3})], files, mode="auto", budget=4.0)
+    try:
+        scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
+        update = scene.write({"a.x": "wrong\n"}, brief=True)
+    finally:
+        scene.close()
+    assert codes(update) == [("a.x", "wrong")]
+    assert update.findings is not None
+    assert update.findings.pending >= len(OTHERS) // 2
+    assert not update.findings.complete
+
+
+def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, [fake({"slow": 1.0})], {"a.x": "fine\n"}, mode="auto", budget=2.0)
+    try:
+        scene.semantics.look(["a.x"], session=AGENT, seconds=LONG)
+        said = [
+            scene.write({"a.x": f"wrong {number}\n"}, brief=True).servers[0].message
+            for number in range(4)
+        ]
+        assert "a.x:1:1 error" in news(scene)
+    finally:
+        scene.close()
+    assert ["nobody waits" in one for one in said] == [False, False, True, True]
