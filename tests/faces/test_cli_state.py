@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from filepact.faces.cli import checks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.faces.command_line import CommandLine
 
@@ -100,6 +102,34 @@ def test_a_journal_that_cannot_be_read_is_told_with_the_way_on(
     assert "state repair" in said.out + said.err
     assert cli("state", "repair").code == 0
     assert cli.json("log")["operations"] == []
+
+
+def test_of_a_journal_that_cannot_be_read_the_doctor_counts_nothing(cli: CommandLine) -> None:
+    fill(cli)
+    (cli.state / "journal.db").write_bytes(b"SQLite format 3\0" + os.urandom(9_000))
+    [said] = [
+        one["said"] for one in cli.json("doctor", code=1)["checks"] if one["name"] == "journal"
+    ]
+    assert re.search(r"\b0 ", said) is None
+
+
+@pytest.mark.parametrize(
+    "command", [("log",), ("status",), ("state", "check"), ("state", "repair")]
+)
+def test_a_journal_that_is_a_link_is_refused_with_its_reason(
+    cli: CommandLine, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    fill(cli)
+    journal, elsewhere = cli.state / "journal.db", tmp_path / "elsewhere.db"
+    journal.rename(elsewhere)
+    journal.symlink_to(elsewhere)
+    kept = elsewhere.read_bytes()
+    error = cli.json(*command, code=1)["error"]
+    assert error["code"] == "STATE_ERROR"
+    assert str(journal) in error["message"]
+    assert cli("doctor").code == 1
+    assert elsewhere.read_bytes() == kept
+    assert sorted(tmp_path.glob("elsewhere*")) == [elsewhere]
 
 
 HOLDER = """

@@ -121,8 +121,20 @@ def _keep_apart(path: str, root: RootId) -> None:
 
 
 def journal_in(folder: str) -> str | None:
-    """The journal of a state folder, which is not made; None where there is none."""
+    """The journal of a state folder, which is not made; None where there is none.
+
+    Raises:
+        StateFailedError: A symbolic link stands in its place.
+    """
     path = os.path.join(folder, _JOURNAL)
+    if os.path.islink(path):
+        # What SQLite keeps beside a journal would lie where the link leads to, perhaps in a root
+        # where an agent may write, and behind the sandbox nothing there can be opened.
+        raise StateFailedError(
+            f"{path} is a symbolic link, and a journal lies in the state folder itself",
+            hint="Put the file in the place of the link, or name the folder that it lies in with "
+            "--state or FILEPACT_STATE_DIR.",
+        )
     return path if os.path.isfile(path) else None
 
 
@@ -160,7 +172,7 @@ def open_state(path: str, roots: Iterable[RootId] = ()) -> StateFolder:
 
     Raises:
         StateFailedError: One lies within the other, or another user could read or replace what is
-            in the folder.
+            in the folder, or its journal is a symbolic link.
     """
     for root in roots:
         _keep_apart(path, root)
@@ -183,4 +195,5 @@ def open_state(path: str, roots: Iterable[RootId] = ()) -> StateFolder:
             f"other users may write into the state folder {path}",
             hint=f"chmod 700 {path}",
         )
+    journal_in(true)
     return StateFolder(true, FileLocks(os.path.join(true, "locks")))

@@ -275,7 +275,7 @@ class ContentStore:
         for folder in (self._folder, place.parent):
             if not folder.is_dir():
                 folder.mkdir(mode=0o700)
-                _sync(folder.parent)
+                sync(folder.parent)
         fresh = place.with_suffix(".new")
         fresh.unlink(missing_ok=True)
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -284,7 +284,7 @@ class ContentStore:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(place)
-        _sync(place.parent)
+        sync(place.parent)
 
     def files(self, tx: Transaction, numbers: Sequence[int]) -> list[Path]:
         """The files in which contents are kept, of those that have one."""
@@ -313,8 +313,9 @@ class ContentStore:
         return [file for file in files if file not in wanted]
 
 
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(place: Path) -> None:
+    """Have a file, or the names in a folder, on the disk when this returns."""
+    descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -23,7 +23,7 @@ import apsw
 from filepact.domain.operation import Integrity, Salvaged, Unusable
 from filepact.errors import StateFailedError
 from filepact.store.connection import Database, Transaction, open_to_read, unfit
-from filepact.store.content import ContentStore
+from filepact.store.content import ContentStore, sync
 from filepact.store.rows import from_text
 from filepact.store.schema import check
 
@@ -241,7 +241,7 @@ def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> Salv
     for end in ("-shm", "-wal"):
         place.with_name(place.name + end).unlink(missing_ok=True)
     fresh.replace(place)
-    _sync(place.parent)
+    sync(place.parent)
     return Salvaged(str(aside), operations, kept, tuple(lost))
 
 
@@ -448,17 +448,5 @@ def _copy(source: Path, target: Path) -> None:
     """Copy a file durably."""
     shutil.copyfile(source, target)
     target.chmod(0o600)
-    descriptor = os.open(target, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    _sync(target.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync(target)
+    sync(target.parent)

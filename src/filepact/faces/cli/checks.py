@@ -215,12 +215,13 @@ def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[Finding]:
     if found.sound:
         yield Finding("journal", "ok", f"{count(found.contents, 'content')}, all as they were kept")
         return
-    lost = count(len(found.unusable), "file")
+    said = f"damaged: {'; '.join(found.problems[:3]) or count(len(found.damaged), 'content')}"
+    if found.unusable:
+        said += f", and what operations did to {count(len(found.unusable), 'file')} cannot be taken back"
     yield Finding(
         "journal",
         "fail",
-        f"damaged: {'; '.join(found.problems[:3]) or count(len(found.damaged), 'content')}, and what "
-        f"operations did to {lost} cannot be taken back",
+        said,
         "`filepact state check` says what, `filepact state repair` keeps the rest.",
     )
 
