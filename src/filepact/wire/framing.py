@@ -149,7 +149,7 @@ _HEADER: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
 
 
 class LineCutter:
-    """Cuts a stream of bytes into lines.
+    """Cuts a stream of bytes into lines, which keep all but the line feed; blank ones are left out.
 
     Args:
         limit: Most bytes of one line.
@@ -171,11 +171,11 @@ class LineCutter:
 
     def end(self) -> Iterator[bytes | None]:
         """The stream is over; a last line needs no line end."""
-        line = b"".join(self._parts).strip()
+        line = b"".join(self._parts)
         self._parts.clear()
         self._held = 0
         self._skipping = False
-        if line:
+        if line and not line.isspace():
             yield line
 
     def _hold(self, part: bytes) -> Iterator[None]:
@@ -217,8 +217,8 @@ class LineReader:
             if line is None:
                 limit = self._cutter.limit
                 yield Refusal(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
-            elif not _HEADER.fullmatch(line):
-                message = _message_of(line, self._decode)
+            elif not _HEADER.fullmatch(clean := line.strip()):
+                message = _message_of(clean, self._decode)
                 if message is not None:
                     yield message
 

@@ -31,10 +31,19 @@ def test_a_long_answer_is_the_message_that_it_was(text, more, wanted):
         assert (read.raw, read.message, read.plain) == (line, message, True)
 
 
-@pytest.mark.parametrize("ending", [b"", b"}}", b'"}]', b'"}}x', b'\xff"}}', b'\n"}}'])
+@pytest.mark.parametrize("ending", [b"", b"}}", b'"}]', b'"}}x', b'\n"}}'])
 def test_a_long_line_that_is_no_message_has_none(ending):
     line = b'{"jsonrpc":"2.0","id":1,"result":{"content":"' + b"x" * LONG + ending
     assert parse(line, doubt=False).message is None
+
+
+def test_bytes_of_a_long_line_that_are_no_characters_are_halves_of_some():
+    line = b'{"jsonrpc":"2.0","id":1,"result":{"content":"' + b"x" * LONG + b'\xff"}}'
+    for doubt in (True, False):
+        read = parse(line, doubt=doubt)
+        assert read.message is not None
+        assert read.message["result"]["content"][LONG:] == "\udcff"
+        assert read.passed == line
 
 
 def test_two_members_of_one_name_are_noticed_in_a_long_line_too():

@@ -13,6 +13,10 @@ FROM_AGENT = [
     b'{"jsonrpc":"2.0","method":"_auth/status_update"}',
     b'{"jsonrpc":"2.0","id":1.5,"method":"x","params":[1,2],"more":{"\\u00e9":"\xc3\xa9"}}',
     b'{"jsonrpc":"2.0","id":77,"result":null}',
+    b' {"jsonrpc":"2.0","method":"x"} \r',
+    b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"a":1,"a":1.10}}}',
+    b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"a":"\xff\xc3"}}}',
+    b'{"jsonrpc":"2.0","id":78,"result":{"x":"\xe2"}}',
 ]
 FROM_EDITOR = [
     b'{"jsonrpc":"2.0","id":0,"method":"session/set_model","params":{"sessionId":"s1"}}',
@@ -22,6 +26,9 @@ FROM_EDITOR = [
     b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":4}}',
     b"[1, 2, 3]",
     b"not json at all",
+    b'\t{"jsonrpc":"2.0","method":"_vendor/crlf"}\r',
+    b'{"jsonrpc":"2.0","method":"_vendor/x","params":{"a":1,"a":2},"method":"_vendor/y"}',
+    b'{"jsonrpc":"2.0","id":5,"method":"session/prompt","params":{"sessionId":"s1","x":"\xff"}}',
 ]
 
 
@@ -99,15 +106,67 @@ def test_no_second_member_of_a_name_passes(rig):
 @pytest.mark.parametrize(
     "line",
     [
-        b'[{"jsonrpc":"2.0","id":5,"method":"fs/write_text_file","params":{}}]',
-        b'{"jsonrpc":"2.0","id":"filepact-1","method":"x"}',
+        b'{"jsonrpc":"2.0","method":"x","params":{"a":1,"a":2}}',
+        b'{"jsonrpc":"2.0","method":"x","params":{"_meta":{"path":1,"path":2,"b":3}}}',
+        b'{"jsonrpc":"2.0","id":9,"result":{"sessionId":"s1","sessionId":"s2"}}',
+        (
+            b'{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"s1",'
+            b'"toolCall":{"toolCallId":"1","kind":"read","kind":"execute"},"options":[]}}'
+        ),
     ],
 )
-def test_ways_around_are_answered_with_an_error_and_do_not_pass(rig, line):
+def test_where_the_proxy_looks_itself_only_one_of_two_members_passes(rig, line):
     rig.start()
     rig.agent.raw(line)
-    assert rig.agent.next()["error"]["code"] == -32600
+    heard = rig.editor.line()
+    assert heard != line
+    assert not {"a", "path", "sessionId", "kind"} & set(_doubled(heard))
+
+
+def _doubled(line):
+    """The names that an object in a line has twice."""
+    found = []
+
+    def members(pairs):
+        names = [name for name, _ in pairs]
+        found.extend({name for name in names if names.count(name) > 1})
+        return dict(pairs)
+
+    json.loads(line, object_pairs_hook=members)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b'[{"jsonrpc":"2.0","id":5,"method":"fs/write_text_file","params":{}}]', -32600),
+        (b'{"jsonrpc":"2.0","id":"filepact-1","method":"x"}', -32600),
+        (b'{"jsonrpc":"2.0","id":5,"method":"fs/read_text_file","params":{}', -32700),
+        (
+            b'{"jsonrpc":"2.0","id":5,"method":"x","params":' + b"[" * 9_000 + b"]" * 9_000 + b"}",
+            -32700,
+        ),
+    ],
+)
+def test_ways_around_are_answered_with_an_error_and_do_not_pass(rig, line, code):
+    rig.start()
+    rig.agent.raw(line)
+    assert rig.agent.next()["error"]["code"] == code
     assert rig.editor.quiet
+
+
+def test_a_request_about_files_that_is_no_unicode_is_answered_and_writes_nothing(tmp_path):
+    with Rig(tmp_path, checked=False) as rig:
+        rig.start()
+        path = str(rig.work / "x.txt").encode()
+        wrong = ((path, b"a\xffb", "bad_text"), (path + b"\xff", b"ab", "path_blocked"))
+        for named, text, kind in wrong:
+            rig.agent.raw(
+                b'{"jsonrpc":"2.0","id":5,"method":"fs/write_text_file","params":'
+                b'{"sessionId":"s1","path":"%s","content":"%s"}}' % (named, text)
+            )
+            assert rig.agent.next()["error"]["data"]["errorKind"] == kind
+        assert list(rig.work.glob("x*")) == []
 
 
 def test_a_notification_does_not_write_and_a_stray_word_does_not_pass(rig):

@@ -13,7 +13,12 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import Message
 
-__all__ = ["Line", "encode", "parse", "without_overrides"]
+__all__ = ["GUARDED", "Line", "encode", "parse", "without_overrides"]
+
+GUARDED: Final = frozenset(
+    {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
+)
+"""What an agent asks for that is dealt with here."""
 
 OVERRIDES: Final = frozenset(
     {
@@ -32,10 +37,13 @@ class Line:
     """A line.
 
     Attributes:
-        raw: Its bytes, without the line's end.
-        message: The JSON object in it; None when it is none.
-        plain: Whether every reader finds the same message in the bytes.  Two members of one name
-            are read as the first by some and as the last by others.
+        raw: Its bytes, without the line feed.
+        message: The JSON object in it; None when it is none.  Bytes that are no UTF-8 are half
+            characters in it.
+        plain: Whether every reader finds the same in what is looked at here: all of a request
+            that is dealt with here; of others the method, the id, the names of the parameters and
+            of what may override them.  Two members of one name are read as the first by some and
+            as the last by others.
     """
 
     raw: bytes
@@ -52,12 +60,13 @@ class _Reading(threading.local):
     """What reads JSON in one thread; made once, for making it takes as long as a short line."""
 
     def __init__(self) -> None:
-        self.plain = True
+        self.doubtful: list[dict[str, Any]] = []
         self.decode = json.JSONDecoder(object_pairs_hook=self._members).decode
 
     def _members(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
-        self.plain = self.plain and len(found) == len(pairs)
+        if len(found) != len(pairs):
+            self.doubtful.append(found)
         return found
 
 
@@ -77,12 +86,44 @@ def parse(raw: bytes, *, doubt: bool = True) -> Line:
         with suppress(ValueError):
             found = _fast().from_json(raw)
             return Line(raw, found if isinstance(found, dict) else None)
-    _reading.plain = True
+    _reading.doubtful = []
     try:
-        parsed = _reading.decode(raw.decode(json.detect_encoding(raw), "surrogatepass"))
+        text, whole = _text(raw)
+        message = _reading.decode(text)
     except (ValueError, RecursionError):
         return Line(raw, None)
-    return Line(raw, parsed if isinstance(parsed, dict) else None, _reading.plain)
+    if not isinstance(message, dict):
+        return Line(raw, None)
+    return Line(raw, message, _is_plain(message, _reading.doubtful, whole=whole))
+
+
+def _text(raw: bytes) -> tuple[str, bool]:
+    """The characters of a line, and whether all of its bytes are some.
+
+    Raises:
+        UnicodeDecodeError: It is in another encoding than UTF-8, with bytes that are none there.
+    """
+    encoding = json.detect_encoding(raw)
+    try:
+        return raw.decode(encoding, "surrogatepass"), True
+    except UnicodeDecodeError:
+        if not encoding.startswith("utf-8"):
+            raise
+        return raw.decode(encoding, "surrogateescape"), False
+
+
+def _is_guarded(message: Message) -> bool:
+    method = message.get("method")
+    return isinstance(method, str) and method in GUARDED
+
+
+def _is_plain(message: Message, doubtful: list[dict[str, Any]], *, whole: bool) -> bool:
+    if _is_guarded(message):
+        return whole and not doubtful
+    params = message.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    looked_at = (message, params, meta, message.get("result"))
+    return not any(one is other for one in doubtful for other in looked_at)
 
 
 def encode(message: Mapping[str, Any]) -> bytes:

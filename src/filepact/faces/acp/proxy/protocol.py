@@ -9,8 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.faces.acp.agents import ENDED, Facts
-from filepact.faces.acp.proxy.line import encode, without_overrides
-from filepact.wire.messages import INVALID_PARAMS, INVALID_REQUEST, error_response, response
+from filepact.faces.acp.proxy.line import GUARDED, encode, without_overrides
+from filepact.wire.messages import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    error_response,
+    response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,7 +214,6 @@ _FOUND: Final = frozenset({"session/load", "session/resume"})
 _ENDED: Final = frozenset({"session/close", "session/delete"})
 READ: Final = "fs/read_text_file"
 WRITE: Final = "fs/write_text_file"
-_GUARDED: Final = frozenset({READ, WRITE, "session/request_permission"})
 _DOCUMENTS: Final = frozenset(
     {"document/didOpen", "document/didChange", "document/didClose", "document/didSave"}
 )
@@ -338,14 +343,18 @@ class Traffic:
         if message is None:
             # Several messages in one would be a way around what is looked at here, and a stray
             # word would end the connection of many an editor.
-            if line.raw.lstrip().startswith(b"["):
+            begins = line.raw.lstrip()[:1]
+            if begins == b"[":
                 yield ToAgent(_error(None, INVALID_REQUEST, "One message a line; no batches."))
+            elif begins == b"{":
+                # Who sent it may wait for an answer.
+                yield ToAgent(_error(None, PARSE_ERROR, "No JSON, or nested too deeply."))
             return
         method, params = message.get("method"), _params(message)
         if not isinstance(method, str):
             yield from self._answer_of_agent(line, message)
         elif "id" in message:
-            if method in _GUARDED:
+            if method in GUARDED:
                 yield Request(message["id"], method, params, line)
             elif _is_ours(message["id"]):
                 yield ToAgent(
@@ -353,7 +362,7 @@ class Traffic:
                 )
             else:
                 yield ToEditor(without_overrides(line).passed)
-        elif method in _GUARDED:
+        elif method in GUARDED:
             # As a notification nobody could be told that it was refused.
             return
         else:
