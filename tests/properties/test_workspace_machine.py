@@ -33,6 +33,7 @@ WORDS = st.text(alphabet="abcä€\t ", min_size=1, max_size=8).map(lambda word:
 ENDS = st.sampled_from(["\n", "\r\n"])
 
 TAIL = "=== 1\n=== 2\n=== 3\n"
+KEPT = 8  # earlier texts of a file that are looked at
 FOREIGN = "---\nkept apart\n---\n"
 
 
@@ -52,10 +53,8 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.foreign: dict[str, bytes] = {}
         # What filepact had written at each checkpoint.
         self.marks: list[dict[str, bytes]] = []
-        # Files of which the session wrote the whole since it began: it has seen all of them.
-        self.whole: set[str] = set()
-        # Every line that a file has had above its tail, by path.
-        self.lines: dict[str, set[str]] = {}
+        # The texts of each file that the session may hold one of, the newest last.
+        self.texts: dict[str, list[str]] = {}
 
     def open(self) -> None:
         self.workspace = open_workspace(
@@ -68,8 +67,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def step(self, name: str, data: bytes) -> None:
         self.past.append(self.past[-1] | {name: data})
         self.future.clear()
-        tail = set(TAIL.splitlines())
-        self.lines.setdefault(name, set()).update(set(data.decode().splitlines()) - tail)
+        self.note()
+
+    def note(self) -> None:
+        """Remember what the files hold now."""
+        for name, data in self.past[-1].items():
+            texts = self.texts.setdefault(name, [])
+            if (text := data.decode()) not in texts[-1:]:
+                texts.append(text)
 
     @rule(name=NAMES, lines=st.lists(WORDS, min_size=1, max_size=6))
     def write(self, name: str, lines: list[str]) -> None:
@@ -80,12 +85,11 @@ class WorkspaceMachine(RuleBasedStateMachine):
         try:
             receipt = write(self.workspace, self.session, name, data)
         except StaleFileError:
-            # It has a line of an earlier text of this file, so it may have been made from that one;
-            # or nobody can tell any more whether the session has seen what would go.
-            before = self.lines[name]
-            assert name not in self.whole or before & set(data.splitlines()), f"{data!r}: {before}"
+            # Somebody may have made it from an earlier text of this file.
+            *earlier, now = self.texts[name]
+            assert any(_may_be_from(data, one, now) for one in earlier[-KEPT:] if one != now)
+            assert (self.base / name).read_bytes() == present
             return
-        self.whole.add(name)
         if receipt.status == "unchanged":
             return
         now = (self.base / name).read_bytes()
@@ -123,12 +127,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def undo(self) -> None:
         self.workspace.undo(self.session, dry_run=False)
         self.future.append(self.past.pop())
+        self.note()
 
     @precondition(lambda self: bool(self.future))
     @rule()
     def redo(self) -> None:
         self.workspace.redo(self.session, dry_run=False)
         self.past.append(self.future.pop())
+        self.note()
 
     @precondition(lambda self: len(self.past) == 1)
     @rule()
@@ -160,30 +166,36 @@ class WorkspaceMachine(RuleBasedStateMachine):
             return
         self.workspace.restore(self.session, f"mark {number}")
         self.past.append(self.marks[number])
+        self.note()
         self.future.clear()
 
     @precondition(lambda self: len(self.past) > 1)
     @rule()
     def undo_spares_what_somebody_else_wrote(self) -> None:
         old, new = self.past[-2:]
-        # One that only adds lines takes nothing of what somebody else wrote, and may be done.
-        name = next((name for name in new if _taken(new[name], old.get(name))), "")
-        if not name:
-            return
+        changed = [name for name in new if new[name] != old.get(name)]
+        name = next((one for one in changed if _taken(new[one], old.get(one))), changed[0])
         path = self.base / name
         saved = path.read_bytes()
         path.write_bytes(b"mine, all of it")
-        with pytest.raises(FilepactError) as caught:
+        try:
             self.workspace.undo(self.session, dry_run=False)
-        assert caught.value.code == "STALE_FILE"
-        assert path.read_bytes() == b"mine, all of it"
+        except StaleFileError:
+            assert path.read_bytes() == b"mine, all of it"
+        else:
+            # One that only adds lines takes nothing of what somebody else wrote, and may be done.
+            assert not _taken(new[name], old.get(name))
+            assert b"mine, all of it" in path.read_bytes()
+            self.workspace.redo(self.session, dry_run=False)
+            assert path.read_bytes() == b"mine, all of it"
         path.write_bytes(saved)
 
     @rule()
     def restart(self) -> None:
         self.workspace.close()
         self.open()
-        self.whole.clear()
+        self.texts.clear()
+        self.note()
 
     @invariant()
     def the_disk_is_what_the_model_says(self) -> None:
@@ -199,6 +211,14 @@ class WorkspaceMachine(RuleBasedStateMachine):
         if hasattr(self, "workspace"):
             self.workspace.close()
             shutil.rmtree(self.scratch)
+
+
+def _may_be_from(text: str, earlier: str, now: str) -> bool:
+    """Whether a text shares lines with an earlier one, and takes back some of what came since."""
+    lines, before, after = (
+        set(one.splitlines()) - set(TAIL.splitlines()) for one in (text, earlier, now)
+    )
+    return bool(lines & before) and bool((before - after) & lines or (after - before) - lines)
 
 
 def _taken(new: bytes, old: bytes | None) -> bool:
