@@ -156,9 +156,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.content": dict.fromkeys(
         ("os.close", "os.fdopen", "os.fsync", "os.open", "pathlib."), STATE
     ),
-    "store.integrity": dict.fromkeys(
-        ("apsw.", "os.access", "os.close", "os.fsync", "os.open", "pathlib.", "shutil."), STATE
-    ),
+    "store.integrity": dict.fromkeys(("apsw.", "os.access", "pathlib.", "shutil."), STATE),
     "store.sqlite": {"pathlib.": STATE},
     "wire.pipes": dict.fromkeys(
         ("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
