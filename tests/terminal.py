@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["on_terminal"]
 
@@ -19,13 +19,17 @@ SECONDS = 60
 
 
 def on_terminal(
-    command: Sequence[str], *, typed: Sequence[tuple[str, str]] = (), **options: Any
+    command: Sequence[str],
+    *,
+    typed: Sequence[tuple[str, str | Callable[[], str]]] = (),
+    **options: Any,
 ) -> tuple[int, str]:
     """Run it to its end: its exit status, and all that the terminal shows.
 
     Args:
         command: The program and its arguments.
-        typed: What is typed in answer to what, one after the other; nothing is echoed.
+        typed: What is typed in answer to what, one after the other; nothing is echoed.  A function
+            is called once it is asked for, and says what.
         options: Of `subprocess.Popen`.
     """
     ours, theirs = pty.openpty()
@@ -47,7 +51,7 @@ def on_terminal(
                 while answers and answers[0][0].encode() in shown[asked:]:
                     question, answer = answers.pop(0)
                     asked = shown.index(question.encode(), asked) + len(question.encode())
-                    os.write(ours, answer.encode())
+                    os.write(ours, (answer if isinstance(answer, str) else answer()).encode())
         process.wait()
         patience.cancel()
     os.close(ours)

@@ -76,6 +76,24 @@ def test_a_person_is_shown_the_change_and_asked(cli: CommandLine) -> None:
     assert (cli.root / "proposed.txt").read_text() == "one\u202e\n"
 
 
+def test_while_a_person_is_asked_nobody_else_waits(cli: CommandLine) -> None:
+    proposal = propose(cli, "one\n")
+    others = []
+
+    def writes_meanwhile() -> str:
+        others.append(cli("write", "proposed.txt", "--content", "two\n").code)
+        return "n\n"
+
+    paths = os.pathsep.join(filter(None, sys.path))
+    code, _ = on_terminal(
+        [*COMMAND, "approve", proposal],
+        typed=[(QUESTION, writes_meanwhile)],
+        env=os.environ | {"PYTHONPATH": paths, "TERM": "xterm"},
+    )
+    assert (code, others) == (3, [0])
+    assert (cli.root / "proposed.txt").read_text() == "two\n"
+
+
 def test_the_letter_with_which_all_ids_begin_decides_nothing(cli: CommandLine) -> None:
     proposal = propose(cli, "one\n")
     for name in ("c", proposal[:3]):

