@@ -334,6 +334,8 @@ def open_semantic_workspace(
     Returns:
         None where servers are switched off, or none is installed.
     """
+    roots = [root.path for root in workspace.guard.roots]
+    servers = [one for one in servers if any(map(one.allowed_in, roots))]
     if diagnosing.mode == "off" or not _installed(servers, locate):
         return None
     # Not at the top: an event loop and all that belongs to it take their time.
@@ -347,7 +349,7 @@ def open_semantic_workspace(
         idle=diagnosing.idle,
         memory=diagnosing.memory * _MEBIBYTE,
         fork_server=fork_server,
-        roots=[root.path for root in workspace.guard.roots],
+        roots=roots,
     )
     return SemanticWorkspace(
         workspace,

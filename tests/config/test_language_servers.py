@@ -11,6 +11,7 @@ from filepact.config.language_servers import Diagnosing, Wishes
 from filepact.config.layers import Source
 from filepact.config.rule_files import find_problems, read_project
 from filepact.config.settings import Settings, parse_settings
+from filepact.config.trust import ServerTrust
 from filepact.errors import InvalidParamsError
 from filepact.lsp.builtin import builtin_servers
 
@@ -203,7 +204,7 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
     def names(text: str) -> tuple[set[str], set[str]]:
         settings = parse_settings(text, name=FILE)
         return (
-            {one.name for one in settings.agents_servers},
+            {one.name for one in settings.agents_servers(ServerTrust())},
             {one.name for one in settings.peoples_servers},
         )
 

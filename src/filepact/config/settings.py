@@ -24,6 +24,7 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from filepact.config.trust import ServerTrust
     from filepact.domain.policy import Layer
     from filepact.lsp.spec import ServerSpec
 
@@ -133,10 +134,17 @@ class Settings:
         """The language servers that may be used, in order of preference."""
         return self.wishes.servers
 
-    @property
-    def agents_servers(self) -> tuple[ServerSpec, ...]:
-        """The servers that may see agents' texts and whose findings agents may see."""
-        return tuple(one for one in self.servers if one.serves_agents)
+    def agents_servers(self, trust: ServerTrust) -> tuple[ServerSpec, ...]:
+        """The servers that may see agents' texts and whose findings agents may see.
+
+        Args:
+            trust: Where the person lets further servers work.
+        """
+        return tuple(
+            one if one.serves_agents else replace(one, only_in=trust.of(one.name))
+            for one in self.servers
+            if one.serves_agents or trust.of(one.name)
+        )
 
     @property
     def peoples_servers(self) -> tuple[ServerSpec, ...]:

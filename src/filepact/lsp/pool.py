@@ -89,7 +89,7 @@ class ServerPool:
         return tuple(self._servers.values())
 
     def servers_for(self, root: str, path: str) -> tuple[ServerSpec, ...]:
-        """The servers for a file: of each role the first that knows it and is installed.
+        """The servers for a file: of each role the first that knows it, is installed and allowed.
 
         Args:
             root: Absolute.
@@ -102,7 +102,7 @@ class ServerPool:
             for server in self.servers:
                 if name is None or server.role in (*chosen, "projects"):
                     continue
-                if server.language(name) is None:
+                if server.language(name) is None or not server.allowed_in(root):
                     continue
                 if self.program(server) is not None:
                     chosen[server.role] = server

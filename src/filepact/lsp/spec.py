@@ -120,6 +120,7 @@ class ServerSpec:
         risk: Why an agent's texts are not shown to it unless the person trusts it; empty where
             there is no reason.
         trusted: Whether the person does.
+        only_in: The folders in which, and beneath which, it may be used; empty for everywhere.
     """
 
     name: str
@@ -141,6 +142,7 @@ class ServerSpec:
     only_new: bool = False
     risk: Risk = ""
     trusted: bool = False
+    only_in: tuple[str, ...] = ()
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -152,6 +154,12 @@ class ServerSpec:
     def serves_people(self) -> bool:
         """Whether it may be shown a folder whose texts nobody has vouched for."""
         return self.trusted or self.risk != "runs"
+
+    def allowed_in(self, root: str) -> bool:
+        """Whether it may be used in a folder, which is absolute."""
+        return not self.only_in or any(
+            root == one or root.startswith(f"{one.rstrip('/')}/") for one in self.only_in
+        )
 
     def language(self, path: str) -> str | None:
         """The language of a path as the protocol names it; None if the server does not know it.
@@ -257,6 +265,7 @@ def _server(table: _Table, old: ServerSpec | None) -> ServerSpec:
         table.truth("only_new", default=old.only_new),
         table.one_of("risk", get_args(Risk), old.risk),
         table.truth("trusted", default=old.trusted),
+        (),
         globs,
     )
     sync.finish()

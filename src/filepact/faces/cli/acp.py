@@ -76,9 +76,11 @@ def _sessions(arguments: Namespace) -> Sessions:
         read_settings,
         state_folder,
     )
+    from filepact.config.trust import read_trust  # noqa: PLC0415 - the same
     from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
 
     settings = read_settings(arguments.config)
+    state = state_folder(arguments.state)
 
     def look(workspace: Workspace) -> SemanticWorkspace | None:
         from filepact.app import open_semantic_workspace  # noqa: PLC0415 - not before it is needed
@@ -88,13 +90,13 @@ def _sessions(arguments: Namespace) -> Sessions:
         return open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
-            servers=settings.agents_servers,
+            servers=settings.agents_servers(read_trust(state)),
             environment=programs.environment,
             locate=programs,
         )
 
     return Sessions(
-        state_folder(arguments.state),
+        state,
         mode=arguments.mode,
         settings=settings,
         look=None if settings.diagnosing.mode == "off" else look,

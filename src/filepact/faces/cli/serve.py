@@ -43,6 +43,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         read_settings,
         state_folder,
     )
+    from filepact.config.trust import read_trust  # noqa: PLC0415 - with it
     from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 
@@ -59,10 +60,11 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     elif of_solution and diagnosing.mode == "auto":
         # Who asks for a solution asks for its servers.
         diagnosing = replace(diagnosing, mode="always")
-    servers = () if diagnosing.mode == "off" else settings.agents_servers
+    state = state_folder(arguments.state)
+    servers = () if diagnosing.mode == "off" else settings.agents_servers(read_trust(state))
     with ExitStack() as stack:
         programs = Programs(
-            (*roots, *(journal_roots(state_folder(arguments.state)) if servers else ()))
+            (*roots, *(journal_roots(state) if servers else ()))
         )
         fork_server = None
         if settings.guard.landlock != "off":
@@ -72,7 +74,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             stack.callback(fork_server.close)
         workspace = open_workspace(
             roots,
-            state_dir=state_folder(arguments.state),
+            state_dir=state,
             mode=arguments.mode,
             settings=settings,
             landlock=settings.guard.landlock,
