@@ -170,7 +170,7 @@ def test_a_server_by_which_agents_could_reach_what_is_refused_waits_for_trust(
     found = checks(cli, "--servers")
     for name in ("fake", "worse"):
         assert (found[name]["level"], found[name]["used"]) == ("none", False)
-        assert f"`[servers.{name}]`" in found[name]["next"]
+        assert f"filepact trust {name}" in found[name]["next"]
         assert "version" not in found[name]
     settings.write_text(table(risk="discloses", trusted=True) + table("worse", risk="runs"))
     assert checks(cli)["fake"]["used"] is True

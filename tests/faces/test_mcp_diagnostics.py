@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.config.trust import ServerTrust, write_trust
 from filepact.fs import sandbox
 from tests.faces.test_sandbox import base, served
 from tests.lsp.fakes import PROGRAM, wait_for_end
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.faces.line_client import LineClient
 
 __all__ = ["base"]
@@ -119,3 +119,16 @@ def test_a_server_sees_no_secret_of_its_person(base: Path, monkeypatch: pytest.M
             seen = stream.read().split(b"\0")
     assert b"LC_ALL=C.UTF-8" in seen
     assert not [one for one in seen if one.startswith(b"SOME_API_KEY=")]
+
+
+@pytest.mark.parametrize("wall", WALLS)
+def test_a_server_with_a_risk_works_once_a_person_trusts_it_here(base: Path, wall: str) -> None:
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', wall)
+    path = Path(words[1])
+    path.write_text(f'{path.read_text()}risk = "discloses"\n')
+    with served(base, options=words) as (_process, client):
+        assert "Diagnostics" not in write(client, "a.x", "fine\nwrong\n")
+    trust = ServerTrust().given("fake", str(base / "root"))
+    write_trust(str(base / "state"), trust)
+    with served(base, options=words) as (_process, client):
+        assert "Diagnostics (fake): 1 new error." in write(client, "a.x", "wrong\nwrong\n")

@@ -17,7 +17,17 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["Asking", "Notice", "Risk", "Role", "ServerSpec", "Sync", "Unsaved", "parse_servers"]
+__all__ = [
+    "Asking",
+    "Notice",
+    "Risk",
+    "Role",
+    "ServerSpec",
+    "Sync",
+    "Unsaved",
+    "is_within",
+    "parse_servers",
+]
 
 Role = Literal["types", "lint", "projects"]
 """What a server is for; a file has at most one server of each role.  One of the role ``projects`` is
@@ -157,9 +167,7 @@ class ServerSpec:
 
     def allowed_in(self, root: str) -> bool:
         """Whether it may be used in a folder, which is absolute."""
-        return not self.only_in or any(
-            root == one or root.startswith(f"{one.rstrip('/')}/") for one in self.only_in
-        )
+        return not self.only_in or is_within(root, self.only_in)
 
     def language(self, path: str) -> str | None:
         """The language of a path as the protocol names it; None if the server does not know it.
@@ -197,6 +205,11 @@ class ServerSpec:
             return [fill(inner) for inner in value] if isinstance(value, list) else value
 
         return replace(self, options=fill(self.options), settings=fill(self.settings))
+
+
+def is_within(folder: str, others: Iterable[str]) -> bool:
+    """Whether a folder is one of others or lies beneath one; all are absolute."""
+    return any(folder == one or folder.startswith(f"{one.rstrip('/')}/") for one in others)
 
 
 def parse_servers(

@@ -316,6 +316,6 @@ def next_steps(status: Status, update: WorkspaceUpdate, *, created: bool) -> lis
     if update.kind == "none" and not update.servers:
         steps.append(
             "No server has looked at it: server_status with includeMissing: true names those that "
-            "can be installed; `filepact doctor` tells the person which wait to be trusted."
+            "can be installed; `filepact trust` tells the person which are installed and wait for trust."
         )
     return steps

@@ -164,6 +164,16 @@ def _add_looking(group: Group) -> None:
         help="start each language server that has files here: version, time to first diagnostics",
     )
     add = group.add(
+        "trust",
+        "trust:trust",
+        "let a language server work for agents in this folder",
+        "filepact trust typescript",
+        "Some servers run what a project's build files say, or tell what is in any file that a text names. "
+        "They work for agents only where you trust them. Without SERVER: those that are installed and wait.",
+    )
+    add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
+    add("--withdraw", action="store_true", help="trust it in this folder no longer")
+    add = group.add(
         "diagnostics",
         "diagnostics:diagnostics",
         "list what language servers find in files",

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from filepact.config.person import read_settings
+from filepact.config.trust import read_trust
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import (
     Finding,
@@ -97,7 +98,11 @@ def doctor(arguments: Namespace, screen: Screen) -> Answer:
                 found += check_folders(workspace)
                 found.append(check_wall(workspace, place.state, settings.guard.landlock))
                 found += check_servers(
-                    workspace, settings, start=arguments.servers, tell=screen.progress
+                    workspace,
+                    settings,
+                    read_trust(place.state),
+                    start=arguments.servers,
+                    tell=screen.progress,
                 )
         except FilepactError as error:
             found.append(Finding("workspace", "fail", error.message, error.hint))

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
+    "agrees",
     "approve",
+    "at_terminal",
     "checkpoint",
     "checkpoints",
     "diff",
@@ -224,7 +226,7 @@ def approve(arguments: Namespace, screen: Screen) -> Answer:
     word = Approval(_decider(arguments, screen).actor)
     with opened(arguments) as workspace:
         proposal = workspace.proposal(arguments.operation)
-        asks = _at_terminal(screen) and not arguments.unattended
+        asks = at_terminal(screen) and not arguments.unattended
         while True:
             if asks and not _agrees_to_change(workspace, proposal, screen):
                 return Answer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
@@ -245,7 +247,7 @@ def _agrees_to_change(workspace: Workspace, proposal: Proposal, screen: Screen) 
     proposal.check_waits()
     diff = show_diff(workspace.diff(proposal), screen)
     screen.page((*details(workspace, proposal), Span("\n"), *diff))
-    return _agrees(f"\nDo {proposal.id}?", screen)
+    return agrees(f"\nDo {proposal.id}?", screen)
 
 
 def reject(arguments: Namespace, screen: Screen) -> Answer:
@@ -295,7 +297,7 @@ def _is_in(spot: Location, path: WorkspacePath) -> bool:
 _NAMED: Final = 6  # programs that one decision came through; the first of them say the most
 
 
-def _at_terminal(screen: Screen) -> bool:
+def at_terminal(screen: Screen) -> bool:
     """Whether a person reads what is said here, and types what is asked."""
     asks = sys.stdin is not None and sys.stdin.isatty()
     return asks and screen.terminal and not screen.json
@@ -307,7 +309,7 @@ def _decider(arguments: Namespace, screen: Screen) -> Session:
     Raises:
         UnattendedError: Neither is a person there, nor does the caller say that none is needed.
     """
-    there = _at_terminal(screen)
+    there = at_terminal(screen)
     if not there and not arguments.unattended and not getattr(arguments, "dry_run", False):
         raise UnattendedError(
             f"`filepact {arguments.command}` is for a person at a terminal, and no terminal is here",
@@ -319,7 +321,7 @@ def _decider(arguments: Namespace, screen: Screen) -> Session:
     return person(how=f"{where}, from {programs}" if programs else where, program=not there)
 
 
-def _agrees(question: str, screen: Screen) -> bool:
+def agrees(question: str, screen: Screen) -> bool:
     """Whether the person at the terminal says yes; an end of the input is a no."""
     while True:
         screen.ask(f"{question} [y/N] ")

@@ -8,14 +8,17 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filepact.config.person import read_settings
+from filepact.config.trust import read_trust
 from filepact.errors import InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import find_place
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.screen import Answer, Span
+from filepact.faces.cli.trust import waiting
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -217,8 +220,21 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
     serving = ["mcp", *roots, *_options(arguments)]
     command = own_command()
     known = hosts(command, serving)
-    return _answer(
+    answer = _answer(
         [*command, *serving], [one for one in known if arguments.host in (None, one.name)]
+    )
+    folder = os.path.realpath(roots[0])
+    servers = read_settings(arguments.config).servers
+    held = [one.name for one in waiting(servers, read_trust(place.state), folder, Programs(roots))]
+    said = (
+        Span("\nThese language servers are installed, and work for agents once you trust them\n"),
+        Span(f"here: {', '.join(held)}. "),
+        Span("`filepact trust` tells what that means.\n", "dim"),
+    )
+    return replace(
+        answer,
+        spans=(*answer.spans, *(said if held else ())),
+        facts={**answer.facts, "waiting_for_trust": held},
     )
 
 

@@ -63,9 +63,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
     state = state_folder(arguments.state)
     servers = () if diagnosing.mode == "off" else settings.agents_servers(read_trust(state))
     with ExitStack() as stack:
-        programs = Programs(
-            (*roots, *(journal_roots(state) if servers else ()))
-        )
+        programs = Programs((*roots, *(journal_roots(state) if servers else ())))
         fork_server = None
         if settings.guard.landlock != "off":
             # What is inside the sandbox starts no programs any more.

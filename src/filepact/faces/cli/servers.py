@@ -11,11 +11,13 @@ from filepact.faces.cli.checks import Finding
 from filepact.faces.cli.place import person
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import count
+from filepact.faces.cli.trust import RISKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.config.trust import ServerTrust
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.spec import ServerSpec
     from filepact.workspace.workspace import Workspace
@@ -44,7 +46,12 @@ class _Sample:
 
 
 def check_servers(
-    workspace: Workspace, settings: Settings, *, start: bool, tell: Callable[[str], None]
+    workspace: Workspace,
+    settings: Settings,
+    trust: ServerTrust,
+    *,
+    start: bool,
+    tell: Callable[[str], None],
 ) -> Iterator[Finding]:
     """Each language server that is known: found or how to install it, and which files it serves.
 
@@ -52,6 +59,7 @@ def check_servers(
         workspace: Its roots hold the files by which servers are tried; programs in them are not
             started.
         settings: The person's and the administrator's.
+        trust: In which folders the person trusts servers.
         start: Whether those that are found, and have files here, are started and asked, unless they
             are switched off.
         tell: Is told what takes its time.
@@ -64,7 +72,9 @@ def check_servers(
     programs = Programs(workspace.changeable)
     servers = settings.servers
     present = [one for one in servers if _place(one, programs) is not None]
-    trusted = [one for one in present if one.serves_agents]
+    folder = workspace.guard.roots[0].path
+    allowed = {one.name for one in settings.agents_servers(trust) if one.allowed_in(folder)}
+    trusted = [one for one in present if one.name in allowed]
     yield _csharp(trusted, programs)
     names = _names(workspace) if start else ()
     for server in servers:
@@ -72,7 +82,7 @@ def check_servers(
         if place is None:
             yield _missing(server, programs)
             continue
-        if not server.serves_agents:
+        if server.name not in allowed:
             yield _untrusted(server, place)
             continue
         rival = _rival(server, trusted)
@@ -114,16 +124,11 @@ def _place(server: ServerSpec, programs: Programs) -> str | None:
 
 def _untrusted(server: ServerSpec, place: str) -> Finding:
     """A server that is there and is not used for agents before the person says so."""
-    why = {
-        "runs": "it runs what a project's build files say, which agents may write",
-        "discloses": "it tells what is in any file that a text names, protected or outside",
-    }[server.risk]
     return Finding(
         server.name,
         "none",
-        f"{place}; not used for agents: {why}",
-        f"To use it all the same, put `trusted = true` under `[servers.{server.name}]` in your "
-        "settings",
+        f"{place}; waits for your trust: {RISKS[server.risk]}",
+        f"To use it for agents in this folder: filepact trust {server.name}",
         facts={"program": place, "used": False, "risk": server.risk},
     )
 
