@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from filepact.config.language_servers import parse_trust
 from filepact.config.layers import Rules
 from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.config.rule_files import read_project
@@ -15,7 +16,7 @@ from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home_secrets import HomeSecrets
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import journal_in, open_state
+from filepact.fs.state import journal_in, open_state, read_note, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import KnownTexts
 from filepact.store.sqlite import SqliteStore
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Literal
 
-    from filepact.config.language_servers import Diagnosing
+    from filepact.config.language_servers import Diagnosing, ServerTrust
     from filepact.config.settings import Settings
     from filepact.domain.operation import Integrity, Salvaged
     from filepact.fs.sandbox import SandboxMode, Trial
@@ -52,14 +53,17 @@ __all__ = [
     "open_toolbox",
     "open_workspace",
     "project_files",
+    "read_trust",
     "repair_state",
     "start_fork_server",
     "state_user",
     "try_sandbox",
     "try_server",
+    "write_trust",
 ]
 
 _MEBIBYTE = 1_048_576
+_TRUST = "trust.json"
 
 
 def open_toolbox(
@@ -358,6 +362,24 @@ def open_semantic_workspace(
         budget=diagnosing.budget,
         new_errors=diagnosing.new_errors,
     )
+
+
+def read_trust(state_dir: str) -> ServerTrust:
+    """The language servers that a person trusts, by folder; nobody's file is nobody's trust.
+
+    Args:
+        state_dir: The state folder, which need not be there.
+    """
+    return parse_trust(read_note(state_dir, _TRUST))
+
+
+def write_trust(state_dir: str, trust: ServerTrust) -> None:
+    """Keep what a person trusts; servers that run already learn of it at their next start.
+
+    Raises:
+        StateFailedError: It cannot be written; what was there stays.
+    """
+    write_note(state_dir, _TRUST, trust.to_json())
 
 
 def _installed(servers: Iterable[ServerSpec], locate: Locate) -> bool:

@@ -7,11 +7,10 @@ import sys
 
 import pytest
 
-from filepact.config.language_servers import Diagnosing, Wishes
+from filepact.config.language_servers import Diagnosing, ServerTrust, Wishes
 from filepact.config.layers import Source
 from filepact.config.rule_files import find_problems, read_project
 from filepact.config.settings import Settings, parse_settings
-from filepact.config.trust import ServerTrust
 from filepact.errors import InvalidParamsError
 from filepact.lsp.builtin import builtin_servers
 

@@ -5,8 +5,9 @@ import stat
 
 import pytest
 
+from filepact.app import read_trust, write_trust
+from filepact.config.language_servers import ServerTrust
 from filepact.config.settings import parse_settings
-from filepact.config.trust import ServerTrust, read_trust, write_trust
 from filepact.errors import StateFailedError
 from filepact.lsp.pool import ServerPool
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.config.trust import ServerTrust, write_trust
+from filepact.app import write_trust
+from filepact.config.language_servers import ServerTrust
 from filepact.fs import sandbox
 from tests.faces.test_sandbox import base, served
 from tests.lsp.fakes import PROGRAM, wait_for_end

@@ -6,6 +6,7 @@ files may speak of them; a project's file cannot.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from filepact.lsp.spec import ServerSpec
 
-__all__ = ["KEYS", "Diagnosing", "NewErrors", "Using", "Wishes", "read_wishes"]
+__all__ = [
+    "KEYS",
+    "Diagnosing",
+    "NewErrors",
+    "ServerTrust",
+    "Using",
+    "Wishes",
+    "parse_trust",
+    "read_wishes",
+]
 
 Using = Literal["auto", "off", "always"]
 """When language servers are used: those that are installed, once a change of a file that one knows
@@ -121,6 +131,58 @@ class Wishes:
         found = {one.name: one for one in parse_servers(self.tables, builtin_servers())}
         named = [found.pop(name) for name in self.tables if name in found]
         return (*named, *found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTrust:
+    """What a person has said with `filepact trust`.
+
+    Attributes:
+        folders: By a server's name, the folders in which and beneath which it is trusted, absolute.
+    """
+
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def of(self, server: str) -> tuple[str, ...]:
+        """The folders in which a server is trusted."""
+        return self.folders.get(server, ())
+
+    def given(self, server: str, folder: str) -> ServerTrust:
+        """The same, with a server trusted in a folder."""
+        return self._with(server, (*self._others(server, folder), folder))
+
+    def withdrawn(self, server: str, folder: str) -> ServerTrust:
+        """The same, without a server's trust in a folder."""
+        return self._with(server, self._others(server, folder))
+
+    def to_json(self) -> bytes:
+        """The form that `parse_trust` reads."""
+        told = {name: list(some) for name, some in sorted(self.folders.items())}
+        return json.dumps({"servers": told}, indent=2).encode() + b"\n"
+
+    def _others(self, server: str, folder: str) -> tuple[str, ...]:
+        return tuple(one for one in self.of(server) if one != folder)
+
+    def _with(self, server: str, folders: tuple[str, ...]) -> ServerTrust:
+        changed = {**self.folders, server: folders}
+        return ServerTrust({name: some for name, some in changed.items() if some})
+
+
+def parse_trust(data: bytes) -> ServerTrust:
+    """What a person trusts, as it was kept; what cannot be understood trusts nothing."""
+    try:
+        told = json.loads(data)["servers"]
+        return ServerTrust({name: _absolute(some) for name, some in told.items()})
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return ServerTrust()
+
+
+def _absolute(folders: object) -> tuple[str, ...]:
+    if isinstance(folders, list) and all(isinstance(one, str) for one in folders):
+        found = tuple(folders)
+        if all(one.startswith("/") for one in found):
+            return found
+    raise ValueError(folders)
 
 
 def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> Wishes:

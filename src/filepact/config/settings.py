@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
-from filepact.config.language_servers import Diagnosing, Wishes, read_wishes
+from filepact.config.language_servers import Diagnosing, ServerTrust, Wishes, read_wishes
 from filepact.config.layers import Rules, Source
 from filepact.config.problems import Problems, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
@@ -24,7 +24,6 @@ from filepact.text.glob import Glob
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.config.trust import ServerTrust
     from filepact.domain.policy import Layer
     from filepact.lsp.spec import ServerSpec
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
 
-__all__ = ["StateFolder", "journal_in", "open_state"]
+__all__ = ["StateFolder", "journal_in", "open_state", "read_note", "write_note"]
 
 _JOURNAL = "journal.db"
 
@@ -153,6 +153,40 @@ def _holds(outer: str, inner: str) -> bool:
         if above == inner:
             return False
         inner = above
+
+
+_LARGEST_NOTE = 1 << 20
+
+
+def read_note(folder: str, name: str) -> bytes:
+    """A small file of the state folder; nothing where there is none, or it cannot be read."""
+    try:
+        with open(os.path.join(folder, name), "rb") as stream:
+            return stream.read(_LARGEST_NOTE)
+    except OSError:
+        return b""
+
+
+def write_note(folder: str, name: str, data: bytes) -> None:
+    """Replace a small file of the state folder, whole or not at all.
+
+    Raises:
+        StateFailedError: It cannot be written; what was there stays.
+    """
+    path = os.path.join(folder, name)
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        _write_new(temporary, data)
+        os.rename(temporary, path)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise StateFailedError(
+            f"the state folder cannot be written ({error.strerror})",
+            hint="Make it writable, or room on its disk, and try again.",
+        ) from None
 
 
 def _write_new(path: str, data: bytes) -> None:

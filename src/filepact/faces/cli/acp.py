@@ -72,11 +72,11 @@ def _log_to_standard_error() -> None:
 
 
 def _sessions(arguments: Namespace) -> Sessions:
+    from filepact.app import read_trust  # noqa: PLC0415 - loads the database
     from filepact.config.person import (  # noqa: PLC0415 - with the next
         read_settings,
         state_folder,
     )
-    from filepact.config.trust import read_trust  # noqa: PLC0415 - the same
     from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database
 
     settings = read_settings(arguments.config)

@@ -165,7 +165,7 @@ def _add_looking(group: Group) -> None:
     )
     add = group.add(
         "trust",
-        "trust:trust",
+        "servers:trust",
         "let a language server work for agents in this folder",
         "filepact trust typescript",
         "Some servers run what a project's build files say, or tell what is in any file that a text names. "

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from filepact.app import read_trust
 from filepact.config.person import read_settings
-from filepact.config.trust import read_trust
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import (
     Finding,

@@ -8,17 +8,17 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filepact.app import read_trust
 from filepact.config.person import read_settings
-from filepact.config.trust import read_trust
-from filepact.errors import InvalidParamsError, NotFoundError
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import find_place
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.screen import Answer, Span
-from filepact.faces.cli.trust import waiting
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -223,9 +223,11 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
     answer = _answer(
         [*command, *serving], [one for one in known if arguments.host in (None, one.name)]
     )
-    folder = os.path.realpath(roots[0])
-    servers = read_settings(arguments.config).servers
-    held = [one.name for one in waiting(servers, read_trust(place.state), folder, Programs(roots))]
+    held: list[str] = []
+    with suppress(FilepactError):  # `doctor` says what is wrong with the settings
+        servers, trust = read_settings(arguments.config).servers, read_trust(place.state)
+        folder = str(Path(roots[0]).resolve())
+        held = [one.name for one in Programs(roots).waiting(servers, trust, folder)]
     said = (
         Span("\nThese language servers are installed, and work for agents once you trust them\n"),
         Span(f"here: {', '.join(held)}. "),

@@ -15,8 +15,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from filepact.lsp.spec import is_within
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from filepact.config.language_servers import ServerTrust
+    from filepact.lsp.spec import ServerSpec
 
 __all__ = ["CHANGEABLE", "Programs"]
 
@@ -83,6 +88,23 @@ class Programs:
                 found = None
             self._found[name] = found
         return self._found[name]
+
+    def place(self, server: ServerSpec) -> str | None:
+        """Where a server's program is; None if anything that it needs is missing."""
+        places = [self(name) for name in (server.command[0], *server.needs)]
+        return None if None in places else places[0]
+
+    def waiting(
+        self, servers: Iterable[ServerSpec], trust: ServerTrust, folder: str
+    ) -> list[ServerSpec]:
+        """The installed servers that work for agents in a folder only once a person trusts them."""
+        return [
+            one
+            for one in servers
+            if not one.serves_agents
+            and not is_within(folder, trust.of(one.name))
+            and self.place(one) is not None
+        ]
 
     def facts(self, names: Iterable[str]) -> Mapping[str, object]:
         """What programs have said that were run, because a server needs them.

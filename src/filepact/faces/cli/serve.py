@@ -37,13 +37,13 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
         open_solution,
         open_toolbox,
         open_workspace,
+        read_trust,
         start_fork_server,
     )
     from filepact.config.person import (  # noqa: PLC0415 - with it
         read_settings,
         state_folder,
     )
-    from filepact.config.trust import read_trust  # noqa: PLC0415 - with it
     from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next
     from filepact.faces.mcp import serve  # noqa: PLC0415 - only this command needs it
 

@@ -1,28 +1,39 @@
-"""What the doctor says of language servers: which are there, which would be used, and how they do."""
+"""Language servers in commands: what `doctor` says of each, and `trust`, which lets one work for agents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filepact.app import try_server
-from filepact.errors import FilepactError
+from filepact.app import read_trust, try_server, write_trust
+from filepact.config.person import read_settings
+from filepact.errors import FilepactError, InvalidParamsError, UnattendedError
 from filepact.faces.cli.checks import Finding
-from filepact.faces.cli.place import person
+from filepact.faces.cli.history import agrees, at_terminal
+from filepact.faces.cli.place import find_place, opened, person
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import count
-from filepact.faces.cli.trust import RISKS
+from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span, plain
+from filepact.lsp.spec import is_within
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from filepact.config.language_servers import ServerTrust
     from filepact.config.settings import Settings
-    from filepact.config.trust import ServerTrust
+    from filepact.faces.cli.screen import Screen
     from filepact.lsp.diagnostics import ServerStatus
-    from filepact.lsp.spec import ServerSpec
+    from filepact.lsp.spec import Risk, ServerSpec
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["check_servers"]
+__all__ = ["RISKS", "check_servers", "trust"]
+
+RISKS: Final[dict[Risk, str]] = {
+    "runs": "it runs what a project's build files say, which agents may write",
+    "discloses": "it tells what is in any file that a text names, protected or outside",
+}
+"""Why a server does not work for agents unasked."""
 
 _MOST_FILES: Final = 20_000
 _LARGEST: Final = 200_000
@@ -71,14 +82,14 @@ def check_servers(
     start &= diagnosing.mode != "off"
     programs = Programs(workspace.changeable)
     servers = settings.servers
-    present = [one for one in servers if _place(one, programs) is not None]
+    present = [one for one in servers if programs.place(one) is not None]
     folder = workspace.guard.roots[0].path
     allowed = {one.name for one in settings.agents_servers(trust) if one.allowed_in(folder)}
     trusted = [one for one in present if one.name in allowed]
     yield _csharp(trusted, programs)
     names = _names(workspace) if start else ()
     for server in servers:
-        place = _place(server, programs)
+        place = programs.place(server)
         if place is None:
             yield _missing(server, programs)
             continue
@@ -114,12 +125,6 @@ def _csharp(present: Sequence[ServerSpec], programs: Programs) -> Finding:
     elif used.only_new:
         said = "by the form of each file alone; only what a change adds is told"
     return Finding("C#", "ok", f"judged {said} ({used.name})", facts={"server": used.name})
-
-
-def _place(server: ServerSpec, programs: Programs) -> str | None:
-    """Where a server's program is; None if anything that it needs is missing."""
-    places = [programs(name) for name in (server.command[0], *server.needs)]
-    return None if None in places else places[0]
 
 
 def _untrusted(server: ServerSpec, place: str) -> Finding:
@@ -224,3 +229,97 @@ def _tried(
         "Start it by hand to see what it says; `enabled = false` in its table switches it off.",
         facts,
     )
+
+
+# -- trust -------------------------------------------------------------------------------------
+
+
+def trust(arguments: Namespace, screen: Screen) -> Answer:
+    """Show which servers wait for trust in this folder, or give or withdraw it."""
+    place = find_place(arguments)
+    risky = {one.name: one for one in read_settings(arguments.config).servers if one.risk}
+    with opened(arguments, place) as workspace:
+        folder = workspace.guard.roots[0].path
+        programs = Programs(workspace.changeable)
+    known = read_trust(place.state)
+    if arguments.server is None:
+        if arguments.withdraw:
+            raise InvalidParamsError(
+                "no server was named", hint="`filepact trust --withdraw SERVER`."
+            )
+        return _listed(risky, known, folder, programs)
+    server = risky.get(arguments.server)
+    if server is None:
+        raise InvalidParamsError(
+            f"there is no server {arguments.server} that needs your trust",
+            hint=f"Those that do: {', '.join(risky)}.",
+        )
+    if arguments.withdraw:
+        return _withdrawn(server, known, folder, place.state)
+    if server.serves_agents or is_within(folder, known.of(server.name)):
+        said = f"{server.name} is trusted in {folder} already.\n"
+        return Answer(plain(said), _facts(server, folder, trusted=True), NOTHING)
+    _ask_for(server, folder, screen)
+    if not agrees(f"Let {server.name} work for agents in this folder?", screen):
+        facts = _facts(server, folder, trusted=False)
+        return Answer(plain("Nothing is changed.\n"), facts, NOTHING)
+    write_trust(place.state, known.given(server.name, folder))
+    said = (
+        f"{server.name} is trusted in {folder}. Servers that run learn of it when they are started "
+        "anew.\n"
+    )
+    return Answer((Span(said, "good"),), _facts(server, folder, trusted=True))
+
+
+def _ask_for(server: ServerSpec, folder: str, screen: Screen) -> None:
+    """Tell what trust in a server means.
+
+    Raises:
+        UnattendedError: There is no person to be asked.
+    """
+    if not at_terminal(screen):
+        raise UnattendedError(
+            "`filepact trust` is for a person at a terminal, and no terminal is here",
+            hint="Type it in a terminal, or put `trusted = true` under "
+            f"`[servers.{server.name}]` in your settings.",
+        )
+    screen.write(
+        plain(
+            f"{server.name} in {folder}\n\n"
+            f"It is not used for agents unasked: {RISKS[server.risk]}.\n"
+            f"filepact's rules do not hold for what {server.name} itself does.\n\n"
+        )
+    )
+
+
+def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) -> Answer:
+    facts = _facts(server, folder, trusted=False)
+    if folder not in known.of(server.name):
+        return Answer(plain(f"{server.name} was not trusted in {folder}.\n"), facts, NOTHING)
+    write_trust(state, known.withdrawn(server.name, folder))
+    said = f"{server.name} is not trusted in {folder} any more.\n"
+    return Answer((Span(said, "warn"),), facts, DONE)
+
+
+def _listed(
+    risky: dict[str, ServerSpec], known: ServerTrust, folder: str, programs: Programs
+) -> Answer:
+    held = {one.name for one in programs.waiting(risky.values(), known, folder)}
+    spans: list[Span] = []
+    rows: list[dict[str, object]] = []
+    for name, server in risky.items():
+        trusted = server.serves_agents or is_within(folder, known.of(name))
+        if not trusted and name not in held:
+            continue
+        spans.append(Span(f"{'trusted' if trusted else 'waits':<8}", "good" if trusted else "warn"))
+        spans.append(Span(f"{name}: {RISKS[server.risk]}\n"))
+        rows.append(_facts(server, folder, trusted=trusted))
+    if held:
+        spans.append(Span(f"\nfilepact trust {min(held)}   lets it work for agents here\n", "dim"))
+    if not rows:
+        spans.append(Span("No installed server needs your trust.\n"))
+    return Answer(tuple(spans), {"folder": folder, "servers": rows})
+
+
+def _facts(server: ServerSpec, folder: str, *, trusted: bool) -> dict[str, object]:
+    return {"server": server.name, "folder": folder, "risk": server.risk, "trusted": trusted}
