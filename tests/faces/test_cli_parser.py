@@ -136,9 +136,17 @@ def test_common_options_stand_before_or_after_the_command(words: list[str]) -> N
         ["acp", "--wrong", "--", "agent"],
         ["log", "acp"],
         ["log"],
+        ["--root", "log", "status"],
+        ["--root", "log", "log"],
+        ["--", "log"],
+        ["policy", "log"],
+        ["state", "check"],
+        ["check"],
+        ["--json"],
+        [],
     ],
 )
-def test_what_an_editor_says_is_understood_as_everything_is(words: list[str]) -> None:
+def test_a_part_of_the_commands_is_understood_as_all_of_them_are(words: list[str]) -> None:
     try:
         whole: object = vars(build_parser().parse_args(words))
     except Misuse as misuse:
@@ -150,10 +158,11 @@ def test_what_an_editor_says_is_understood_as_everything_is(words: list[str]) ->
     assert said == whole
 
 
-def test_help_before_an_agent_names_every_command(
-    capsysbinary: pytest.CaptureFixture[bytes],
+@pytest.mark.parametrize("words", [["--help", "acp", "--", "x"], ["--help", "log"], ["-h", "log"]])
+def test_help_before_a_command_names_every_command(
+    words: list[str], capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert run(["--help", "acp", "--", "x"]) == 0
+    assert run(words) == 0
     assert b"undo" in capsysbinary.readouterr().out
 
 

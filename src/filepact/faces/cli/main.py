@@ -88,25 +88,24 @@ def _run(words: list[str]) -> int:
 def parse(words: Sequence[str]) -> Namespace:
     """Parse a command line; `does` of the answer names the function to call.
 
-    An editor waits for `filepact acp -- AGENT`, so the other commands are not made for it.
+    Making all commands takes longer than most of them, so only those are made that the words name.
 
     Raises:
         Misuse: It cannot be understood.
     """
-    before = list(words[: words.index("--")]) if "--" in words else []
-    if "acp" in before and "-h" not in before and "--help" not in before:
+    before = words[: words.index("--")] if "--" in words else words
+    if "-h" not in before and "--help" not in before:
         # Whatever is not understood is for the whole parser to explain.
         with suppress(Misuse):
-            return build_parser(only_acp=True).parse_args(words)
+            return build_parser(frozenset(words)).parse_args(words)
     return build_parser().parse_args(words)
 
 
-def build_parser(*, only_acp: bool = False) -> Parser:
-    """Make the parser of all commands, or of those for that protocol alone."""
-    parser, group = new_parser()
-    if not only_acp:
-        add_commands(group)
-        add_file_commands(group)
+def build_parser(only: frozenset[str] | None = None) -> Parser:
+    """Make the parser of all commands, or of those with some names."""
+    parser, group = new_parser(only)
+    add_commands(group)
+    add_file_commands(group)
     add_acp_commands(group)
     return parser
 

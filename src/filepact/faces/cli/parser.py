@@ -67,10 +67,17 @@ class Parser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Where commands are added, and the options that all of them take."""
+    """Where commands are added, and the options that all of them take.
+
+    Attributes:
+        commands: Where.
+        common: The options.
+        only: The names of the commands to make; None makes all, and the others are passed over.
+    """
 
     commands: argparse._SubParsersAction[Parser]
     common: Parser
+    only: frozenset[str] | None = None
 
     def add(
         self, name: str, does: str, short: str, example: str, more: str = ""
@@ -84,6 +91,8 @@ class Group:
             example: One way to call it.
             more: Further sentences for its own help.
         """
+        if not self._wants(name):
+            return _pass_over
         about = f"{short[:1].upper()}{short[1:]}."
         parser = self.commands.add_parser(
             name,
@@ -106,6 +115,8 @@ class Group:
             short: What it does, one line for the list of commands.
             more: Further sentences, for the reference.
         """
+        if not self._wants(name):
+            return
         about = f"{short[:1].upper()}{short[1:]}."
         parser = self.commands.add_parser(
             name,
@@ -129,6 +140,8 @@ class Group:
             short: What the commands are about, one line for the list of commands.
             more: Further sentences for its own help.
         """
+        if not self._wants(name):
+            return Group(self.commands, self.common, frozenset())
         about = f"{short[:1].upper()}{short[1:]}."
         parser = self.commands.add_parser(
             name,
@@ -142,9 +155,16 @@ class Group:
         )
         return Group(below, self.common)
 
+    def _wants(self, name: str) -> bool:
+        return self.only is None or name in self.only
 
-def new_parser() -> tuple[Parser, Group]:
-    """Make a parser without commands, and the group to add them to."""
+
+def _pass_over(*_: Any, **__: Any) -> None:
+    """Takes the arguments of a command that is not made."""
+
+
+def new_parser(only: frozenset[str] | None = None) -> tuple[Parser, Group]:
+    """Make a parser without commands, and the group to add them, or only some, to."""
     parser = Parser(
         prog="filepact",
         description=_TOP,
@@ -160,7 +180,7 @@ def new_parser() -> tuple[Parser, Group]:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=Parser
     )
-    return parser, Group(commands, common)
+    return parser, Group(commands, common, only)
 
 
 def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:
