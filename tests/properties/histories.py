@@ -36,7 +36,9 @@ class Counted(WorkspaceMachine):
         super().teardown()
 
 
-def fault(machine: type[WorkspaceMachine], runs: int, chosen: int) -> str | None:
+def fault(
+    machine: type[WorkspaceMachine], runs: int, chosen: int, steps: int = STEPS
+) -> str | None:
     """Run random histories.
 
     Returns:
@@ -48,7 +50,7 @@ def fault(machine: type[WorkspaceMachine], runs: int, chosen: int) -> str | None
             seed(chosen)(machine),
             settings=settings(
                 max_examples=runs,
-                stateful_step_count=STEPS,
+                stateful_step_count=steps,
                 derandomize=False,
                 database=None,
                 deadline=None,

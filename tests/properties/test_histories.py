@@ -19,7 +19,7 @@ class Forgetful(WorkspaceMachine):
 def test_the_smallest_wrong_history_is_printed_step_by_step() -> None:
     # Many, though the first that writes is found soon: what a seed draws also depends on which
     # modules are loaded, from whose constants Hypothesis takes values.
-    shown = fault(Forgetful, 200, 7)
+    shown = fault(Forgetful, 200, 7, steps=8)
     assert shown is not None
     assert "a write was found" in shown
     assert "state.write(" in shown or "state.edit(" in shown
