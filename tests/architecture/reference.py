@@ -271,7 +271,7 @@ _SERVERS = """\
 
 <!-- Made by scripts/reference from the tables themselves; change src/filepact/lsp/builtin.py instead of this page. -->
 
-Those that are known without settings, in order of preference: of one role, the first that is installed serves a file. None
+Those that are known without settings, in order of preference: of one role, the first that is installed serves a file, unless the project has settings for another. None
 comes with filepact. `filepact doctor` lists the same with what was found, and
 [settings](settings.md#serversname) change them or add others.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -93,3 +95,52 @@ def test_a_server_that_was_too_late_twice_is_not_waited_for(tmp_path: Path) -> N
     finally:
         scene.close()
     assert ["nobody waits" in one for one in said] == [False, False, True, True]
+
+
+def test_a_server_that_hangs_is_replaced_within_one_call(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, ["ty"])
+    try:
+        scene.write({"lib.py": scene.get("lib.py") + "\n"})
+        (before,) = scene.pool.status()
+        os.kill(before.pid, signal.SIGSTOP)
+        late = scene.write({"lib.py": WRONG_LIB}, seconds=3.0)
+        assert late.kind in ("pending", "failed")
+        again = scene.write({"lib.py": WRONG_LIB + "\n"})
+        (after,) = scene.pool.status()
+    finally:
+        scene.close()
+    assert again.updated
+    assert (after.starts, after.pid != before.pid) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "chosen"),
+    [
+        ({}, "ty"),
+        ({"pyrightconfig.json": "{}\n"}, "basedpyright"),
+        ({"pyproject.toml": '[tool.basedpyright]\ntypeCheckingMode = "strict"\n'}, "basedpyright"),
+        ({"pyproject.toml": "[tool.ty.rules]\n", "a/pyrightconfig.json": "{}\n"}, "ty"),
+    ],
+)
+def test_of_several_servers_the_one_that_the_project_configures_is_used(
+    settings: dict[str, str], chosen: str, tmp_path: Path
+) -> None:
+    scene = Scene(tmp_path, ["ty", "basedpyright"], {"lib.py": "x = 1\n", **settings})
+    try:
+        found = scene.pool.servers_for(str(scene.root), scene.path("lib.py"))
+    finally:
+        scene.close()
+    assert [one.name for one in found] == [chosen]
+
+
+def test_a_server_that_runs_is_not_started_anew_by_loading(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, ["ty"])
+    try:
+        scene.write({"lib.py": scene.get("lib.py") + "\n"})
+        before = scene.pool.status()
+        for path in (".", "."):
+            scene.semantics.load(path)
+        after = scene.pool.status()
+    finally:
+        scene.close()
+    assert [(one.pid, one.starts) for one in after] == [(one.pid, one.starts) for one in before]

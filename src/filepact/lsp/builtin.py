@@ -44,11 +44,25 @@ _NPM_EXTRACTED: Final = "npm install -g vscode-langservers-extracted"
 _SINGLE: Final = {"unsaved": "alone", "unsaved_new": "alone"}
 
 TABLES: Final[dict[str, dict[str, Any]]] = {
-    # Of one role, the first that is installed serves a file: the order is a preference.
+    # Of one role, the first that is installed serves a file, unless the project has settings for
+    # another: the order is a preference, the faster first.
+    "ty": {
+        "command": ["ty", "server"],
+        "files": _PYTHON,
+        "install": "pip install ty",
+        "first": 10,
+        "configured": ["ty.toml", "pyproject.toml [tool.ty"],
+        "sync": {"folders": True, "by_date": True},
+    },
     "basedpyright": {
         "command": ["basedpyright-langserver", "--stdio"],
         "files": _PYTHON,
         "install": "pip install basedpyright",
+        "configured": [
+            "pyrightconfig.json",
+            "pyproject.toml [tool.basedpyright",
+            "pyproject.toml [tool.pyright",
+        ],
         "first": 20,
         "settings": {
             "basedpyright": {
@@ -61,6 +75,7 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "command": ["pyright-langserver", "--stdio"],
         "files": _PYTHON,
         "install": "npm install -g pyright",
+        "configured": ["pyrightconfig.json", "pyproject.toml [tool.pyright"],
         "first": 20,
         "settings": {
             "python": {
@@ -68,13 +83,6 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
                 **_OTHER_PYTHON,
             }
         },
-    },
-    "ty": {
-        "command": ["ty", "server"],
-        "files": _PYTHON,
-        "install": "pip install ty",
-        "first": 10,
-        "sync": {"folders": True, "by_date": True},
     },
     "ruff": {
         "command": ["ruff", "server"],

@@ -166,6 +166,10 @@ class LanguageClient:
         """How many messages have come from the server."""
         return self._peer.heard
 
+    async def worked(self, seconds: float) -> int:
+        """Clock ticks for which the server has worked; -1 if it does, or that is not known."""
+        return -1 if self._process is None else await self._process.worked(seconds)
+
     def send(self, notifications: Iterable[Notification]) -> None:
         """Send notifications, in order.
 

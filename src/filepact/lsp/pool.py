@@ -73,6 +73,7 @@ class ServerPool:
         self._programs: dict[str, str | None] = {}
         self._chosen: dict[tuple[str, str], tuple[ServerSpec, ...]] = {}
         self._sessions: dict[tuple[str, str], ServerSession] = {}
+        self._preferred: dict[str, frozenset[str]] = {}
         self._facts: dict[str, dict[str, str]] = {}
         self._guard = threading.Lock()
         self._work: set[Future[Any]] = set()
@@ -89,7 +90,7 @@ class ServerPool:
         return tuple(self._servers.values())
 
     def servers_for(self, root: str, path: str) -> tuple[ServerSpec, ...]:
-        """The servers for a file: of each role the first that knows it, is installed and allowed.
+        """The servers for a file: of each role the preferred, or first, that knows it, is there and allowed.
 
         Args:
             root: Absolute.
@@ -99,7 +100,10 @@ class ServerPool:
         if found is None:
             name = beneath(root, path)
             chosen: dict[str, ServerSpec] = {}
-            for server in self.servers:
+            preferred = self._preferred.get(root, frozenset())
+            for server in sorted(
+                self.servers, key=lambda one: not (one.named or one.name in preferred)
+            ):
                 if name is None or server.role in (*chosen, "projects"):
                     continue
                 if server.language(name) is None or not server.allowed_in(root):
@@ -119,6 +123,11 @@ class ServerPool:
         if any(self._programs[name] is None for name in server.needs):
             return None
         return self._programs[server.command[0]]
+
+    def prefer(self, root: str, names: Iterable[str]) -> None:
+        """Use some servers on a root before others of their role."""
+        self._preferred[root] = frozenset(names)
+        self._chosen.clear()
 
     def know(self, root: str, **facts: str) -> None:
         """Keep facts about a root for the announcements of its servers, such as ``solution_uri``."""
@@ -261,11 +270,20 @@ class ServerPool:
 
         return () if self._loop is None else self._run(look())
 
-    def restart(self, root: str) -> None:
-        """End all servers of a root; each is started again when it is next needed."""
+    def restart(self, root: str, *, announced: bool = False) -> None:
+        """End the servers of a root; each is started again when it is next needed.
+
+        Args:
+            root: Absolute.
+            announced: Only those that are told after their start what was opened.
+        """
 
         async def end() -> None:
-            keys = [key for key in self._sessions if key[1] == root]
+            keys = [
+                key
+                for key, one in self._sessions.items()
+                if key[1] == root and (one.spec.announce or not announced)
+            ]
             ending = [self._sessions.pop(key) for key in keys]
             await asyncio.gather(*(one.stop() for one in ending))
 

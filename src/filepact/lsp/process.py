@@ -121,6 +121,7 @@ class ServerProcess:
         self._stderr: deque[bytes] = deque()
         self._stderr_size = 0
         self._reported: dict[str, int] = {}
+        self._told = asyncio.Event()
         self._ended = asyncio.Event()
         self._gone = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -209,6 +210,22 @@ class ServerProcess:
             if not self._unsent:
                 self._loop.add_writer(self._stdin, self._flush)
             self._unsent += memoryview(data)[sent:]
+
+    async def worked(self, seconds: float) -> int:
+        """Clock ticks for which it, with all it has started, has worked; -1 if it does, or is not known.
+
+        Args:
+            seconds: How long to wait for the supervisor.
+        """
+        self._reported.pop("worked", None)
+        self._told.clear()
+        try:
+            self._line.send(b"?")
+            async with asyncio.timeout(seconds):
+                await self._told.wait()
+        except (OSError, TimeoutError):
+            return -1
+        return self._reported.get("worked", -1)
 
     async def stop(self, grace: float) -> None:
         """Close its input, give it some seconds to end, then kill it and all it has started."""
@@ -313,6 +330,8 @@ class ServerProcess:
         for said in data.decode("ascii", "replace").splitlines():
             word, _, number = said.partition(" ")
             self._reported[word] = int(number) if number.lstrip("-").isdigit() else 0
+            if word == "worked":
+                self._told.set()
         return bool(data)
 
     async def _watch(

@@ -31,6 +31,7 @@ _MARGIN: Final = 0.05
 _SILENT_FACTOR: Final = 3
 _LONGEST_QUESTION: Final = 120.0
 _BUSY: Final = "the server is busy with something else"
+_HUNG_SECONDS: Final = 1.2
 _LATER: Final = "there was no time left to ask about it"
 _NOT_WITHDRAWN: Final = (
     "it was stopped, to be rid of a proposed text: it did not find again what it had found"
@@ -73,6 +74,7 @@ class ServerSession:
         self._first_report_in: float | None = None
         self._pace = _FIRST_PACE
         self._urgent = 0
+        self._idle: tuple[int, int, float] | None = None
         self._proof: asyncio.Task[None] | None = None
         self.used = self._loop.time()
 
@@ -387,7 +389,12 @@ class ServerSession:
         heard, began = client.heard, self._loop.time()
         asked = {path: self._question(client, path) for path in files}
         if asked:
-            await asyncio.wait(asked.values(), timeout=max(deadline - began, 0))
+            wait = max(deadline - began, 0)
+            early = min(wait, _HUNG_SECONDS / 4)
+            await asyncio.wait(asked.values(), timeout=early)
+            if wait > early and not all(task.done() for task in asked.values()):
+                await self._look(client, heard)
+                await asyncio.wait(asked.values(), timeout=max(deadline - self._loop.time(), 0))
         reports = [self._report(path, task) for path, task in asked.items()]
         if any(one.fresh for one in reports):
             self._sync.answered()
@@ -395,10 +402,25 @@ class ServerSession:
             self._silent_for = 0.0
         elif reports:
             self._silent_for += self._loop.time() - began
-            if self._silent_for > self.spec.first * _SILENT_FACTOR:
+            hung = await self._look(client, heard)
+            if hung or self._silent_for > self.spec.first * _SILENT_FACTOR:
                 self._silent_for = 0.0
                 self._lifecycle.give_up("the server does not answer any more")
         return tuple(reports)
+
+    async def _look(self, client: LanguageClient, heard: int) -> bool:
+        """Whether a server that owes an answer has said and done nothing for a while.
+
+        Only of one that can be asked: what publishes may have nothing to say.
+        """
+        ticks = -1
+        if client.heard == heard and client.capabilities.pull_identifiers:
+            ticks = await client.worked(_HUNG_SECONDS / 4)
+        was, now = self._idle, self._loop.time()
+        if ticks < 0 or was is None or was[:2] != (ticks, heard):
+            self._idle = None if ticks < 0 else (ticks, heard, now)
+            return False
+        return now - was[2] >= _HUNG_SECONDS
 
     def _question(self, client: LanguageClient, path: str) -> asyncio.Task[Report]:
         """Ask about one document, or go on with what was asked before and still counts."""

@@ -131,6 +131,9 @@ class ServerSpec:
             there is no reason.
         trusted: Whether the person does.
         only_in: The folders in which, and beneath which, it may be used; empty for everywhere.
+        configured: What lies in a project that has settings for it, so that it is used before
+            others: a file's name, and after a blank what stands in it.
+        named: Whether the person's settings name it, so that no project's put another before it.
     """
 
     name: str
@@ -153,6 +156,8 @@ class ServerSpec:
     risk: Risk = ""
     trusted: bool = False
     only_in: tuple[str, ...] = ()
+    configured: tuple[str, ...] = ()
+    named: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
 
     @property
@@ -225,6 +230,7 @@ def parse_servers(
     Raises:
         InvalidParamsError: A table is not as it has to be; the message names the key.
     """
+    known = tuple(known)
     found = {one.name: one for one in known}
     for name, table in tables.items():
         if not _NAME.fullmatch(name):
@@ -233,12 +239,12 @@ def parse_servers(
         if not reader.truth("enabled", default=True):
             found.pop(name, None)
             continue
-        found[name] = _server(reader, found.get(name))
+        found[name] = _server(reader, found.get(name), named=bool(known))
         reader.finish()
     return tuple(found.values())
 
 
-def _server(table: _Table, old: ServerSpec | None) -> ServerSpec:
+def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec:
     files = table.pairs("files", () if old is None else old.files)
     command = table.words("command", () if old is None else old.command)
     old = old or ServerSpec(table.name, command, files)
@@ -279,6 +285,8 @@ def _server(table: _Table, old: ServerSpec | None) -> ServerSpec:
         table.one_of("risk", get_args(Risk), old.risk),
         table.truth("trusted", default=old.trusted),
         (),
+        table.words("configured", old.configured),
+        named,
         globs,
     )
     sync.finish()

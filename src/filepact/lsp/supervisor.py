@@ -9,7 +9,8 @@ this process was given, and adopts orphans (it is a subreaper).  When the line b
 ends, it kills every descendant and its own process group.  MEMORY is how many bytes the server may
 use with all that it has started; 0 for any number.  It writes lines of text: ``supervisor PID``,
 then ``started PID`` or ``failed ERRNO``, and at the end ``ended STATUS`` (negative for a signal) or
-``heavy BYTES`` when the server used too much memory.
+``heavy BYTES`` when the server used too much memory.  Whatever it is sent it answers with ``worked
+TICKS``: how long the server, with all that it has started, has used the processor, -1 if it does now.
 
 ``serve LINE`` starts supervisors for a process that has confined itself and could start only
 processes as confined as itself.  It reads messages, each behind its length in four bytes.  The first
@@ -70,8 +71,10 @@ def run(line: int, memory: int, command: list[str]) -> NoReturn:
         if not ready and (used := _memory_of_descendants(os.getpid())) > memory:
             _say(line, f"heavy {used}")
             break
-        if line in ready and not _alive(line):
-            break
+        if line in ready:
+            if not _alive(line):
+                break
+            _say(line, f"worked {_work_of_descendants(os.getpid())}")
         if reader in ready:
             os.read(reader, 512)
             done, status = os.waitpid(server, os.WNOHANG)
@@ -149,6 +152,31 @@ def _memory_of_descendants(process: int) -> int:
         except OSError:
             continue
         found += _memory_of_descendants(child)
+    return found
+
+
+def _work_of_descendants(process: int) -> int:
+    """Clock ticks for which the descendants of a process have worked; -1 if one does, or nobody knows."""
+    found = 0
+    try:
+        children = [
+            child
+            for task in os.listdir(f"/proc/{process}/task")  # noqa: PTH208 - starts faster
+            for child in _children(process, int(task))
+        ]
+        for child in children:
+            for task in os.listdir(f"/proc/{child}/task"):  # noqa: PTH208 - starts faster
+                with open(f"/proc/{child}/task/{task}/stat", "rb") as said:  # noqa: PTH123 - the same
+                    words = said.read().rpartition(b")")[2].split()
+                if words[0] in (b"R", b"D"):
+                    return -1
+                found += int(words[11]) + int(words[12])
+            below = _work_of_descendants(child)
+            if below < 0:
+                return -1
+            found += below
+    except (OSError, ValueError, IndexError):
+        return -1
     return found
 
 

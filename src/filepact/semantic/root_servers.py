@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotYetError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from posixpath import splitext
@@ -129,6 +130,7 @@ class RootServers:
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._misses: dict[str, int] = {}
+        self._prefer_configured()
         self._questions: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
@@ -139,9 +141,27 @@ class RootServers:
     def forget(self) -> None:
         """All servers are going to be ended; the next ones read the disk as it is then."""
         self.disk.begin_anew()
-        self._known.clear()
+        self.unlearn()
+        self._prefer_configured()
+
+    def unlearn(self) -> None:
+        """What was found before is not to be compared with any more."""
+        with self.disk.lock:
+            self._known.clear()
 
     # -- files and servers ----------------------------------------------------------------
+
+    def _prefer_configured(self) -> None:
+        """Of several servers that fit, use the one that the project has settings for."""
+        names: list[str] = []
+        for one in self._pool.servers:
+            for place in one.configured:
+                name, _, mark = place.partition(" ")
+                with suppress(FilepactError):
+                    sample = self._raw.take(WorkspacePath(self.root, name))
+                    if sample is not None and mark in (sample.text or ""):
+                        names.append(one.name)
+        self._pool.prefer(self.root, names)
 
     def servers(self, path: str) -> tuple[str, ...]:
         """The names of the installed servers that know a file, which need not exist."""

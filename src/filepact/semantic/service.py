@@ -329,7 +329,9 @@ class SemanticWorkspace:
     # -- the workspace --------------------------------------------------------------------
 
     def load(self, path: str) -> Loaded:
-        """Open a solution, a project or a folder for the servers; those that run begin anew.
+        """Open a solution, a project or a folder for the servers.
+
+        Those that run begin anew where that is another one than before, and they are told which.
 
         Args:
             path: The file or folder, as a person or an agent names it.
@@ -347,12 +349,15 @@ class SemanticWorkspace:
             )
         root = spot.root.path
         absolute = root if spot.place.path == "." else spot.path.absolute
-        servers = self._servers[root]
-        self._members[root].opened = "" if absolute == root else absolute
+        servers, members = self._servers[root], self._members[root]
+        opened = "" if absolute == root else absolute
+        other = opened != members.opened
+        members.opened = opened
         if absolute.lower().endswith(_SOLUTIONS):
             self._pool.know(root, solution_uri=uri_of(absolute))
-        if servers.disk.begun:
-            self._restart(servers)
+        if servers.disk.begun and other:
+            servers.unlearn()
+            self._pool.restart(root, announced=True)
         return self._loaded(absolute, servers)
 
     def reload(self) -> Loaded:
