@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
 from filepact.tools.envelope import Envelope
@@ -224,6 +225,45 @@ def test_what_somebody_writes_between_preview_and_apply_is_not_lost(it: World) -
     sent = {"filePath": "Program.cs", "content": mine.replace("Main", "Ours")}
     assert it.code("write_file", **sent, applyChanges=True) == "STALE_FILE"
     assert it.held("Program.cs") == mine.replace("Main", "Theirs")
+
+
+def test_what_somebody_has_changed_is_kept_once_and_the_answer_says_so(it: World) -> None:
+    sent = {"filePath": "Program.cs", "content": NEW}
+    it.data("write_file", **sent)
+    it.data("write_file", **sent, applyChanges=True)
+    theirs = NEW.replace("Program", "Theirs")
+    assert theirs != NEW
+    it.put("Program.cs", theirs)
+    kept = it.data("write_file", **sent, applyChanges=True)
+    assert (kept["changed"], kept["applied"], it.held("Program.cs")) == (False, False, theirs)
+    assert kept["notes"]
+    assert kept["hints"]["nextSteps"]
+    assert it.code("write_file", **sent, applyChanges=True) == "STALE_FILE"
+    shown = it.data("write_file", **sent)
+    assert (shown["changed"], it.held("Program.cs")) == (True, theirs)
+    # Now that it was shown, the same text is meant to replace it.
+    again = it.data("write_file", **sent, applyChanges=True)
+    assert (again["changed"], again["applied"], it.held("Program.cs")) == (True, True, NEW)
+    same = it.data("write_file", **sent, applyChanges=True)
+    assert (same["changed"], same["hints"]["nextSteps"]) == (False, [])
+
+
+def test_what_a_person_has_approved_is_what_the_next_text_is_compared_with(tmp_path: Path) -> None:
+    with world(tmp_path, mode="preview") as it:
+        it.put("Program.cs", OLD)
+        it.data("write_file", filePath="Program.cs", content=NEW)
+        waits = it.data("write_file", filePath="Program.cs", content=NEW, applyChanges=True)
+        # In another process, as `filepact approve` is.
+        other = open_workspace([str(it.root)], state_dir=str(tmp_path / "state"))
+        other.approve(waits["pending"]["id"], Approval(PERSON))
+        other.close()
+        assert it.held("Program.cs") == NEW
+        back = it.data("write_file", filePath="Program.cs", content=OLD)
+        assert back["changed"]
+        assert "-" in back["unifiedDiff"]
+        again = it.data("write_file", filePath="Program.cs", content=OLD, applyChanges=True)
+        it.workspace.approve(again["pending"]["id"], Approval(PERSON))
+        assert it.held("Program.cs") == OLD
 
 
 def test_a_change_that_waits_for_a_person_says_so(tmp_path: Path) -> None:

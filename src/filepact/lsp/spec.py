@@ -133,7 +133,6 @@ class ServerSpec:
         only_in: The folders in which, and beneath which, it may be used; empty for everywhere.
         configured: What lies in a project that has settings for it, so that it is used before
             others: a file's name, and after a blank what stands in it.
-        named: Whether the person's settings name it, so that no project's put another before it.
     """
 
     name: str
@@ -157,8 +156,13 @@ class ServerSpec:
     trusted: bool = False
     only_in: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
-    named: bool = False
+    _named: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def named(self) -> bool:
+        """Whether the person's settings name it, so that no project's put another before it."""
+        return self._named
 
     @property
     def serves_agents(self) -> bool:

@@ -14,6 +14,7 @@ from filepact.errors import (
     NewErrorsError,
     NotAFileError,
     NotFoundError,
+    StaleFileError,
 )
 from filepact.semantic.updates import WorkspaceUpdate
 from filepact.tools.diagnostics_gate import foresee, remember
@@ -23,13 +24,14 @@ from filepact.tools.solution_answers import ChangedFile, Hints, Pending, View, W
 from filepact.tools.solution_port import Solution
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from collections.abc import Set as AbstractSet
 
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import Call
     from filepact.tools.solution_answers import PathStyle
     from filepact.workspace.draft import Draft
+    from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import Receipt, Status
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
@@ -41,6 +43,14 @@ _log = logging.getLogger(__name__)
 _BROKEN = "the language servers could not be asked; the server's log has the details"
 _OFF = "language servers are switched off, so nobody was told"
 _SAME = "the file holds this text already, so nobody had to be told"
+_OTHER = (
+    "the file holds another text: what was sent differs from it only where somebody has changed the file "
+    "since, and that was kept, so there is nothing to write"
+)
+_STALE = (
+    "Make the text for what the file holds now. If all of this is to go, preview the same text, which shows "
+    "what it would take back, and then send it with applyChanges: true."
+)
 _UNKNOWN = "no installed language server knows this file"
 
 
@@ -50,12 +60,19 @@ class Planned:
     Attributes:
         draft: The change.
         view: How the answer shows it.
+        path: The file that the caller has named; empty before.
     """
 
-    def __init__(self, draft: Draft, root: str) -> None:
+    def __init__(
+        self, draft: Draft, root: str, reader: Reader, refused: Collection[str] = ()
+    ) -> None:
         self.draft = draft
+        self.path = ""
+        self._reader = reader
+        self._refused = refused
         self.view = View(root)
         self._target: Target | None = None
+        self._sent = ""
 
     @property
     def target(self) -> Target:
@@ -63,6 +80,13 @@ class Planned:
         if self._target is None:
             raise RuntimeError("nothing was written yet")
         return self._target
+
+    @property
+    def kept(self) -> bool:
+        """Whether the file holds another text than was sent, apart from the ends of its lines."""
+        document = self.target.document
+        there = None if document is None or self.target.hidden else document.text
+        return there is not None and there.split() != self._sent.split()
 
     def show(self, style: PathStyle, *, diff: bool, most: int) -> None:
         """Say how the answer is to show paths and differences."""
@@ -82,6 +106,10 @@ class Planned:
             NotAFileError: It is a folder.
         """
         self.draft.dry_run = not apply
+        self.path = path
+        if not apply and path in self._refused:
+            with suppress(FilepactError):
+                self._reader.document(path)
         try:
             target = self.draft.open(path)
         except (NotAFileError, NotFoundError) as error:
@@ -95,7 +123,7 @@ class Planned:
                 hint="Correct the path, or send createIfMissing: true to make the file.",
                 path=path,
             )
-        self._target = target
+        self._target, self._sent = target, text
         self.draft.write(target, text)
         if not apply and self.draft.asks:
             self.draft.notes.append(
@@ -127,6 +155,7 @@ class SolutionEngine(Telling):
         self._only_new = only_new
         self._lock = threading.Lock()
         self._opened = False
+        self._refused: dict[str, set[str]] = {}
 
     @contextmanager
     def port(self, call: Call, _name: str) -> Iterator[Solution]:
@@ -136,10 +165,21 @@ class SolutionEngine(Telling):
 
     @contextmanager
     def draft(self, call: Call, tool: str) -> Iterator[Planned]:
-        """The port of a tool that plans a change."""
+        """The port of a tool that plans a change.
+
+        A text that was refused because the file had changed can be previewed: the caller sees what it
+        would take back, and then may do it.
+        """
         self._open()
+        reader = self._workspace.reader(call.session)
         with self._workspace.draft(call.session, tool, call.deadline) as draft:
-            yield Planned(draft, self._root)
+            planned = Planned(draft, self._root, reader, self._refused.get(call.session.id, ()))
+            try:
+                yield planned
+            except StaleFileError as error:
+                if planned.path:
+                    self._refused.setdefault(call.session.id, set()).add(planned.path)
+                raise StaleFileError(error.message, hint=_STALE, **error.details) from None
 
     def submit(self, call: Call, planned: Planned, summary: str) -> Submitted:
         """Do, store or only show what was planned.
@@ -156,7 +196,7 @@ class SolutionEngine(Telling):
                 hint="Send it again if it is still wanted.",
             )
         receipt = self._workspace.submit(draft, summary)
-        if receipt.status == "preview":
+        if receipt.status in ("preview", "unchanged"):
             self._remember(call, planned)
         return Submitted(receipt, foreseen, seconds)
 
@@ -213,7 +253,8 @@ class SolutionEngine(Telling):
             update = WorkspaceUpdate("none", False, False, False, _OFF)
         elif receipt.status == "unchanged":
             there = self._semantics.includes(planned.target.spot.path.absolute)
-            update = WorkspaceUpdate("none", False, there, there, _SAME)
+            same = _OTHER if planned.kept else _SAME
+            update = WorkspaceUpdate("none", False, there, there, same)
         elif foreseen is not None and not done:
             update = foreseen
         else:
@@ -264,7 +305,7 @@ def _answer(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> Writ
         operation=receipt.operation if receipt.status == "applied" else None,
         pending=_waiting(receipt) if receipt.status == "pending" else None,
         notes=list(receipt.notes),
-        hints=Hints(next_steps(receipt.status, update, created=created)),
+        hints=Hints(next_steps(receipt.status, update, created=created, kept=planned.kept)),
     )
 
 
@@ -280,6 +321,7 @@ def _waiting(receipt: Receipt) -> Pending:
 # -- what a caller can do next ---------------------------------------------------------------------
 
 
+_AGAIN = "The notes show what somebody else has changed, and a preview of the same text what it would take back."
 _AFTER = {
     "pending": "The file is written, so do not write it again: get_diagnostics waits for the servers.",
     "stale": "The file is written, and a server still has the old text: call reload, then "
@@ -289,16 +331,19 @@ _AFTER = {
 }
 
 
-def next_steps(status: Status, update: WorkspaceUpdate, *, created: bool) -> list[str]:
+def next_steps(
+    status: Status, update: WorkspaceUpdate, *, created: bool, kept: bool = False
+) -> list[str]:
     """Sentences for whoever sent a change, the most important one first; none if all is well.
 
     Args:
         status: What came of the change.
         update: How the servers took it, or would take it.
         created: Whether the file is new.
+        kept: Whether the file holds another text than was sent.
     """
     if status == "unchanged":
-        return []
+        return [_AGAIN] if kept else []
     if status == "pending":
         return ["Go on with other work; a later answer tells in meta.news what the person said."]
     steps: list[str] = []
@@ -306,8 +351,8 @@ def next_steps(status: Status, update: WorkspaceUpdate, *, created: bool) -> lis
         steps.append("Send the same with applyChanges: true to write it.")
         if any(one.confirmed_by == "none" for one in update.servers):
             steps.append(
-                "Not every server has answered: load waits for them, then preview again to know "
-                "what the text would break."
+                "Not every server has answered: preview again later to know what the text would break; "
+                "get_diagnostics waits for servers that are still starting."
             )
     elif update.kind in _AFTER:
         steps.append(_AFTER[update.kind])
