@@ -6,6 +6,8 @@ import json
 import os
 import socket
 import sys
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.pool import ServerPool
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import fake
-from tests.lsp.real_servers import SECONDS, Tree, locate, server
+from tests.lsp.real_servers import SECONDS, Tree, locate, node_folders, server
 
 PROGRAMS = ("python", "python3", "node", "ruff", "ty", "clang", "gcc", "cc", "go", "shellcheck")
 TEXTS = {
@@ -113,6 +115,45 @@ def test_a_known_server_fetches_nothing_that_a_text_names(tmp_path: Path, name: 
             tree.close()
         with pytest.raises(BlockingIOError):
             listener.accept()
+
+
+@pytest.mark.slow(after=1)
+@pytest.mark.parametrize("held", [True, False], ids=["as we use it", "as it comes"])
+@pytest.mark.parametrize("name", ["typescript", "typescript-language-server"])
+def test_no_types_are_fetched_for_what_a_script_imports(
+    tmp_path: Path, name: str, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The servers do fetch, as they come: otherwise the test would find nothing either way."""
+    root, ran, programs = tmp_path / "project", tmp_path / "ran", tmp_path / "bin"
+    for folder in (root, programs):
+        folder.mkdir()
+    npm = programs / "npm"
+    npm.write_text(f'#!/bin/sh\necho "npm $*" >> {ran}\nexit 1\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    known = server(name)
+    if not held:
+        options = dict(known.options or {})
+        options.pop("disableAutomaticTypingAcquisition", None)
+        known = replace(known, settings={}, options=options | {"npmLocation": str(npm)})
+    path = f"{programs}:{os.pathsep.join(node_folders())}:/usr/bin:/bin"
+    pool = ServerPool([known], {"HOME": str(tmp_path), "PATH": path, "LANG": "C.UTF-8"}, locate)
+    texts = {
+        "package.json": '{"name": "a", "dependencies": {"jquery": "3", "lodash": "4"}}\n',
+        "a.js": "const $ = require('jquery');\nconst _ = require('lodash');\n$(_);\n",
+    }
+    for file, text in texts.items():
+        (root / file).write_text(text)
+    try:
+        shown = {str(root / "a.js"): texts["a.js"]}
+        assert report_of(pool, str(root), shown, SECONDS)[0].fresh
+        for _ in range(30 if held else 300):
+            if ran.exists():
+                break
+            time.sleep(0.1)
+    finally:
+        pool.close()
+    assert ran.exists() is not held, ran.read_text()
 
 
 def test_packages_of_a_project_are_seen_though_its_python_is_not_run(tmp_path: Path) -> None:

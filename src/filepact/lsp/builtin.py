@@ -99,6 +99,8 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "risk": "discloses",
         "install": "npm install -g typescript (version 7 or later)",
         "first": 10,
+        # It would have npm fetch types for what scripts import.
+        "settings": {"js/ts": {"tsserver": {"automaticTypeAcquisition": {"enabled": False}}}},
         "sync": {"unsaved_new": "change", "lazy": True},
     },
     "typescript-language-server": {
@@ -108,7 +110,10 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "install": "npm install -g typescript-language-server typescript@5",
         # By itself it would run the TypeScript that lies in the project.
         "needs": ["tsserver"],
-        "options": {"tsserver": {"path": "{program:tsserver}"}},
+        "options": {
+            "tsserver": {"path": "{program:tsserver}"},
+            "disableAutomaticTypingAcquisition": True,
+        },
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 20,
