@@ -1,5 +1,8 @@
 """Run pytest, and measure which branches of the core the tests take: it fails under 95 %.
 
+Slow tests are run and not measured (`conftest.py`): they repeat what quicker ones show, and take
+several times as long when every line that they run is counted.
+
 `scripts/test --all` starts it with the interpreter of the test environment.
 """
 
