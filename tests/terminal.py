@@ -22,6 +22,7 @@ def on_terminal(
     command: Sequence[str],
     *,
     typed: Sequence[tuple[str, str | Callable[[], str]]] = (),
+    start: type[subprocess.Popen[Any]] = subprocess.Popen,
     **options: Any,
 ) -> tuple[int, str]:
     """Run it to its end: its exit status, and all that the terminal shows.
@@ -30,6 +31,7 @@ def on_terminal(
         command: The program and its arguments.
         typed: What is typed in answer to what, one after the other; nothing is echoed.  A function
             is called once it is asked for, and says what.
+        start: What starts it; with `tests.forked.Command` it is the command's arguments alone.
         options: Of `subprocess.Popen`.
     """
     ours, theirs = pty.openpty()
@@ -38,7 +40,7 @@ def on_terminal(
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(theirs, termios.TCSANOW, attributes)
     shown, answers = b"", list(typed)
-    with subprocess.Popen(
+    with start(
         command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True, **options
     ) as process:
         os.close(theirs)

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import threading
+from contextlib import contextmanager
 from queue import Queue
+from typing import TYPE_CHECKING, Any
+
+from tests.forked import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CLIENT = {"name": "tester", "version": "7"}
 PATIENCE = 30  # seconds until a test gives up on an answer
@@ -88,3 +96,27 @@ class LineClient:
         while (message := self._answers.get(timeout=PATIENCE)) is not None:
             rest.append(message)
         return rest
+
+
+@contextmanager
+def serving(
+    *words: str | os.PathLike[str], start: type[subprocess.Popen[Any]] = Command, **options: Any
+) -> Iterator[tuple[subprocess.Popen[Any], LineClient]]:
+    """A server process, and a client of it that hangs up in the end and waits for the server's.
+
+    Args:
+        words: The command's arguments.
+        start: What starts it; `subprocess.Popen` takes a whole command line.
+        options: Of `subprocess.Popen`.
+    """
+    process = start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    client = LineClient(os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()))
+    process.stdin.close()
+    process.stdout.close()
+    try:
+        yield process, client
+    finally:
+        client.hang_up()
+        process.wait(PATIENCE)

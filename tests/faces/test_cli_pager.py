@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.forked import Command
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.faces.command_line import CommandLine
-
-COMMAND = [sys.executable, "-m", "filepact"]
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def shown(*words: str, **changes: str) -> str:
     unset = {"PAGER", "FILEPACT_PAGER", "NO_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}
     environment = kept | {"PYTHONPATH": paths, "TERM": "xterm"} | changes
-    status, text = on_terminal([*COMMAND, *words], env=environment)
+    status, text = on_terminal(words, start=Command, env=environment)
     assert status == 0
     return text
 

@@ -21,6 +21,7 @@ from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.cli.history import diff
 from filepact.faces.cli.main import build_parser
 from filepact.faces.cli.screen import Screen
+from tests.forked import Command, run
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 def on_a_terminal(words: list[str], **changes: str) -> str:
     """What the command writes when a terminal reads it."""
-    return on_terminal([*COMMAND, *words], env=environment(**changes))[1]
+    return on_terminal(words, start=Command, env=environment(**changes))[1]
 
 
 # -- patches ------------------------------------------------------------------------------------
@@ -152,9 +153,7 @@ def test_errors_on_a_terminal_are_escaped_too(cli: CommandLine) -> None:
 def test_somebody_who_types_is_told_what_is_waited_for(cli: CommandLine, words: list[str]) -> None:
     assert cli.root.exists()
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment()
-    ) as process:
+    with Command(words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment()) as process:
         os.close(theirs)
         said = os.read(ours, 1_000)
         os.write(ours, b"\x04")
@@ -226,8 +225,8 @@ def exchange(cli: CommandLine, *options: str) -> list[dict[str, object]]:
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
     ]
-    done = subprocess.run(
-        [*COMMAND, "mcp", str(cli.root), *options],
+    done = run(
+        ["mcp", str(cli.root), *options],
         input="".join(f"{json.dumps(one)}\n" for one in messages),
         capture_output=True,
         text=True,

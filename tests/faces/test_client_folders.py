@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faces.line_client import PATIENCE, LineClient
+from tests.faces.line_client import PATIENCE, LineClient, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,26 +30,14 @@ def root(tmp_path: Path) -> Path:
 @contextmanager
 def working_in(root: Path, *folders: Path) -> Iterator[LineClient]:
     """A client of a real server, whose own folders are these."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "filepact", "mcp", str(root), "--state", str(root.parent / "state")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    client = LineClient(os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()))
-    process.stdin.close()
-    process.stdout.close()
-    try:
+    words = ("mcp", str(root), "--state", str(root.parent / "state"))
+    with serving(*words) as (process, client):
         client.shake_hands(roots={})
         question = client.asked.get(timeout=PATIENCE)
         shared = [{"uri": folder.as_uri()} for folder in folders]
         client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"roots": shared}})
         yield client
-    finally:
-        client.hang_up()
-        assert process.wait(PATIENCE) == 0
+    assert process.returncode == 0
 
 
 def test_every_tool_works_from_the_clients_folder_without_naming_it(root: Path) -> None:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faces.line_client import LineClient
+from tests.faces.line_client import LineClient, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,25 +39,11 @@ class Host:
     def server(
         self, client: str = "tester", *, kill: bool = False, **variables: str
     ) -> Iterator[Server]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "filepact", "mcp", str(self.root), "--state", str(self.state)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **variables},
-        )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        pipes = os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno())
-        process.stdin.close()
-        process.stdout.close()
-        lines = LineClient(*pipes)
-        try:
+        words = ("mcp", str(self.root), "--state", str(self.state))
+        with serving(*words, env=variables) as (process, lines):
             yield Server(lines, client)
             if kill:
                 process.send_signal(signal.SIGKILL)
-        finally:
-            lines.hang_up()
-            process.wait(PATIENCE)
 
     def wait_until_kept(self) -> None:
         """Until what was read is in the state folder, which it is soon and not at once."""

@@ -13,12 +13,12 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from tests.architecture.project import PACKAGE
+from tests.forked import Command
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
     from tests.faces.command_line import CommandLine
 
-COMMAND = [sys.executable, "-m", "filepact"]
 QUESTION = "[y/N]"
 
 
@@ -37,7 +37,7 @@ def person(*words: str, types: str = "") -> tuple[int, str]:
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
     typed = [(QUESTION, f"{types}\n")] if types else []
-    return on_terminal([*COMMAND, *words], typed=typed, env=environment)
+    return on_terminal(words, start=Command, typed=typed, env=environment)
 
 
 @pytest.mark.parametrize("command", ["approve", "reject", "undo", "redo", "restore"])
@@ -86,7 +86,8 @@ def test_while_a_person_is_asked_nobody_else_waits(cli: CommandLine) -> None:
 
     paths = os.pathsep.join(filter(None, sys.path))
     code, _ = on_terminal(
-        [*COMMAND, "approve", proposal],
+        ["approve", proposal],
+        start=Command,
         typed=[(QUESTION, writes_meanwhile)],
         env=os.environ | {"PYTHONPATH": paths, "TERM": "xterm"},
     )
@@ -177,7 +178,8 @@ def test_a_person_is_shown_again_what_has_moved_and_asked_again(cli: CommandLine
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
     code, shown = on_terminal(
-        [*COMMAND, "approve", proposal],
+        ["approve", proposal],
+        start=Command,
         typed=[(QUESTION, "y\n"), (QUESTION, "y\n")],
         env=environment,
     )

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.faces.command_line import command
-from tests.faces.line_client import PATIENCE, LineClient
+from tests.faces.line_client import LineClient, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,28 +30,10 @@ def root(tmp_path: Path) -> Path:
 @contextmanager
 def agent(root: Path, *options: str) -> Iterator[LineClient]:
     """A client of a server process of its own."""
-    command = [
-        *(sys.executable, "-m", "filepact", "mcp", str(root)),
-        *("--state", str(root.parent / "state"), *options),
-    ]
-    server = subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert server.stdin
-    assert server.stdout
-    client = LineClient(os.dup(server.stdin.fileno()), os.dup(server.stdout.fileno()))
-    server.stdin.close()
-    server.stdout.close()
-    try:
+    words = ("mcp", str(root), "--state", str(root.parent / "state"), *options)
+    with serving(*words, stderr=subprocess.DEVNULL) as (_, client):
         client.shake_hands()
         yield client
-    finally:
-        client.hang_up()
-        server.wait(PATIENCE)
 
 
 def person(root: Path, *arguments: str, status: int = 0) -> str:

@@ -15,13 +15,13 @@ import pytest
 from filepact.app import open_workspace
 from filepact.faces.cli.checks import check_wall
 from filepact.fs import sandbox
-from tests.faces.line_client import PATIENCE, LineClient
+from tests.faces.line_client import LineClient, serving
+from tests.forked import Command, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 BROKEN = Path(__file__).with_name("open_door.py")
-SERVER = ("-m", "filepact")
 
 pytestmark = pytest.mark.skipif(not sandbox.landlock_abi(), reason="this system has no Landlock")
 
@@ -64,37 +64,24 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def served(
-    base: Path, program: Sequence[str | Path] = SERVER, options: Sequence[str] = ()
+    base: Path, program: Sequence[str | Path] = (), options: Sequence[str] = ()
 ) -> Iterator[tuple[subprocess.Popen[bytes], LineClient]]:
-    process = subprocess.Popen(
-        [sys.executable, *program, "mcp", base / "root", "--state", base / "state", *options],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment(),
-        cwd=base / "elsewhere",
-    )
-    client = LineClient(os.dup(process.stdin.fileno()), os.dup(process.stdout.fileno()))
-    process.stdin.close()
-    process.stdout.close()
-    try:
+    words = ("mcp", base / "root", "--state", base / "state", *options)
+    command: tuple[str | Path, ...] = words
+    start: type[subprocess.Popen[bytes]] = Command
+    if program:
+        start, command = subprocess.Popen, (sys.executable, *program, *words)
+    with serving(*command, start=start, env=environment(), cwd=base / "elsewhere") as (
+        process,
+        client,
+    ):
         client.shake_hands()
         yield process, client
-    finally:
-        client.hang_up()
-        process.wait(PATIENCE)
 
 
 def filepact(base: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "filepact", *arguments),
-            *("--root", base / "root", "--state", base / "state"),
-        ],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    where = ("--root", base / "root", "--state", base / "state")
+    done = run([*arguments, *where], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

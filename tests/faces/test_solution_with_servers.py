@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.faces.line_client import LineClient
+from tests.faces.line_client import serving
 from tests.lsp.csharp_toolchain import FOLDER, toolchain_or_skip
 from tests.lsp.real_servers import server
 
@@ -62,22 +62,9 @@ class Served:
             "XDG_CONFIG_DIRS": str(home),
             "FILEPACT_CONFIG": str(home / "settings.toml"),
         }
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "filepact", "mcp", "--toolset", "solution"),
-                *("--state", str(root.parent / "state"), str(root / path)),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.client = LineClient(
-            os.dup(self.process.stdin.fileno()), os.dup(self.process.stdout.fileno())
-        )
-        self.process.stdin.close()
-        self.process.stdout.close()
+        words = ("mcp", "--toolset", "solution", "--state", root.parent / "state", root / path)
+        self._stack = ExitStack()
+        self.process, self.client = self._stack.enter_context(serving(*words, env=environment))
         self.client.shake_hands()
 
     def answer(self, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -89,8 +76,7 @@ class Served:
         return answer["data"]
 
     def close(self) -> None:
-        self.client.hang_up()
-        self.process.wait(PATIENCE)
+        self._stack.close()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.faces.acp.schema import Talk
 from tests.faces.command_line import command
+from tests.forked import Command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -143,7 +144,7 @@ class Rig:
         fs: What the editor says that it can do with files.
         protocol: The version that both sides speak.
         agent: The agent's name.
-        program: What Python is to run as the command.
+        program: What Python is to run instead of the command.
     """
 
     def __init__(
@@ -154,7 +155,7 @@ class Rig:
         protocol: int = 1,
         agent: str = "far",
         checked: bool = True,
-        program: Sequence[str] = ("-m", "filepact"),
+        program: Sequence[str] = (),
     ) -> None:
         self.work = folder / "work"
         self.work.mkdir(exist_ok=True)
@@ -177,15 +178,18 @@ class Rig:
         door.bind(str(self._address))
         door.listen()
         door.settimeout(_PATIENCE)
-        command = [sys.executable, *self._program, "acp", "--state", str(self.state)]
+        words = ["acp", "--state", str(self.state), *self._options, "--"]
         agent = [sys.executable, str(_AGENT), str(self._address)]
         environment = {
             **os.environ,
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
         }
-        self.process = subprocess.Popen(
-            [*command, *self._options, "--", *agent],
+        start: Callable[..., subprocess.Popen[bytes]] = Command
+        if self._program:
+            start, words = subprocess.Popen, [sys.executable, *self._program, *words]
+        self.process = start(
+            [*words, *agent],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
