@@ -47,7 +47,7 @@ _NAMED = {
     "whole reads": ("fs.read:read_whole",),
     "texts decoded": ("text.codec:decode",),
     "policy decisions": ("domain.policy:Policy.decide",),
-    "looks for .editorconfig": ("workspace.documents:Encodings.given",),
+    "looks for .editorconfig": ("workspace.documents:EncodingSettings.given",),
 }
 
 

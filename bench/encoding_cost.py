@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.text.detect_encoding import Given, find_charset, recognise
+from filepact.text.detect_encoding import NamedEncoding, find_charset, recognise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +116,11 @@ def report() -> str:
         named = find_charset(codec)
         said = None
         if origin in ("settings", ".editorconfig"):
-            said = Given(named or codec, "settings" if origin == "settings" else ".editorconfig")
+            said = NamedEncoding(
+                named or codec, "settings" if origin == "settings" else ".editorconfig"
+            )
 
-        def decide(data: bytes, said: Given | None = said) -> object:
+        def decide(data: bytes, said: NamedEncoding | None = said) -> object:
             return recognise(data, complete=True, name="a.py", given=said)
 
         own = timed(decide, files, ROUNDS)

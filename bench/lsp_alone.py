@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any, Self
 
-from filepact.lsp.capabilities import Capabilities, initialize_params
+from filepact.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact.lsp.failures import RequestFailedError
 from filepact.wire.uris import uri_of
 
@@ -42,7 +42,7 @@ class Alone:
             env=dict(environment),
             cwd=root,
         )
-        self._capabilities = Capabilities(str(root), server.settings)
+        self._capabilities = ServerCapabilities(str(root), server.settings)
         self._names: list[str | None] = []
         self._published: dict[str, tuple[int, list[Any]]] = {}
         self._lines: dict[str, int] = {}

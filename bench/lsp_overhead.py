@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.lsp_alone import Alone
 from bench.lsp_projects import PROJECTS, plant
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
 from tests.lsp.asking import update_of
 from tests.lsp.real_servers import locate, node_folders, server
@@ -79,7 +79,7 @@ def measure(name: str, rounds: int) -> tuple[list[Taken], list[Taken]]:
                 text = places[place] + line
 
                 def by_pool(place: str = place, text: str = text, line: str = line) -> bool:
-                    change = Change(str(mine / place), "changed", text)
+                    change = DiskChange(str(mine / place), "changed", text)
                     (update,) = update_of(pool, str(mine), [change], {change.path: text}, SECONDS)
                     return update.fresh and any(
                         one.line == line.strip()

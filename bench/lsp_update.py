@@ -33,7 +33,7 @@ from bench.lsp_projects import PROJECTS, plant
 from filepact.app import open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
 from filepact.semantic.service import SemanticWorkspace
 from tests.lsp.asking import preview_of, update_of
@@ -133,7 +133,7 @@ def measure(name: str, rounds: int) -> Times:
 
                 before = time.perf_counter()
                 (ours / place).write_text(text, encoding="utf-8")
-                change = Change(str(ours / place), "changed", text)
+                change = DiskChange(str(ours / place), "changed", text)
                 (update,) = update_of(pool, str(ours), [change], {change.path: text}, SECONDS)
                 update_took = time.perf_counter() - before
                 check(name, number, update.fresh and _errors(update.reports, line))

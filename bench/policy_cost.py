@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.config.layers import Rules, Source
+from filepact.config.layers import RuleSet, SettingsSource
 from filepact.config.rule_files import read_source
-from filepact.domain.policy import Request, decide
+from filepact.domain.policy import AccessRequest, decide
 from filepact.domain.policy_lint import settled
 
 if TYPE_CHECKING:
@@ -98,9 +98,9 @@ def report() -> str:
     chance = random.Random(7)
     texts = [rules(chance, 200, sparing=each) for each in (20, 1)]
     before = time.perf_counter_ns()
-    usual = read_source(texts[0], Source("person", "f.toml"))
+    usual = read_source(texts[0], SettingsSource("person", "f.toml"))
     reading = (time.perf_counter_ns() - before) / 1e6
-    all_sparing = read_source(texts[1], Source("person", "f.toml"))
+    all_sparing = read_source(texts[1], SettingsSource("person", "f.toml"))
     asked = names(chance, NAMES)
     chance.shuffle(asked)
     about = (
@@ -117,7 +117,7 @@ def report() -> str:
         "| --- | --- | --- | --- |",
     ]
     for called, found in (
-        ("built-in rules", Rules()),
+        ("built-in rules", RuleSet()),
         ("and 200 more", usual),
         ("and 200 more that all spare a name in a folder", all_sparing),
     ):
@@ -126,22 +126,22 @@ def report() -> str:
     return "\n".join([*lines, "", END])
 
 
-def timed(called: str, found: Rules, asked: Sequence[str]) -> list[str]:
+def timed(called: str, found: RuleSet, asked: Sequence[str]) -> list[str]:
     policy = found.policy
 
     def ask(name: str) -> object:
-        return decide(Request("/project", name, "write", "agent"), policy)
+        return decide(AccessRequest("/project", name, "write", "agent"), policy)
 
     return [row(f"{called}, {state}", measure(ask, asked)) for state in ("new names", "again")]
 
 
-def beside(mine: Rules, asked: Sequence[str]) -> list[str]:
+def beside(mine: RuleSet, asked: Sequence[str]) -> list[str]:
     """The same patterns asked of pathspec, which tells the last one that matches."""
     try:
         import pathspec  # noqa: PLC0415 - need not be there
     except ImportError:
         return []
-    everything = Rules().policy.rules + mine.rules
+    everything = RuleSet().policy.rules + mine.rules
     patterns = [each for rule in everything for each in settled(rule.paths)]
     lines = []
     for backend in ("re2", "simple"):

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from bench.stale_cases import MUST_REFUSE, SERIES, Stale, cases
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 
 HERE = Path(__file__).resolve().parent
 MARK = "<!-- figures: written by stale_edits.py -->"
@@ -36,7 +36,7 @@ class World:
         self.root.mkdir()
         self.workspace = open_workspace([str(self.root)], state_dir=str(folder / "state"))
         self.tools = open_toolbox(self.workspace)
-        self.call = Call(Session("s1", Actor("agent", "bench")))
+        self.call = CallContext(Session("s1", Actor("agent", "bench")))
         self.done = 0
 
     def close(self) -> None:

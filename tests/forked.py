@@ -239,13 +239,13 @@ def _become(request: dict[str, Any], files: Sequence[int]) -> list[str]:
 
 def main() -> NoReturn:
     import filepact  # noqa: PLC0415
-    from filepact.config.layers import Rules  # noqa: PLC0415
+    from filepact.config.layers import RuleSet  # noqa: PLC0415
     from filepact.faces.cli import run as command  # noqa: PLC0415
 
     for module in pkgutil.walk_packages(filepact.__path__, "filepact."):
         if not module.name.endswith("__main__"):
             import_module(module.name)
-    _ = Rules().policy  # which is kept, and is most of what is left of a start
+    _ = RuleSet().policy  # which is kept, and is most of what is left of a start
     sys.argv[:] = [str(Path(filepact.__file__).with_name("__main__.py"))]
     line = socket.socket(fileno=int(sys.orig_argv[-1]))
     gc.collect()

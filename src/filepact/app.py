@@ -6,24 +6,24 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from filepact.config.language_servers import parse_trust
-from filepact.config.layers import Rules
+from filepact.config.layers import RuleSet
 from filepact.config.person import home_folder, read_settings, state_folder
 from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
-from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
-from filepact.fs.home_secrets import HomeSecrets
+from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root
 from filepact.fs.state import journal_in, open_state, read_note, write_note
 from filepact.store.connection import IN_USE
-from filepact.store.known_texts import KnownTexts
+from filepact.store.known_texts import SqliteKnownTexts
 from filepact.store.sqlite import SqliteStore
-from filepact.workspace.documents import Encodings
+from filepact.workspace.documents import EncodingSettings
 from filepact.workspace.guard import Guard
 from filepact.workspace.project_rules import PROJECT_FILE, read_project_file
-from filepact.workspace.read_tracker import PersistentTexts
+from filepact.workspace.read_tracker import KnownTextWriter
 from filepact.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from typing import Literal
 
-    from filepact.config.language_servers import Diagnosing, ServerTrust
+    from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
-    from filepact.domain.operation import Integrity, Salvaged
+    from filepact.domain.operation import JournalCheckResult, SalvageResult
     from filepact.fs.sandbox import SandboxMode, Trial
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.forkserver import ForkServer
     from filepact.lsp.spec import ServerSpec
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.tools.registry import Level, Tier, Toolbox
+    from filepact.tools.registry import Level, Tier, Toolset
     from filepact.workspace.buffers import Buffers
     from filepact.workspace.workspace import Mode
 
@@ -75,7 +75,7 @@ def open_toolbox(
     read_only: bool = False,
     own: bool = False,
     seconds: float = DEFAULT_SECONDS,
-) -> Toolbox:
+) -> Toolset:
     """The seven tools over a workspace, as many of them as are to be shown.
 
     Args:
@@ -90,9 +90,9 @@ def open_toolbox(
     # Not at the top: commands that look back need no tools and should not wait for them.
     from filepact.tools.catalogue import SERVER_TOOLS, TOOLS  # noqa: PLC0415
     from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
-    from filepact.tools.registry import Toolbox  # noqa: PLC0415
+    from filepact.tools.registry import Toolset  # noqa: PLC0415
 
-    return Toolbox(
+    return Toolset(
         SERVER_TOOLS if own else TOOLS,
         WorkspaceEngine(workspace, semantics),
         tier=tier,
@@ -111,7 +111,7 @@ def open_solution(
     tier: Tier = "full",
     max_level: Level = "dangerous",
     read_only: bool = False,
-) -> Toolbox:
+) -> Toolset:
     """The tools of a solution, as many of them as are to be shown.
 
     Args:
@@ -124,11 +124,11 @@ def open_solution(
         read_only: Only tools that look.
     """
     from filepact.tools.envelope import Envelope  # noqa: PLC0415 - as above
-    from filepact.tools.registry import Toolbox  # noqa: PLC0415 - as above
+    from filepact.tools.registry import Toolset  # noqa: PLC0415 - as above
     from filepact.tools.solution import SOLUTION_TOOLS  # noqa: PLC0415 - as above
     from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
 
-    return Toolbox(
+    return Toolset(
         SOLUTION_TOOLS,
         SolutionEngine(workspace, semantics, name, only_new),
         tier=tier,
@@ -227,9 +227,9 @@ def open_workspace(
             SqliteStore(state.database, locked_by=locked_by),
             state,
             mode=mode,
-            encodings=Encodings(guard, settings.encodings),
+            encodings=EncodingSettings(guard, settings.encodings),
             buffers=buffers,
-            lasting=PersistentTexts(KnownTexts(state.known), state.locks),
+            lasting=KnownTextWriter(SqliteKnownTexts(state.known), state.locks),
             limits=settings.limits,
         )
     except BaseException:
@@ -238,7 +238,7 @@ def open_workspace(
         raise
 
 
-def check_state(state_dir: str, *, tell: Callable[[str], None]) -> Integrity | None:
+def check_state(state_dir: str, *, tell: Callable[[str], None]) -> JournalCheckResult | None:
     """Whether everything in the journal of a state folder can be read; None for no journal.
 
     Args:
@@ -254,7 +254,7 @@ def check_state(state_dir: str, *, tell: Callable[[str], None]) -> Integrity | N
     return None if path is None else check_journal(path, tell)
 
 
-def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> Salvaged:
+def repair_state(state_dir: str, *, tell: Callable[[str], None]) -> SalvageResult:
     """Make a sound journal of what can be read of a damaged one, which is kept aside.
 
     Raises:
@@ -291,7 +291,7 @@ def state_user(state_dir: str) -> str:
 
 
 def start_fork_server(
-    diagnosing: Diagnosing, servers: Iterable[ServerSpec], locate: Locate
+    diagnosing: LanguageServerSettings, servers: Iterable[ServerSpec], locate: Locate
 ) -> ForkServer | None:
     """What starts language servers for a process that is about to confine itself.
 
@@ -319,7 +319,7 @@ def start_fork_server(
 def open_semantic_workspace(
     workspace: Workspace,
     *,
-    diagnosing: Diagnosing,
+    diagnosing: LanguageServerSettings,
     servers: Sequence[ServerSpec],
     environment: Mapping[str, str],
     locate: Locate,
@@ -440,14 +440,14 @@ def try_server(
         pool.close()
 
 
-def _project_rules(root: Root) -> Rules:
+def _project_rules(root: Root) -> RuleSet:
     text = read_project_file(root)
     if text is None:
-        return Rules()
+        return RuleSet()
     return read_project(text, root.path, f"{root.path.rstrip('/')}/{PROJECT_FILE}")
 
 
-def _secrets_in(home: str) -> HomeSecrets:
+def _secrets_in(home: str) -> SecretIndex:
     @cache
     def policy() -> Policy:
         # Made when the first hard link is met; most folders have none.
@@ -457,6 +457,6 @@ def _secrets_in(home: str) -> HomeSecrets:
         # Most names are told to be harmless by their parts.
         if not any(map(policy().suspicion("read"), path.split("/"))):
             return False
-        return decide(Request(home, path, "read"), policy()).verdict == "deny"
+        return decide(AccessRequest(home, path, "read"), policy()).verdict == "deny"
 
-    return HomeSecrets(home, is_secret)
+    return SecretIndex(home, is_secret)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from filepact.text.gitignore import IgnoreRules, IgnoreStack
+from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,8 +67,8 @@ def ignored_by_git(top: Path, paths: dict[str, bool]) -> set[str]:
 
 
 def ignored_by_us(files: dict[str, str], exclude: str, paths: dict[str, bool]) -> set[str]:
-    def stack(path: str) -> IgnoreStack:
-        found = IgnoreStack(defaults=frozenset())
+    def stack(path: str) -> IgnoreRuleSet:
+        found = IgnoreRuleSet(defaults=frozenset())
         found = found.with_rules("exclude", IgnoreRules.parse(exclude, "."))
         for base in sorted(files, key=lambda base: (base != ".", len(base))):
             if base == "." or path.startswith(f"{base}/"):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filepact.fs.root import Root
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.text.git_index import read_index
 from filepact.text.gitignore import DEFAULT_IGNORED
 
@@ -67,7 +67,10 @@ def untracked(top):
 
 
 def seen(top, base="."):
-    with Root.open(top) as root, Walk(root, base, allow=lambda _path, _is_dir: True) as entries:
+    with (
+        Root.open(top) as root,
+        TreeReader(root, base, allow=lambda _path, _is_dir: True) as entries,
+    ):
         return {entry.path for entry in entries if entry.kind in ("file", "link")}
 
 
@@ -162,7 +165,7 @@ def test_a_change_of_the_index_is_noticed(top):
     with Root.open(top) as root:
 
         def found():
-            with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+            with TreeReader(root, allow=lambda _path, _is_dir: True) as entries:
                 return [entry.path for entry in entries if entry.kind == "file"]
 
         assert found() == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import filepact.acp
 from filepact.errors import CODES
 from filepact.faces.acp import errors
-from filepact.faces.acp.agents import QUIRKS, Quirks
+from filepact.faces.acp.agents import QUIRKS, AgentProfile
 from filepact.faces.acp.client import ClientFileSystem
 from tests.architecture.project import REFERENCE
 
@@ -64,7 +64,7 @@ def test_every_error_of_the_engine_has_the_number_that_is_written() -> None:
 
 def test_every_agent_has_a_row_with_what_differs() -> None:
     table = {quoted(agent)[0]: set(quoted(differs)) for agent, differs, _ in rows("Single agents")}
-    usual = dataclasses.asdict(Quirks())
+    usual = dataclasses.asdict(AgentProfile())
     assert table == {
         agent: {name for name, value in dataclasses.asdict(quirks).items() if value != usual[name]}
         for agent, quirks in QUIRKS.items()

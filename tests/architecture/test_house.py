@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import MODULES, dotted, syntax
 
 MOST_MODULES = 211
-MOST_LINES = 63_250
+MOST_LINES = 63_500
 MOST_CHAPTERS = 15
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 
-from filepact.config.language_servers import Diagnosing
+from filepact.config.language_servers import LanguageServerSettings
 from filepact.faces.mcp.clients import PAGES
-from filepact.lsp.spec import ServerSpec, Sync
+from filepact.lsp.spec import ServerSpec, SyncMethod
 from filepact.text import page as pages
 from tests.architecture.project import REFERENCE
 
@@ -27,9 +27,9 @@ def keys(text: str) -> set[str]:
 
 def test_every_key_about_diagnostics_is_documented_with_its_default() -> None:
     text = section("`diagnostics`")
-    assert keys(text) == {field.name for field in fields(Diagnosing)}
-    for field in fields(Diagnosing):
-        default = getattr(Diagnosing(), field.name)
+    assert keys(text) == {field.name for field in fields(LanguageServerSettings)}
+    for field in fields(LanguageServerSettings):
+        default = getattr(LanguageServerSettings(), field.name)
         said = f'`"{default}"`' if isinstance(default, str) else f"{default:g}"
         assert re.search(rf"^\| `{field.name}` .*\| {said} \|$", text, flags=re.MULTILINE)
 
@@ -40,7 +40,7 @@ def test_every_key_of_a_server_is_documented() -> None:
     renamed = {"asking": "diagnostics"}
     known = {renamed.get(name, name) for name in names - {"name", "only_in"}} | {"enabled"}
     documented = keys(section("`[servers.NAME]`"))
-    assert documented == known | {field.name for field in fields(Sync)}
+    assert documented == known | {field.name for field in fields(SyncMethod)}
 
 
 def test_what_answers_may_take_is_documented_for_every_client_that_is_known() -> None:

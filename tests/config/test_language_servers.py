@@ -7,8 +7,12 @@ import sys
 
 import pytest
 
-from filepact.config.language_servers import Diagnosing, ServerTrust, Wishes
-from filepact.config.layers import Source
+from filepact.config.language_servers import (
+    LanguageServerOptions,
+    LanguageServerSettings,
+    ServerTrust,
+)
+from filepact.config.layers import SettingsSource
 from filepact.config.rule_files import find_problems, read_project
 from filepact.config.settings import Settings, parse_settings
 from filepact.errors import InvalidParamsError
@@ -16,36 +20,38 @@ from filepact.lsp.builtin import builtin_servers
 
 FILE = "f.toml"
 MINE = '[servers.mine]\ncommand = ["mine"]\nfiles = {"*.py" = "python"}\n'
-ADMINISTRATOR = Source("administrator", FILE)
+ADMINISTRATOR = SettingsSource("administrator", FILE)
 
 
-def both(administrator: str, person: str) -> Wishes:
+def both(administrator: str, person: str) -> LanguageServerOptions:
     """What is in force where both files speak."""
     above = parse_settings(administrator, name=FILE, source=ADMINISTRATOR)
     return parse_settings(person, name=FILE).wishes.beneath(above.wishes)
 
 
 def test_where_nothing_is_said_the_defaults_count() -> None:
-    assert parse_settings("", name=FILE).diagnosing == Diagnosing("auto", 2.0, "allow", 600.0, 2048)
+    assert parse_settings("", name=FILE).diagnosing == LanguageServerSettings(
+        "auto", 2.0, "allow", 600.0, 2048
+    )
     assert parse_settings("", name=FILE).servers == builtin_servers()
-    assert both("", "").diagnosing == Diagnosing()
+    assert both("", "").diagnosing == LanguageServerSettings()
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('diagnostics = "off"\n', Diagnosing(mode="off")),
-        ('diagnostics = "always"\n', Diagnosing(mode="always")),
-        ('[diagnostics]\nmode = "auto"\nbudget = 5\n', Diagnosing(budget=5.0)),
+        ('diagnostics = "off"\n', LanguageServerSettings(mode="off")),
+        ('diagnostics = "always"\n', LanguageServerSettings(mode="always")),
+        ('[diagnostics]\nmode = "auto"\nbudget = 5\n', LanguageServerSettings(budget=5.0)),
         (
             "[diagnostics]\nbudget = 0.1\nidle = 1\nmemory = 64\n",
-            Diagnosing("auto", 0.1, "allow", 1.0, 64),
+            LanguageServerSettings("auto", 0.1, "allow", 1.0, 64),
         ),
-        ('[diagnostics]\nnew_errors = "ask"\n', Diagnosing(new_errors="ask")),
+        ('[diagnostics]\nnew_errors = "ask"\n', LanguageServerSettings(new_errors="ask")),
     ],
 )
 def test_the_word_alone_or_a_table_sets_how_far_servers_are_used(
-    text: str, expected: Diagnosing
+    text: str, expected: LanguageServerSettings
 ) -> None:
     assert parse_settings(text, name=FILE).diagnosing == expected
 
@@ -87,7 +93,7 @@ def test_the_word_alone_or_a_table_sets_how_far_servers_are_used(
 def test_what_is_wrong_is_refused_with_file_line_and_key(
     text: str, line: int, key: str, layer: str
 ) -> None:
-    source = Source("person" if layer == "person" else "administrator", FILE)
+    source = SettingsSource("person" if layer == "person" else "administrator", FILE)
     with pytest.raises(InvalidParamsError) as caught:
         parse_settings(text, name=FILE, source=source)
     assert caught.value.details == {"file": FILE, "line": line, "key": key}
@@ -115,16 +121,16 @@ def test_a_server_that_a_file_names_goes_before_those_that_it_does_not() -> None
     ("administrator", "person", "expected"),
     [
         # Its mode is final, whichever way the person would go.
-        ('diagnostics = "off"', 'diagnostics = "always"', Diagnosing(mode="off")),
-        ('diagnostics = "always"', 'diagnostics = "off"', Diagnosing(mode="always")),
-        ('diagnostics = "auto"', 'diagnostics = "off"', Diagnosing(mode="auto")),
-        ("", 'diagnostics = "off"', Diagnosing(mode="off")),
+        ('diagnostics = "off"', 'diagnostics = "always"', LanguageServerSettings(mode="off")),
+        ('diagnostics = "always"', 'diagnostics = "off"', LanguageServerSettings(mode="always")),
+        ('diagnostics = "auto"', 'diagnostics = "off"', LanguageServerSettings(mode="auto")),
+        ("", 'diagnostics = "off"', LanguageServerSettings(mode="off")),
         # Of both words on new errors the stricter counts.
         *(
             (
                 f'[diagnostics]\nnew_errors = "{one}"',
                 f'[diagnostics]\nnew_errors = "{other}"',
-                Diagnosing(new_errors=stricter),
+                LanguageServerSettings(new_errors=stricter),
             )
             for one, other, stricter in (
                 ("deny", "allow", "deny"),
@@ -137,19 +143,23 @@ def test_a_server_that_a_file_names_goes_before_those_that_it_does_not() -> None
         (
             '[diagnostics]\nnew_errors = "ask"',
             'diagnostics = "off"',
-            Diagnosing(mode="auto", new_errors="ask"),
+            LanguageServerSettings(mode="auto", new_errors="ask"),
         ),
-        ('[diagnostics]\nnew_errors = "allow"', 'diagnostics = "off"', Diagnosing(mode="off")),
+        (
+            '[diagnostics]\nnew_errors = "allow"',
+            'diagnostics = "off"',
+            LanguageServerSettings(mode="off"),
+        ),
         # The rest is the person's.
         (
             "[diagnostics]\nbudget = 1\nidle = 30\nmemory = 512",
             "[diagnostics]\nbudget = 9\nmemory = 4096",
-            Diagnosing(budget=9.0, idle=30.0, memory=4096),
+            LanguageServerSettings(budget=9.0, idle=30.0, memory=4096),
         ),
     ],
 )
 def test_what_an_administrator_says_is_not_loosened(
-    administrator: str, person: str, expected: Diagnosing
+    administrator: str, person: str, expected: LanguageServerSettings
 ) -> None:
     assert both(administrator, person).diagnosing == expected
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Folders, Rules, Source
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, PatternFolders, RuleSet, SettingsSource
 from filepact.config.rule_files import find_problems, read_project, read_source
 from filepact.config.settings import parse_settings
-from filepact.domain.policy import ACTIONS, WRITES, Request, decide
+from filepact.domain.policy import ACTIONS, WRITES, AccessRequest, decide
 from filepact.errors import InvalidParamsError
 
-HOME = Folders("/home/me")
+HOME = PatternFolders("/home/me")
 FILE = "/home/me/.config/filepact/filepact.toml"
 
 
-def source(layer: str = "person", above: Rules | None = None, folders: Folders = HOME) -> Source:
+def source(
+    layer: str = "person", above: RuleSet | None = None, folders: PatternFolders = HOME
+) -> SettingsSource:
     if layer == "project":
-        return Source("project", "/house/.filepact.toml", "/house")
-    return Source(layer, FILE, folders=folders, above=above or Rules())
+        return SettingsSource("project", "/house/.filepact.toml", "/house")
+    return SettingsSource(layer, FILE, folders=folders, above=above or RuleSet())
 
 
-def read(text: str, layer: str = "person", **more) -> Rules:
+def read(text: str, layer: str = "person", **more) -> RuleSet:
     return read_source(text, source(layer, **more))
 
 
@@ -28,8 +30,8 @@ def problems(text: str, layer: str = "person", **more) -> list[tuple[int, str]]:
     return [(each.line, each.key) for each in find_problems(text, source(layer, **more))]
 
 
-def verdict(rules: Rules, path: str, action: str = "read", agent: str = "", root: str = "/house"):
-    return decide(Request(root, path, action, agent), rules.policy).verdict
+def verdict(rules: RuleSet, path: str, action: str = "read", agent: str = "", root: str = "/house"):
+    return decide(AccessRequest(root, path, action, agent), rules.policy).verdict
 
 
 # -- what is read -----------------------------------------------------------------------------
@@ -87,7 +89,7 @@ def test_the_whole_home_folder_may_be_meant() -> None:
 
 
 def test_an_absolute_pattern_counts_also_for_where_its_folders_lead() -> None:
-    links = Folders("/home/me", lambda path: path.replace("/var", "/private/var"))
+    links = PatternFolders("/home/me", lambda path: path.replace("/var", "/private/var"))
     found = read('[[deny]]\npaths = ["//var/x/*", "!//var/x/free"]\n', folders=links)
     for root in ("/var/x", "/private/var/x"):
         assert verdict(found, "a", root=root) == "deny"
@@ -95,7 +97,7 @@ def test_an_absolute_pattern_counts_also_for_where_its_folders_lead() -> None:
 
 
 def test_a_home_folder_with_wildcards_in_its_name_is_taken_as_it_is() -> None:
-    found = read('[[deny]]\npaths = ["~/x"]\n', folders=Folders("/home/m[e]*"))
+    found = read('[[deny]]\npaths = ["~/x"]\n', folders=PatternFolders("/home/m[e]*"))
     assert verdict(found, "x", root="/home/m[e]*") == "deny"
     assert verdict(found, "x", root="/home/me") == "allow"
 
@@ -154,7 +156,7 @@ def test_settings_hold_rules_beside_the_rest() -> None:
         '[encodings]\n"*.x" = "utf-8"\n[[deny]]\npaths = ["~/a"]\n', name=FILE, source=source()
     )
     assert len(found.encodings) == len(found.rules.rules) == 1
-    assert parse_settings("", name=FILE).rules == Rules()
+    assert parse_settings("", name=FILE).rules == RuleSet()
 
 
 def test_rules_of_several_files_add_up() -> None:
@@ -286,14 +288,14 @@ def test_a_project_that_asks_gives_nothing_that_a_default_denies() -> None:
         assert verdict(both, "docs/a", action) == "deny"
     assert verdict(both, "src/a", "read") == "ask"
     assert verdict(both, "x", "write") == "deny"
-    assert verdict(Rules().narrowed(read(asking, "project")), "src/a", "write") == "ask"
+    assert verdict(RuleSet().narrowed(read(asking, "project")), "src/a", "write") == "ask"
 
 
 def test_rules_about_other_folders_are_left_out() -> None:
     found = read('[[deny]]\npaths = ["a", "~/b", "//srv/x"]\n')
     assert len(found.about(["/house"]).rules) == 2
     project = read('[[deny]]\npaths = ["a"]\n[default]\nread = "ask"\n', "project")
-    assert project.about(["/other", "/houseboat"]) == Rules()
+    assert project.about(["/other", "/houseboat"]) == RuleSet()
     for root in ("/house", "/", "/House/below"):
         assert len(project.about([root]).rules) == len(project.about([root]).fallbacks) == 1
 
@@ -339,7 +341,7 @@ def test_expectations_hear_what_stands_above_them() -> None:
     ],
 )
 def test_without_a_home_folder_nothing_can_start_there(text: str) -> None:
-    assert len(problems(text, folders=Folders())) == 1
+    assert len(problems(text, folders=PatternFolders())) == 1
 
 
 def test_a_list_without_end_is_refused() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from filepact.config.settings import Guarding, Settings, parse_settings
+from filepact.config.settings import GuardSettings, Settings, parse_settings
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.errors import InvalidParamsError
 
@@ -63,9 +63,9 @@ def test_what_is_no_toml_is_refused(text: str) -> None:
 
 
 def test_how_far_the_guard_goes_is_set() -> None:
-    assert parse_settings("", name="f.toml").guard == Guarding()
+    assert parse_settings("", name="f.toml").guard == GuardSettings()
     text = '[guard]\nmounts = true\ncontent = false\nlandlock = "required"\n'
-    assert parse_settings(text, name="f.toml").guard == Guarding(
+    assert parse_settings(text, name="f.toml").guard == GuardSettings(
         mounts=True, content=False, landlock="required"
     )
 

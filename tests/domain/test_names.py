@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.domain.names import ShortNames, is_plain, is_short, key
-from filepact.domain.policy import Policy, Request, Rule, decide
+from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.text.pattern_set import PatternSet
 
 SAME = [
@@ -193,10 +193,13 @@ def test_a_short_name_may_be_refused_for_what_it_may_stand_for_but_is_never_allo
     )
     built = Rule("built", "deny", ("*.md",), "no")
     policy = Policy([refuse, allow, built])
-    assert decide(Request("/w", "CONFID~1/x.txt", "read"), policy).rule.name == "deny"
-    assert decide(Request("/w", "confidential-tests/x.md", "read"), policy).verdict == "allow"
-    assert decide(Request("/w", "CONFID~2/x.md", "read"), policy).verdict == "deny"
-    assert decide(Request("/w", "CONFID~2/x.md", "read"), Policy([allow, built])).verdict == "deny"
+    assert decide(AccessRequest("/w", "CONFID~1/x.txt", "read"), policy).rule.name == "deny"
+    assert decide(AccessRequest("/w", "confidential-tests/x.md", "read"), policy).verdict == "allow"
+    assert decide(AccessRequest("/w", "CONFID~2/x.md", "read"), policy).verdict == "deny"
+    assert (
+        decide(AccessRequest("/w", "CONFID~2/x.md", "read"), Policy([allow, built])).verdict
+        == "deny"
+    )
 
 
 def test_a_short_name_is_suspicious() -> None:

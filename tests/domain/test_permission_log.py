@@ -6,7 +6,7 @@ import pytest
 
 from filepact.domain.document import RootId
 from filepact.domain.operation import Actor, Session
-from filepact.domain.permission_log import Named, Question, name_files, shorten
+from filepact.domain.permission_log import LoggedFile, PermissionRecord, name_files, shorten
 
 ROOT = RootId("/home/ada/project")
 
@@ -24,19 +24,19 @@ ROOT = RootId("/home/ada/project")
     ],
 )
 def test_a_file_is_named_from_the_root_where_it_lies_inside(path: str, named: str) -> None:
-    assert name_files([Named(path, 1, 2)], (ROOT, "/link")) == ((Named(named, 1, 2),), 0)
+    assert name_files([LoggedFile(path, 1, 2)], (ROOT, "/link")) == ((LoggedFile(named, 1, 2),), 0)
 
 
 def test_the_whole_disk_can_be_the_root() -> None:
-    assert name_files([Named("/etc/passwd")], ("/",)) == ((Named("etc/passwd"),), 0)
+    assert name_files([LoggedFile("/etc/passwd")], ("/",)) == ((LoggedFile("etc/passwd"),), 0)
 
 
 def test_files_are_few_and_each_once_and_the_rest_is_counted() -> None:
-    many = [Named(f"/{number // 2}") for number in range(140)]
+    many = [LoggedFile(f"/{number // 2}") for number in range(140)]
     files, more = name_files(many, (ROOT,))
     assert len(files) == 50
     assert more == 20
-    long = [Named("/" + "x" * 8_000), Named("/" + "y" * 8_000), Named("/z")]
+    long = [LoggedFile("/" + "x" * 8_000), LoggedFile("/" + "y" * 8_000), LoggedFile("/z")]
     files, more = name_files(long, (ROOT,))
     assert [file.path for file in files] == [long[0].path, "/z"]
     assert more == 1
@@ -62,13 +62,13 @@ def test_a_title_is_cut_and_shows_that_it_was() -> None:
     ],
 )
 def test_it_concerns_files_and_the_folders_above_them(path: str, concerned: bool) -> None:
-    question = Question(
+    question = PermissionRecord(
         1.0,
         Session("s", Actor("agent", "a")),
         ROOT,
         "",
         "write",
-        (Named("src/a.py"), Named("/etc/passwd")),
+        (LoggedFile("src/a.py"), LoggedFile("/etc/passwd")),
         "told",
     )
     assert question.paths == ("src/a.py", "/etc/passwd")

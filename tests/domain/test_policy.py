@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filepact.domain.names import are_plain, is_plain
-from filepact.domain.policy import Policy, Request, Rule, decide
+from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 
 BUILT_IN = Policy((*BUILT_IN_RULES, *SIGN_RULES))
@@ -55,7 +55,7 @@ DISGUISES = [
 
 
 def verdict(path: str, action: str, policy: Policy = BUILT_IN, agent: str = "", **more) -> str:
-    return decide(Request("/project", path, action, agent, **more), policy).verdict
+    return decide(AccessRequest("/project", path, action, agent, **more), policy).verdict
 
 
 @pytest.mark.parametrize("path", SECRET)
@@ -101,7 +101,7 @@ def test_deny_beats_ask_beats_allow_whatever_the_order() -> None:
         assert verdict("a.txt", "read", Policy(order)) == "deny"
         without = [each for each in order if each.verdict != "deny"]
         assert verdict("a.txt", "read", Policy(without)) == "ask"
-    found = decide(Request("/project", "a.md", "read"), Policy(rules))
+    found = decide(AccessRequest("/project", "a.md", "read"), Policy(rules))
     assert (found.verdict, found.rule.name, found.rule.place) == ("allow", "default", "built-in")
 
 
@@ -155,9 +155,9 @@ def test_a_rule_with_a_root_counts_below_it_only_and_from_there() -> None:
     policy = Policy([rule("deny", "/private", root="/project/app", layer="project")])
     assert verdict("app/private/a", "read", policy) == "deny"
     assert verdict("private/a", "read", policy) == "allow"
-    inside = Request("/project/app/private", "a", "read")
+    inside = AccessRequest("/project/app/private", "a", "read")
     assert decide(inside, policy).verdict == "deny"
-    assert decide(Request("/elsewhere", "private/a", "read"), policy).verdict == "allow"
+    assert decide(AccessRequest("/elsewhere", "private/a", "read"), policy).verdict == "allow"
 
 
 def test_patterns_are_compared_in_the_form_of_names() -> None:

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from filepact.domain.policy import ACTIONS, READS, WRITES, Policy, Request, Rule, decide
+from filepact.domain.policy import ACTIONS, READS, WRITES, AccessRequest, Policy, Rule, decide
 from filepact.domain.policy_lint import (
-    Expectation,
+    RuleCheck,
     covers,
     idle_lifts,
     settled,
@@ -333,21 +333,21 @@ def test_a_rule_about_signs_can_always_be_set_aside() -> None:
 
 def test_an_expectation_that_is_met_says_nothing() -> None:
     policy = Policy([KEYS])
-    met = Expectation(("a.pem", "/srv/b.pem"), ("read", "write"), "deny", rule="key stores")
+    met = RuleCheck(("a.pem", "/srv/b.pem"), ("read", "write"), "deny", rule="key stores")
     assert list(unmet(met, policy, "/project")) == []
 
 
 @pytest.mark.parametrize(
     "expectation",
     [
-        Expectation(("a.pem",), ("read",), "allow"),
-        Expectation(("a.txt",), ("read",), "deny", rule="key stores"),
-        Expectation(("a.pem",), ("read",), "deny", rule="other"),
-        Expectation(("a.txt", "a.pem"), ("list", "read"), "allow"),
+        RuleCheck(("a.pem",), ("read",), "allow"),
+        RuleCheck(("a.txt",), ("read",), "deny", rule="key stores"),
+        RuleCheck(("a.pem",), ("read",), "deny", rule="other"),
+        RuleCheck(("a.txt", "a.pem"), ("list", "read"), "allow"),
     ],
 )
 def test_an_expectation_that_is_not_met_is_told_by_path_and_action(
-    expectation: Expectation,
+    expectation: RuleCheck,
 ) -> None:
     (said,) = unmet(expectation, Policy([KEYS]), "/project")
     assert said.startswith(expectation.paths[-1])
@@ -402,7 +402,7 @@ def test_what_is_said_never_to_decide_decides_nothing() -> None:
         for path in UNIVERSE if found else ():
             for action in ("read", "write"):
                 for agent in ("", "g-1", "gx"):
-                    request = Request("/project", "/".join(path), action, agent)
+                    request = AccessRequest("/project", "/".join(path), action, agent)
                     assert decide(request, policy).rule.name not in found, (rules, path)
     assert idle > 20
 

@@ -7,7 +7,7 @@ from itertools import chain
 import pytest
 
 from filepact.domain.names import key
-from filepact.domain.policy import ACTIONS, Action, Policy, Request, Verdict, decide
+from filepact.domain.policy import ACTIONS, AccessRequest, Action, Policy, Verdict, decide
 from filepact.domain.protected import BUILT_IN_RULES, NAMES
 from filepact.text.glob import literal_length
 from tests.domain.protected_page import PAGE, written
@@ -16,7 +16,7 @@ POLICY = Policy(BUILT_IN_RULES)
 
 
 def verdict(path: str, action: Action) -> Verdict:
-    return decide(Request("/project", path, action), POLICY).verdict
+    return decide(AccessRequest("/project", path, action), POLICY).verdict
 
 
 KEY_STORES = """

@@ -15,8 +15,8 @@ from pydantic import Field
 from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
 from filepact.faces.mcp import serve
-from filepact.tools.registry import Alias, Blob, Toolbox, Written, tool
-from filepact.workspace.pending import News, Unheard
+from filepact.tools.registry import ChangeAnswer, ContentAnswer, ParameterName, Toolset, tool
+from filepact.workspace.pending import SessionEvent, SessionEvents
 
 Path = Annotated[str, Field(min_length=1, description="File.")]
 
@@ -30,10 +30,10 @@ def read(
     raw: Annotated[bool, Field(description="Bytes.")] = False,
     mime: Annotated[str, Field(description="What they are.")] = "",
     note: Annotated[str, Field(description="Said of them.")] = "",
-) -> str | Blob:
+) -> str | ContentAnswer:
     """Read a file."""
     text = files.text(path)
-    return Blob(text.encode(), mime, note) if raw else text
+    return ContentAnswer(text.encode(), mime, note) if raw else text
 
 
 @tool(title="Write", level="moderate", tier="essential", idempotent=True)
@@ -41,7 +41,9 @@ def write(
     draft,
     path: Path,
     content: Annotated[str, Field(description="Text.")],
-    create_dirs: Annotated[bool, Field(description="Folders."), Alias("createDirs")] = False,
+    create_dirs: Annotated[
+        bool, Field(description="Folders."), ParameterName("createDirs")
+    ] = False,
 ) -> str:
     """Write a file."""
     draft[path] = content
@@ -125,7 +127,7 @@ class SmallEngine:
         self.files = {"a": "one\ntwo\n", "odd": "name \udcff end"}
         self.cancelled = threading.Event()
         self.meeting = threading.Barrier(3)
-        self.unheard = Unheard()
+        self.unheard = SessionEvents()
 
     @contextmanager
     def port(self, call, _name):
@@ -144,15 +146,15 @@ class SmallEngine:
             self.cancelled.set()
         return summary
 
-    def written(self, _call, draft, summary) -> Written:
+    def written(self, _call, draft, summary) -> ChangeAnswer:
         files = [
             {"path": path, "before": None, "after": "0" * 12, "added": 1, "removed": 0}
             for path in draft
         ]
         receipt = {"operation": "c0123456789", "status": "applied", "files": files}
-        return Written(f"Done: {summary}.", receipt)
+        return ChangeAnswer(f"Done: {summary}.", receipt)
 
-    def news(self, _call) -> tuple[News, ...]:
+    def news(self, _call) -> tuple[SessionEvent, ...]:
         return self.unheard.news("")
 
     def heard(self, _call, news) -> None:
@@ -177,7 +179,7 @@ def start(
     page=None,
 ) -> None:
     serve(
-        lambda: Toolbox(TOOLS, engine),
+        lambda: Toolset(TOOLS, engine),
         name="small",
         version="1.2",
         instructions="Be gentle.",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from filepact.faces.cli.checks import Finding
+    from filepact.faces.cli.checks import CheckResult
 
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -32,7 +32,7 @@ MOUNTS = """\
 """
 
 
-def by_name(findings: Iterable[Finding]) -> dict[str, Finding]:
+def by_name(findings: Iterable[CheckResult]) -> dict[str, CheckResult]:
     return {one.name: one for one in findings}
 
 

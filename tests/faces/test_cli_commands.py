@@ -15,7 +15,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.domain.permission_log import Named, Question
+from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.faces.cli import main, render
 from filepact.faces.cli.hosts import editors
 from filepact.store.sqlite import SqliteStore
@@ -260,13 +260,18 @@ def test_the_log_of_what_was_asked_tells_how_it_was_answered_and_by_whom(cli: Co
     assert cli("log", "--asked").out == "No agent has asked for anything here.\n"
     assert cli.json("log", "--asked") == {"asked": []}
     workspace = open_workspace([str(cli.root)], state_dir=str(cli.state))
-    known = Question(
+    known = PermissionRecord(
         when=1_000.0,
         session=Session("s", Actor("agent", "robot", "9")),
         root=workspace.guard.roots[0].path,
         title="Edit\nit \u202e",
         action="write",
-        files=(Named("src/app.py", 2, 1), Named("/etc/x"), Named("c"), Named("d")),
+        files=(
+            LoggedFile("src/app.py", 2, 1),
+            LoggedFile("/etc/x"),
+            LoggedFile("c"),
+            LoggedFile("d"),
+        ),
         verdict="allowed",
         by="person",
         how="allow_once",

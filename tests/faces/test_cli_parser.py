@@ -18,7 +18,7 @@ from filepact.faces.cli import build_parser, run
 from filepact.faces.cli.complete import script
 from filepact.faces.cli.hosts import hosts, own_command
 from filepact.faces.cli.main import parse
-from filepact.faces.cli.parser import Misuse
+from filepact.faces.cli.parser import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,11 +149,11 @@ def test_common_options_stand_before_or_after_the_command(words: list[str]) -> N
 def test_a_part_of_the_commands_is_understood_as_all_of_them_are(words: list[str]) -> None:
     try:
         whole: object = vars(build_parser().parse_args(words))
-    except Misuse as misuse:
+    except CommandError as misuse:
         whole = misuse.message
     try:
         said: object = vars(parse(words))
-    except Misuse as misuse:
+    except CommandError as misuse:
         said = misuse.message
     assert said == whole
 

@@ -20,7 +20,7 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.faces.cli.history import diff
 from filepact.faces.cli.main import build_parser
-from filepact.faces.cli.screen import Screen
+from filepact.faces.cli.screen import Terminal
 from tests.forked import Command, run
 from tests.terminal import on_terminal
 
@@ -82,7 +82,7 @@ def test_the_diff_in_a_pipe_is_a_patch_that_git_takes_back(
         words = ["--root", str(root), "--state", str(Path(name, "state")), "diff"]
         arguments = build_parser().parse_args(words)
         with Path(name, "patch").open("w+b") as patch:
-            screen = Screen(patch, terminal=False, colour=False, json=False)
+            screen = Terminal(patch, terminal=False, colour=False, json=False)
             screen.answer(diff(arguments, screen))
             patch.seek(0)
             git = ["git", "-c", "core.autocrlf=false", "apply", "-R", "--whitespace=nowarn"]

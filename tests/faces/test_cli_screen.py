@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.faces.cli.render import Tally, paint_diff, tally
-from filepact.faces.cli.screen import Answer, Screen, Span, plain
+from filepact.faces.cli.render import LineCounts, paint_diff, tally
+from filepact.faces.cli.screen import CommandAnswer, Terminal, TerminalText, plain
 from filepact.text.confusables import visible
 from filepact.text.diff import unified
 
 
-def shown(*spans: Span, terminal: bool = True, colour: bool = False) -> str:
+def shown(*spans: TerminalText, terminal: bool = True, colour: bool = False) -> str:
     stream = io.BytesIO()
-    Screen(stream, terminal=terminal, colour=colour, json=False).write(spans)
+    Terminal(stream, terminal=terminal, colour=colour, json=False).write(spans)
     return stream.getvalue().decode("utf-8", errors="surrogateescape")
 
 
@@ -42,32 +42,32 @@ def shown(*spans: Span, terminal: bool = True, colour: bool = False) -> str:
     ],
 )
 def test_a_terminal_gets_no_character_that_steers_or_hides(text: str, on_a_terminal: str) -> None:
-    assert shown(Span(text)) == on_a_terminal
-    assert shown(Span(text), terminal=False) == text
+    assert shown(TerminalText(text)) == on_a_terminal
+    assert shown(TerminalText(text), terminal=False) == text
 
 
 def test_a_name_that_is_not_utf_8_is_escaped_on_a_terminal_and_kept_in_a_pipe() -> None:
     name = b"caf\xe9".decode("utf-8", errors="surrogateescape")
-    assert shown(Span(name)) == "caf\\udce9"
+    assert shown(TerminalText(name)) == "caf\\udce9"
     stream = io.BytesIO()
-    Screen(stream, terminal=False, colour=False, json=False).write(plain(name))
+    Terminal(stream, terminal=False, colour=False, json=False).write(plain(name))
     assert stream.getvalue() == b"caf\xe9"
 
 
 def test_colours_end_with_each_line() -> None:
-    text = shown(Span("one\ntwo\n", "add"), Span("three", "plain"), colour=True)
+    text = shown(TerminalText("one\ntwo\n", "add"), TerminalText("three", "plain"), colour=True)
     assert text == "\x1b[32mone\x1b[0m\n\x1b[32mtwo\x1b[0m\nthree"
 
 
 def test_without_colour_styles_leave_no_trace() -> None:
-    assert shown(Span("one\n", "add"), Span("two", "bad")) == "one\ntwo"
+    assert shown(TerminalText("one\n", "add"), TerminalText("two", "bad")) == "one\ntwo"
 
 
 @pytest.mark.parametrize(("terminal", "lines"), [(False, 1), (True, 3)])
 def test_json_is_one_object_in_ascii(terminal: bool, lines: int) -> None:
     stream = io.BytesIO()
-    screen = Screen(stream, terminal=terminal, colour=False, json=True)
-    screen.answer(Answer(plain("not shown"), {"name": "caf\u00e9 \udce9"}))
+    screen = Terminal(stream, terminal=terminal, colour=False, json=True)
+    screen.answer(CommandAnswer(plain("not shown"), {"name": "caf\u00e9 \udce9"}))
     assert json.loads(stream.getvalue()) == {"name": "caf\u00e9 \udce9"}
     assert stream.getvalue().isascii()
     assert stream.getvalue().count(b"\n") == lines
@@ -139,7 +139,7 @@ def test_a_missing_newline_stays_with_its_line() -> None:
     diff = unified("a\nb", "a\nc", old_name="f", new_name="f")
     spans = paint_diff(diff)
     assert [span.style for span in spans if span.text.startswith("\\ No newline")] == ["dim", "dim"]
-    assert tally(diff) == Tally(1, 1)
+    assert tally(diff) == LineCounts(1, 1)
     alone = unified("a\nb", "x\na\nb", old_name="f", new_name="f")
     assert [s.style for s in paint_diff(alone) if s.text.startswith("\\ No")] == ["dim"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.faces.mcp.sdk_fallback import SdkFallback
+from filepact.faces.mcp.sdk_fallback import SdkServer
 from tests.faces.envelopes import CAPABILITIES_KEY, CLIENT_KEY, VERSION_KEY, handshake, modern
 
 if TYPE_CHECKING:
@@ -160,13 +160,13 @@ def pair(in_thread, small):
 def passed_on(monkeypatch):
     """Every message that the package was given."""
     seen = []
-    give = SdkFallback.give
+    give = SdkServer.give
 
     def record(aside, message) -> None:
         seen.append(message)
         give(aside, message)
 
-    monkeypatch.setattr(SdkFallback, "give", record)
+    monkeypatch.setattr(SdkServer, "give", record)
     return seen
 
 

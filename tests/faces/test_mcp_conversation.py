@@ -13,20 +13,20 @@ import pytest
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import PathBlockedError
-from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolCaller, Tools
-from filepact.faces.mcp.fast_path import ServerFacts, describe_tool
+from filepact.faces.mcp.calls import WORKERS, CallExecutor, ClientFolders, ToolCache, ToolExecutor
+from filepact.faces.mcp.fast_path import ServerInfo, describe_tool
 from filepact.faces.mcp.protocol import (
     REPLAYED,
-    Answer,
-    AskFolders,
-    Cancel,
-    CarryOut,
-    Conversation,
-    FoldersTold,
-    PassOn,
+    CancelCall,
+    ClientMessage,
+    FoldersRequest,
+    FoldersResponse,
+    SdkMessage,
+    ServerProtocol,
+    ToolRequest,
 )
-from filepact.faces.mcp.sdk_fallback import SdkFallback
-from filepact.tools.registry import Toolbox
+from filepact.faces.mcp.sdk_fallback import SdkServer
+from filepact.tools.registry import Toolset
 from tests.faces.envelopes import handshake, modern
 
 TESTER = Actor("agent", "tester", "7")
@@ -37,12 +37,12 @@ CHANGED = {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
 @pytest.fixture
 def facts(small):
     listed = [describe_tool(one) for one in small.TOOLS]
-    return ServerFacts(name="small", version="1.2", instructions="Be gentle.", tools=lambda: listed)
+    return ServerInfo(name="small", version="1.2", instructions="Be gentle.", tools=lambda: listed)
 
 
 @pytest.fixture
 def conversation(facts):
-    return Conversation(facts)
+    return ServerProtocol(facts)
 
 
 def request(number, method, params=None) -> dict:
@@ -59,18 +59,18 @@ def greeting(**capabilities) -> dict:
 
 def test_a_call_is_carried_out_for_who_shook_hands(conversation):
     (greeted,) = conversation.take(greeting())
-    assert isinstance(greeted, Answer)
+    assert isinstance(greeted, ClientMessage)
     assert conversation.take(READY) == []
     params = {"name": "read", "arguments": {"path": "a"}, "_meta": {"progressToken": 5}}
     assert conversation.take(request("q", "tools/call", params)) == [
-        CarryOut("q", "read", {"path": "a"}, TESTER, 5, modern=False)
+        ToolRequest("q", "read", {"path": "a"}, TESTER, 5, modern=False)
     ]
 
 
 def test_a_call_is_carried_out_for_who_its_envelope_names(conversation):
     params = modern(name="who")
     assert conversation.take(request(1, "tools/call", params)) == [
-        CarryOut(1, "who", {}, TESTER, None, modern=True)
+        ToolRequest(1, "who", {}, TESTER, None, modern=True)
     ]
 
 
@@ -80,14 +80,14 @@ def test_the_package_is_told_once_how_a_handshake_went(conversation):
     conversation.take(READY)
     conversation.take(request(7, "ping"))
     assert conversation.take(odd) == [
-        PassOn(greeted | {"id": REPLAYED}),
-        PassOn(READY),
-        PassOn(odd),
+        SdkMessage(greeted | {"id": REPLAYED}),
+        SdkMessage(READY),
+        SdkMessage(odd),
     ]
-    assert conversation.take(odd) == [PassOn(odd)]
-    assert conversation.take(READY) == [PassOn(READY)]
+    assert conversation.take(odd) == [SdkMessage(odd)]
+    assert conversation.take(READY) == [SdkMessage(READY)]
     again = conversation.take(greeted)
-    assert again[1:] == [PassOn(greeted | {"id": REPLAYED})]
+    assert again[1:] == [SdkMessage(greeted | {"id": REPLAYED})]
 
 
 def test_the_package_is_told_that_there_was_no_handshake(conversation):
@@ -96,14 +96,14 @@ def test_the_package_is_told_that_there_was_no_handshake(conversation):
     opening, passed = conversation.take(late)
     assert opening.message["id"] == REPLAYED
     assert opening.message["method"] == "server/discover"
-    assert passed == PassOn(late)
+    assert passed == SdkMessage(late)
 
 
 @pytest.mark.parametrize("extra", [{"surprise": 1}, {"result": {}}])
 def test_a_message_with_more_than_a_request_has_is_passed_on(conversation, extra):
     conversation.take(greeting())
     odd = request(1, "ping") | extra
-    assert conversation.take(odd)[-1] == PassOn(odd)
+    assert conversation.take(odd)[-1] == SdkMessage(odd)
 
 
 def test_notifications_do_not_wake_the_package(conversation):
@@ -114,9 +114,9 @@ def test_notifications_do_not_wake_the_package(conversation):
         "method": "notifications/cancelled",
         "params": {"requestId": "7"},
     }
-    assert conversation.take(cancel) == [Cancel("7")]
+    assert conversation.take(cancel) == [CancelCall("7")]
     conversation.take(request(1, "odd"))
-    assert conversation.take(cancel) == [Cancel("7"), PassOn(cancel)]
+    assert conversation.take(cancel) == [CancelCall("7"), SdkMessage(cancel)]
 
 
 @pytest.mark.parametrize("params", [None, {}, {"requestId": None}, {"requestId": [1]}])
@@ -129,7 +129,7 @@ def test_a_cancellation_of_nothing_is_nothing(conversation, params):
 def test_folders_are_asked_for_once_and_after_each_change(conversation):
     conversation.take(greeting(roots={}))
     (asked,) = conversation.take(READY)
-    assert isinstance(asked, AskFolders)
+    assert isinstance(asked, FoldersRequest)
     assert asked.question["method"] == "roots/list"
     assert conversation.take(READY) == []
     (again,) = conversation.take(CHANGED)
@@ -137,7 +137,7 @@ def test_folders_are_asked_for_once_and_after_each_change(conversation):
     stale = {"jsonrpc": "2.0", "id": asked.question["id"], "result": {"roots": []}}
     assert conversation.take(stale) == []
     told = stale | {"id": again.question["id"]}
-    assert conversation.take(told) == [FoldersTold(told)]
+    assert conversation.take(told) == [FoldersResponse(told)]
 
 
 def test_who_has_no_folders_is_not_asked(conversation):
@@ -162,8 +162,8 @@ def sent():
 
 @pytest.fixture
 def flights(small, engine, facts, sent):
-    service = ToolCaller(
-        Tools(lambda: Toolbox(small.TOOLS, engine)),
+    service = ToolExecutor(
+        ToolCache(lambda: Toolset(small.TOOLS, engine)),
         session_factory=lambda actor: Session("s", actor),
         folders=ClientFolders(lambda _folders: None),
     )
@@ -172,8 +172,8 @@ def flights(small, engine, facts, sent):
     flights.finish()
 
 
-def call(number, name, token=None, **arguments) -> CarryOut:
-    return CarryOut(number, name, arguments, TESTER, token, modern=False)
+def call(number, name, token=None, **arguments) -> ToolRequest:
+    return ToolRequest(number, name, arguments, TESTER, token, modern=False)
 
 
 def waiting(flights, sent, count) -> None:
@@ -265,7 +265,7 @@ def test_a_script_is_answered_however_long_the_package_takes_to_come():
         come.wait(30)
         attach(lambda item: item and send({"jsonrpc": "2.0", "id": item["id"], "result": {}}))
 
-    aside = SdkFallback(run, sent.put)
+    aside = SdkServer(run, sent.put)
     aside.give(request(1, "odd"))
 
     def wait() -> None:
@@ -298,7 +298,7 @@ def test_a_package_that_fails_refuses_and_the_rest_goes_on(
 
 
 def test_nothing_is_given_to_a_package_after_the_end():
-    aside = SdkFallback(lambda _attach, _send: None, lambda _message: None)
+    aside = SdkServer(lambda _attach, _send: None, lambda _message: None)
     aside.finish()
     aside.give(request(1, "odd"))
     aside.finish()

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT, serve
-from filepact.tools.registry import Toolbox
-from filepact.wire.framing import LINE_LIMIT, LineReader
+from filepact.tools.registry import Toolset
+from filepact.wire.framing import LINE_LIMIT, MessageReader
 from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
-    Refusal,
+    ErrorResponse,
 )
 from filepact.wire.pipes import standard_pipes
 from tests.faces.envelopes import (
@@ -556,12 +556,12 @@ def test_messages_are_the_same_however_the_bytes_are_cut(cuts):
     stream = b'{"jsonrpc":"2.0","id":1,"method":"a"}\r\n\n{"x\n' + b"y" * 60 + b"\n"
     stream += b'{"jsonrpc":"2.0","method":"\xc3\xa4"}'
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    reader = LineReader(from_json, limit=50)
+    reader = MessageReader(from_json, limit=50)
     found = []
     for start, end in itertools.pairwise(places):
         found += reader.feed(stream[start:end])
     found += reader.end()
-    assert [one.code if isinstance(one, Refusal) else one["method"] for one in found] == [
+    assert [one.code if isinstance(one, ErrorResponse) else one["method"] for one in found] == [
         "a",
         PARSE_ERROR,
         INVALID_REQUEST,
@@ -571,9 +571,9 @@ def test_messages_are_the_same_however_the_bytes_are_cut(cuts):
 
 @given(st.binary(max_size=60))
 def test_no_bytes_break_the_reader(data):
-    reader = LineReader(from_json)
+    reader = MessageReader(from_json)
     for item in [*reader.feed(data + b"\n" + data), *reader.end()]:
-        json.dumps(item.reply if isinstance(item, Refusal) else item)
+        json.dumps(item.reply if isinstance(item, ErrorResponse) else item)
 
 
 # -- the pipes ----------------------------------------------------------------------------------
@@ -606,7 +606,7 @@ def test_standard_pipes_are_taken_and_given_back(capfd):
 def test_instructions_that_are_too_long_are_a_mistake_of_ours(small, engine):
     with pytest.raises(ValueError, match="too long"):
         serve(
-            Toolbox(small.TOOLS, engine),
+            Toolset(small.TOOLS, engine),
             name="x",
             version="1",
             instructions="x" * (INSTRUCTIONS_LIMIT + 1),

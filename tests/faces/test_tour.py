@@ -15,7 +15,7 @@ import pytest
 from filepact.errors import NotAFileError, ReadFailedError
 from filepact.faces.cli import tour, tour_tree
 from filepact.faces.cli.hosts import own_command
-from filepact.faces.cli.tour_tree import Change, choose, copy_folder, fingerprint, make_project
+from filepact.faces.cli.tour_tree import TourEdit, choose, copy_folder, fingerprint, make_project
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,9 +91,9 @@ def test_a_tour_of_a_file_is_refused(cli: CommandLine, scratch: Path) -> None:
 def test_a_step_that_comes_out_otherwise_ends_the_tour(
     cli: CommandLine, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def other_project(root: Path) -> tuple[Change, Change]:
+    def other_project(root: Path) -> tuple[TourEdit, TourEdit]:
         edit, patch = make_project(root)
-        return Change(edit.path, "cents that are not there", "x"), patch
+        return TourEdit(edit.path, "cents that are not there", "x"), patch
 
     monkeypatch.setattr(tour, "make_project", other_project)
     said = cli("tour")

@@ -15,7 +15,7 @@ import pytest
 from filepact.domain.document import LINK, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
-from filepact.fs.atomic import DisplacedFile, ExpectedState
+from filepact.fs.atomic import DisplacedFile, RevisionCheck
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MARK = "c0123456789-0"
 TEMP = f".filepact-{MARK}.tmp"
 KEPT = f"README.md.filepact-rescued-{MARK}"
-OLD = ExpectedState(content_id(b"readme"), 0o644)
+OLD = RevisionCheck(content_id(b"readme"), 0o644)
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return request.param
 
 
-def replace(root: Root, path: str = "README.md", expected: ExpectedState | None = OLD, **more: int):
+def replace(root: Root, path: str = "README.md", expected: RevisionCheck | None = OLD, **more: int):
     written = root.replace(path, b"new", **{"mode": 0o644, **more}, expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
     return written
 
 
-def remove(root: Root, expected: ExpectedState = OLD):
+def remove(root: Root, expected: RevisionCheck = OLD):
     written = root.remove("README.md", expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
@@ -102,7 +102,7 @@ def test_a_file_is_replaced_created_and_removed(grounds: Grounds, root: Root, ei
     made = grounds.root / "src/made.py"
     assert (made.read_text(), stat.S_IMODE(made.stat().st_mode)) == ("new", 0o755)
     assert grounds.left()["README.md"] == "new"
-    assert remove(root, ExpectedState(content_id(b"new"), 0o644)).outcome == "applied"
+    assert remove(root, RevisionCheck(content_id(b"new"), 0o644)).outcome == "applied"
     assert names(grounds) == ["docs", "src"]
     assert os.listdir(grounds.root / "docs") == ["guide.md"]
 
@@ -148,7 +148,7 @@ def test_mode_owner_and_attributes_are_kept(grounds: Grounds, root: Root) -> Non
         pytest.skip("this file system has no attributes")
     was = target.stat()
     access = os.getxattr(target, "system.posix_acl_access")
-    replace(root, expected=ExpectedState(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
+    replace(root, expected=RevisionCheck(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
     now = target.stat()
     assert (now.st_mode, now.st_uid, now.st_gid) == (was.st_mode, was.st_uid, was.st_gid)
     assert now.st_ino != was.st_ino
@@ -196,7 +196,7 @@ def test_a_system_without_attributes_has_none_to_keep(
 def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
     (grounds.root / "README.md").chmod(0o444)
     with pytest.raises(WriteFailedError) as caught:
-        replace(root, expected=ExpectedState(OLD.content, 0o444))
+        replace(root, expected=RevisionCheck(OLD.content, 0o444))
     assert "chmod" in caught.value.hint
     assert grounds.left()["README.md"] == "readme"
 
@@ -520,7 +520,7 @@ def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
         patch.setattr(os, call, refused)
         assert replace(root).outcome == "applied_not_durable"
         assert (
-            remove(root, ExpectedState(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
+            remove(root, RevisionCheck(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
         )
         assert replace(root, "new", None).outcome == "applied_not_durable"
     assert names(grounds) == ["docs", "new", "src"]
@@ -698,7 +698,7 @@ def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
                     "README.md",
                     now.data + b"agent\n" if len(now.data) < 500 else b"agent\n",
                     mode=0o644,
-                    expected=ExpectedState(content_id(now.data), now.mode),
+                    expected=RevisionCheck(content_id(now.data), now.mode),
                     token=f"mark-{done + stale}",
                 )
             except FilepactError as error:
@@ -739,7 +739,7 @@ def test_what_cannot_be_looked_at_is_not_taken_for_what_was_expected(
 
     parent = os.open(grounds.root, os.O_RDONLY)
     target = os.open("README.md", os.O_RDONLY, dir_fd=parent)
-    ours = atomic.PreparedFile(os.fstat(target), OLD.content)
+    ours = atomic.StagedFile(os.fstat(target), OLD.content)
     try:
         assert ours.still(parent, "README.md")
         monkeypatch.setattr(atomic, "digest", broken)
@@ -781,7 +781,7 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     except (OSError, AttributeError):
         pytest.skip("this file system has no access lists")
     with Root.open(folder) as root:
-        before = ExpectedState(content_id(b"old"), 0o640)
+        before = RevisionCheck(content_id(b"old"), 0o640)
         written = root.replace("private.txt", b"new", mode=0o640, expected=before, token="abcd-0")
     assert written.displaced is not None
     written.displaced.close()
@@ -792,7 +792,7 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
 
 # -- links ------------------------------------------------------------------------------------
 
-LEADS = ExpectedState(content_id(b"nowhere"), LINK)
+LEADS = RevisionCheck(content_id(b"nowhere"), LINK)
 
 
 def remove_link(root: Root) -> WriteResult:

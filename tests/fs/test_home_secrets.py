@@ -11,7 +11,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, PathBlockedError
-from filepact.fs.home_secrets import HomeSecrets
+from filepact.fs.home_secrets import SecretIndex
 from filepact.text.query import Query
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ def test_a_home_is_looked_through_once_and_not_without_end(home: Path) -> None:
     (home / "src" / ".ssh" / "id_ed25519").write_text("x")
     (home / ".a" / "b" / "c").mkdir(parents=True)
     (home / ".a" / "b" / "c" / "id_ed25519").write_text("x")
-    secrets = HomeSecrets(str(home), is_secret)
+    secrets = SecretIndex(str(home), is_secret)
     secrets.learn()
     status = (home / ".ssh" / "id_ed25519").stat()
     assert secrets.holds(status.st_dev, status.st_ino)
     assert sorted(looked) == [".config/gh/hosts.yml", ".ssh/id_ed25519", "notes.txt"]
-    assert not HomeSecrets(None, is_secret).holds(status.st_dev, status.st_ino)
-    assert not HomeSecrets(str(home / "missing"), is_secret).holds(1, 1)
+    assert not SecretIndex(None, is_secret).holds(status.st_dev, status.st_ino)
+    assert not SecretIndex(str(home / "missing"), is_secret).holds(1, 1)
 
 
 def test_a_home_with_very_many_files_is_left_early(
@@ -86,7 +86,7 @@ def test_a_home_with_very_many_files_is_left_early(
 ) -> None:
     monkeypatch.setattr("filepact.fs.home_secrets._MOST", 1)
     looked: list[str] = []
-    HomeSecrets(str(home), lambda path: bool(looked.append(path))).learn()
+    SecretIndex(str(home), lambda path: bool(looked.append(path))).learn()
     assert len(looked) <= 1
 
 
@@ -150,7 +150,7 @@ def test_a_root_is_looked_through_once_for_many_links(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x\n")
         os.link(tmp_path / name, tmp_path / f"{name}2")
     looked: list[str] = []
-    secrets = HomeSecrets(None, lambda path: bool(looked.append(path)))
+    secrets = SecretIndex(None, lambda path: bool(looked.append(path)))
     for name in ("a2", "b2"):
         status = (tmp_path / name).stat()
         assert not secrets.holds_inside(str(tmp_path), name, status.st_dev, status.st_ino)

@@ -14,7 +14,7 @@ import pytest
 from filepact.fs import kernel, watch
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init, mount_of
 from filepact.fs.root import Root
-from filepact.fs.watch import Inotify
+from filepact.fs.watch import InotifyWatcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,9 +40,9 @@ def no_more_descriptors() -> Iterator[None]:
 
 
 @pytest.fixture
-def notices(grounds: Grounds) -> Iterator[Inotify]:
+def notices(grounds: Grounds) -> Iterator[InotifyWatcher]:
     with Root.open(grounds.root) as root:
-        made = Inotify.open(root)
+        made = InotifyWatcher.open(root)
         if made is None:
             pytest.skip("no notices on this file system")
         yield made
@@ -105,11 +105,11 @@ def test_where_other_machines_write_there_are_no_notices(
 ) -> None:
     monkeypatch.setattr(watch, "file_system", lambda _descriptor: NFS)
     with Root.open(grounds.root) as root:
-        assert Inotify.open(root) is None
+        assert InotifyWatcher.open(root) is None
 
 
 def test_a_folder_of_another_machine_below_a_root_is_not_watched(
-    grounds: Grounds, notices: Inotify, monkeypatch: pytest.MonkeyPatch
+    grounds: Grounds, notices: InotifyWatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert notices.watch(["."])
     monkeypatch.setattr(watch, "file_system", lambda _descriptor: NFS)
@@ -130,18 +130,18 @@ def test_without_a_free_descriptor_there_are_no_notices(
     monkeypatch.setattr(watch, "inotify_init", exhausted)
     before = len(os.listdir("/proc/self/fd"))
     with Root.open(grounds.root) as root:
-        assert Inotify.open(root) is None
+        assert InotifyWatcher.open(root) is None
     assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_root_that_is_gone_gives_no_notices(grounds: Grounds) -> None:
     with Root.open(grounds.root / "src") as root:
         (grounds.root / "src").rename(grounds.root / "moved")
-        assert Inotify.open(root) is None
+        assert InotifyWatcher.open(root) is None
 
 
 def test_a_folder_that_went_meanwhile_is_told_by_the_one_above(
-    grounds: Grounds, notices: Inotify
+    grounds: Grounds, notices: InotifyWatcher
 ) -> None:
     notices.watch(["."])
     (grounds.root / "new").mkdir()
@@ -155,7 +155,9 @@ def test_a_folder_that_went_meanwhile_is_told_by_the_one_above(
     assert notices.drain().come == {"new/a.txt"}, "it is watched once it is there"
 
 
-def test_closed_notices_tell_nothing_and_watch_nothing(grounds: Grounds, notices: Inotify) -> None:
+def test_closed_notices_tell_nothing_and_watch_nothing(
+    grounds: Grounds, notices: InotifyWatcher
+) -> None:
     notices.watch(["."])
     (grounds.root / "a.txt").touch()
     notices.close()

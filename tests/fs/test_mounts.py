@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.errors import FilepactError, PathBlockedError
-from filepact.fs.atomic import ExpectedState
+from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_a_mounted_folder_is_refused_by_every_verb(
             lambda: root.make_directories("in/new"),
             lambda: root.replace("in/new.txt", b"x", mode=0o600, expected=None, token="abcd"),
             lambda: root.remove(
-                "in/secret.txt", expected=ExpectedState(b"SECRET\n", 0o644), token="abcd"
+                "in/secret.txt", expected=RevisionCheck(b"SECRET\n", 0o644), token="abcd"
             ),
             lambda: root.place("in/.."),
         ]
@@ -86,7 +86,7 @@ def test_a_mounted_folder_is_refused_by_every_verb(
                 verb()
             assert caught.value.code in ("PATH_BLOCKED", "STALE_FILE"), number
             assert "SECRET" not in caught.value.report()
-        with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+        with TreeReader(root, allow=lambda _path, _is_dir: True) as entries:
             assert "in/secret.txt" not in [entry.path for entry in entries]
             assert entries.beyond == 1
         found = find_files(root, ".", "**/*", allow=lambda _path, _is_dir: True)
@@ -106,7 +106,7 @@ def test_a_file_that_is_mounted_over_another_is_refused(
     assert "root of its own" in caught.value.hint
     with (
         Root.open(top, resolver=resolver) as root,
-        Walk(root, allow=lambda _path, _is_dir: True) as entries,
+        TreeReader(root, allow=lambda _path, _is_dir: True) as entries,
     ):
         for entry in entries:
             if entry.name == "one.txt":
@@ -123,7 +123,7 @@ def test_a_mounted_folder_is_used_where_a_person_permits_it(
         assert root.read("in/secret.txt", limit=99).data == b"SECRET\n"
         assert root.read("in/secret.txt", limit=99, follow=False).data == b"SECRET\n"
         root.replace("in/new.txt", b"x", mode=0o600, expected=None, token="abcd")
-        with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+        with TreeReader(root, allow=lambda _path, _is_dir: True) as entries:
             assert "in/new.txt" in [entry.path for entry in entries]
     assert (top.parent / "outside" / "new.txt").read_text() == "x"
 

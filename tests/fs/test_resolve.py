@@ -11,9 +11,9 @@ import pytest
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.fs import resolve
 from filepact.fs.kernel import openat2, renameat2
-from filepact.fs.mounts import MountBoundary
+from filepact.fs.mounts import RootMounts
 from filepact.fs.path_form import check_form, check_new_name, this_system
-from filepact.fs.resolve import ComponentWalk, Openat2, choose_resolver
+from filepact.fs.resolve import Openat2Resolver, PathResolver, choose_resolver
 from filepact.fs.root import Root
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ def test_no_folder_is_opened_by_a_path_that_is_not_canonical(
     grounds: Grounds, resolver: str, path: str
 ) -> None:
     fd = os.open(grounds.root, os.O_RDONLY)
-    chosen = choose_resolver(str(grounds.root), resolver, MountBoundary.around(fd))
+    chosen = choose_resolver(str(grounds.root), resolver, RootMounts.around(fd))
     try:
         with pytest.raises(OSError):
             chosen.open_folder(fd, path)
@@ -361,7 +361,7 @@ def test_no_folder_is_opened_by_a_path_that_is_not_canonical(
 def test_no_link_is_followed_by_a_canonical_path(grounds: Grounds, resolver: str) -> None:
     (grounds.root / "l").symlink_to("src")
     fd = os.open(grounds.root, os.O_RDONLY)
-    chosen = choose_resolver(str(grounds.root), resolver, MountBoundary.around(fd))
+    chosen = choose_resolver(str(grounds.root), resolver, RootMounts.around(fd))
     try:
         with pytest.raises(OSError):
             chosen.open_folder(fd, "l")
@@ -419,7 +419,7 @@ def test_a_rename_that_races_a_step_upwards_is_asked_again(
 
     fd = os.open(grounds.root, os.O_RDONLY)
     monkeypatch.setattr(resolve, "openat2", sometimes)
-    found = Openat2(str(grounds.root), MountBoundary.around(fd)).find(fd, "src/main.py")
+    found = Openat2Resolver(str(grounds.root), RootMounts.around(fd)).find(fd, "src/main.py")
     os.close(fd)
     found.close()
     assert found.path == "src/main.py"
@@ -434,7 +434,7 @@ def test_renames_that_race_all_the_time_leave_it_to_the_walk(
 
     fd = os.open(grounds.root, os.O_RDONLY)
     monkeypatch.setattr(resolve, "openat2", never)
-    found = Openat2(str(grounds.root), MountBoundary.around(fd)).find(fd, "src/main.py")
+    found = Openat2Resolver(str(grounds.root), RootMounts.around(fd)).find(fd, "src/main.py")
     os.close(fd)
     found.close()
     assert found.path == "src/main.py"
@@ -448,13 +448,13 @@ def test_what_the_system_refuses_is_told_with_its_reason(
         raise PermissionError(errno.EACCES, "no")
 
     fd = os.open(grounds.root, os.O_RDONLY)
-    boundary = MountBoundary.around(fd)
+    boundary = RootMounts.around(fd)
     if call == "openat2":
         monkeypatch.setattr(resolve, "openat2", refused)
-        resolver = Openat2(str(grounds.root), boundary)
+        resolver = Openat2Resolver(str(grounds.root), boundary)
     else:
         monkeypatch.setattr(os, "open", refused)
-        resolver = ComponentWalk(str(grounds.root), boundary)
+        resolver = PathResolver(str(grounds.root), boundary)
     try:
         with pytest.raises(FilepactError) as caught:
             resolver.find(fd, "src/main.py")
@@ -493,7 +493,7 @@ def test_names_are_put_together_where_the_system_does_not_tell_them(
     with Root.open(grounds.root) as root:
         assert root.place("l/main.py").path == "src/main.py"
     with Root.open(grounds.root) as root:
-        root._resolver = Openat2("/somewhere/else", root.boundary)
+        root._resolver = Openat2Resolver("/somewhere/else", root.boundary)
         monkeypatch.setattr(os, "readlink", real)
         assert root.place("l/main.py").path == "src/main.py"
 
@@ -507,7 +507,7 @@ def test_folders_that_are_exchanged_all_the_time_are_given_up(
     fd = os.open(grounds.root, os.O_RDONLY)
     monkeypatch.setattr(os, "open", gone)
     with pytest.raises(PathBlockedError):
-        ComponentWalk().find(fd, "src/main.py")
+        PathResolver().find(fd, "src/main.py")
     monkeypatch.undo()
     os.close(fd)
 

@@ -11,7 +11,7 @@ from filepact.errors import FilepactError, ReadFailedError, TooLargeError
 from filepact.fs import walk as walking
 from filepact.fs.read import read_regular
 from filepact.fs.root import Root
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def yes(path, is_dir):
 def paths(top, base=".", **options):
     root = Root.open(str(top))
     try:
-        with Walk(root, base, **{"allow": yes, **options}) as entries:
+        with TreeReader(root, base, **{"allow": yes, **options}) as entries:
             return [entry.path for entry in entries]
     finally:
         root.close()
@@ -51,7 +51,7 @@ def test_entries_come_in_the_order_of_their_paths(top):
 def test_a_folder_stands_before_its_contents(top):
     make(top, {"a/b/c": ""})
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         seen = [(e.path, e.name, e.kind, e.depth) for e in entries]
         assert entries.complete
     root.close()
@@ -69,7 +69,7 @@ def test_links_are_listed_and_never_followed(top):
     (top / "out").symlink_to("/")
     os.mkfifo(top / "pipe")
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         kinds = {e.path: e.kind for e in entries}
     root.close()
     assert kinds == {
@@ -86,7 +86,7 @@ def test_files_open_relative_to_their_folder(top):
     make(top, {"a/b": "inside", "c": ""})
     (top / "link").symlink_to("a/b")
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         for entry in entries:
             if entry.kind == "file":
                 assert entry.read(limit=6) == (top / entry.path).read_bytes()
@@ -103,7 +103,7 @@ def test_files_open_relative_to_their_folder(top):
 def test_a_file_exchanged_for_a_pipe_or_a_link_is_not_read(top):
     make(top, {"a": "x", "b": "y"})
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         for entry in entries:
             (top / entry.name).unlink()
             if entry.name == "a":
@@ -119,7 +119,7 @@ def test_a_folder_that_vanishes_is_noted_and_the_walk_goes_on(top):
     make(top, {"a/x": "", "b/x": "", "c": ""})
     root = Root.open(str(top))
     seen = []
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         for entry in entries:
             seen.append(entry.path)
             if entry.path == "a":
@@ -134,7 +134,7 @@ def test_a_folder_exchanged_for_a_link_is_not_entered(top):
     make(top, {"a/x": "", "z/secret": ""})
     root = Root.open(str(top))
     seen = []
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         for entry in entries:
             seen.append(entry.path)
             if entry.path == "a":
@@ -262,7 +262,7 @@ def test_outside_of_git_a_plain_name_is_left_out_only_with_the_marks_of_a_build(
     make(top, {mark: ""})
     folder = mark.partition("/")[0]
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         assert f"{folder}/a" not in [entry.path for entry in entries]
         assert entries.left_out == [(folder, "made by a build")]
     root.close()
@@ -288,7 +288,7 @@ def test_what_is_left_out_is_told_but_not_what_the_guard_refuses(top):
         return path not in ("keys", "a.key", ".env")
 
     root = Root.open(str(top))
-    with Walk(root, allow=allow) as entries:
+    with TreeReader(root, allow=allow) as entries:
         assert [entry.path for entry in entries] == [".gitignore"]
         assert sorted(entries.left_out) == [("node_modules", ""), ("out", "ignored")]
         assert entries.ignored == ["a.o"]
@@ -342,7 +342,7 @@ def test_an_ignore_file_that_is_no_regular_file_does_nothing(top):
     (top / "sub" / ".gitignore").mkdir()
     os.mkfifo(top / "sub" / ".ignore")
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         shown = [entry.path for entry in entries]
         assert entries.unreadable == [".gitignore", "sub/.ignore"]
     root.close()
@@ -353,7 +353,7 @@ def test_an_ignore_file_that_is_no_regular_file_does_nothing(top):
 def test_an_endless_ignore_file_is_noted(top):
     make(top, {".gitignore": "a\n" * 200_000, "a": ""})
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         assert [entry.path for entry in entries] == [".gitignore", "a"]
         assert entries.unreadable == [".gitignore"]
     root.close()
@@ -369,7 +369,7 @@ def test_folders_beyond_the_depth_limit_are_counted(top, monkeypatch):
     monkeypatch.setattr(walking, "MAX_DEPTH", 3)
     make(top, {"a/b/c/d/e": "", "z": ""})
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         assert [e.path for e in entries] == ["a", "a/b", "a/b/c", "z"]
         assert entries.too_deep == 1
         assert not entries.complete
@@ -393,7 +393,7 @@ def test_a_walk_ends_at_its_limit_of_entries(top, monkeypatch):
     monkeypatch.setattr(walking, "MAX_ENTRIES", 5)
     make(top, dict.fromkeys(["a/1", "a/2", "a/3", "b/1", "c/1", "d"], ""))
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         seen = [entry.path for entry in entries]
         assert entries.cut
         assert not entries.complete
@@ -404,7 +404,7 @@ def test_a_walk_ends_at_its_limit_of_entries(top, monkeypatch):
 def test_a_walk_stops_when_it_is_cancelled(top):
     make(top, {"a/x": "", "b": ""})
     root = Root.open(str(top))
-    with Walk(root, allow=yes, cancelled=lambda: True) as entries:
+    with TreeReader(root, allow=yes, cancelled=lambda: True) as entries:
         assert [entry.path for entry in entries] == ["a"]
         assert entries.cancelled
     root.close()
@@ -414,11 +414,11 @@ def test_every_descriptor_is_closed_also_when_the_walk_is_left_early(top):
     make(top, {"a/b/c": "", "d": ""})
     root = Root.open(str(top))
     before = len(os.listdir("/proc/self/fd"))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         next(iter(entries))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         list(entries)
-    with Walk(root, "a/b", allow=yes) as entries:
+    with TreeReader(root, "a/b", allow=yes) as entries:
         list(entries)
     assert len(os.listdir("/proc/self/fd")) == before
     root.close()
@@ -434,7 +434,7 @@ def test_a_folder_without_permission_is_noted(top):
     make(top, {"a/x": "", "b": ""})
     (top / "a").chmod(0)
     root = Root.open(str(top))
-    with Walk(root, allow=yes) as entries:
+    with TreeReader(root, allow=yes) as entries:
         assert [entry.path for entry in entries] == ["a", "b"]
         assert entries.unreadable == ["a"]
     (top / "a").chmod(0o755)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.domain.names import copied
-from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.text.pattern_set import PatternSet
 
@@ -100,7 +100,7 @@ def examine(found: Iterable[tuple[str, str]]) -> tuple[int, list[Hit]]:
     count, hits = 0, []
     for root, path in found:
         count += 1
-        decision = decide(Request(root, path, "write"), policy)
+        decision = decide(AccessRequest(root, path, "write"), policy)
         rule = decision.rule.name
         if decision.verdict == "allow":
             continue

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import CODES, FilepactError
 from filepact.fs.path_form import check_form, check_new_name, this_system
@@ -194,7 +194,7 @@ def _judge_form(case: Case) -> Result:
         if not inside.startswith("/project/"):
             return _judged(case, "deny", "PATH_BLOCKED", [], "it leaves the root")
         parts = inside.removeprefix("/project/")
-    said = decide(Request("/project", parts, action), Policy(BUILT_IN_RULES))
+    said = decide(AccessRequest("/project", parts, action), Policy(BUILT_IN_RULES))
     code = {"allow": "", "ask": PENDING, "deny": "PATH_BLOCKED"}[said.verdict]
     return _judged(case, said.verdict, code, [], said.why)
 

@@ -11,7 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.domain.policy import Action, Policy, Request, Rule, Verdict, decide
+from filepact.domain.policy import AccessRequest, Action, Policy, Rule, Verdict, decide
 from filepact.domain.protected import BUILT_IN_RULES
 
 if TYPE_CHECKING:
@@ -160,8 +160,8 @@ def passed(policy: Policy, disguise: str, change: Callable[[str], str]) -> Itera
             continue
         path = change(name.path)
         for action in ACTIONS:
-            plain = decide(Request("/project", name.path, action), policy).verdict
-            got = decide(Request("/project", path, action), policy).verdict
+            plain = decide(AccessRequest("/project", name.path, action), policy).verdict
+            got = decide(AccessRequest("/project", path, action), policy).verdict
             if STRICT[got] < STRICT[plain] or (got != plain and not by_beginning):
                 yield Passed(name, disguise, path, action, plain, got)
 

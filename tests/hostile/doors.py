@@ -18,7 +18,7 @@ from filepact.faces.cli import run
 from filepact.faces.mcp import serve
 from filepact.faces.mcp.calls import ClientFolders
 from filepact.faces.mcp.fast_path import RECEIPT_KEY
-from filepact.tools.registry import Call, UnknownToolError
+from filepact.tools.registry import CallContext, UnknownToolError
 from tests.faces.line_client import PATIENCE, LineClient
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Library:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self._toolbox = open_toolbox(workspace)
-        self._call = Call(Session("s1", AGENT))
+        self._call = CallContext(Session("s1", AGENT))
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
         try:

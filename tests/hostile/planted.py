@@ -23,13 +23,13 @@ from filepact.app import open_toolbox, open_workspace
 from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 from tests.faces.acp.sides import AgentSide, ClientSide, ProxySide, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.tools.registry import Toolbox
+    from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
     from tests.faces.acp.sides import Side
 
@@ -277,14 +277,14 @@ def seen_in(transcript: str, planted: Sequence[Planted]) -> list[str]:
 class Agent:
     """An agent that tries everything with one file, through the library's tools."""
 
-    def __init__(self, workspace: Workspace, toolbox: Toolbox, session: Session) -> None:
+    def __init__(self, workspace: Workspace, toolbox: Toolset, session: Session) -> None:
         self.workspace = workspace
         self.toolbox = toolbox
         self.session = session
         self.heard: list[str] = []
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        outcome = self.toolbox.call(tool, arguments, Call(self.session))
+        outcome = self.toolbox.call(tool, arguments, CallContext(self.session))
         parts = [
             f"\n>>> {tool} {json.dumps(arguments)[:200]}\n",
             outcome.text,
@@ -373,7 +373,7 @@ def _live(agent: Agent, one: Planted) -> None:
             agent.call("history", action="diff", change=str(change["operation"]))
 
 
-def _guess(workspace: Workspace, toolbox: Toolbox, one: Planted) -> list[str]:
+def _guess(workspace: Workspace, toolbox: Toolset, one: Planted) -> list[str]:
     """What differs between the answers to a right guess of what a file holds, and to a wrong one."""
     right = one.data(0).decode("utf-8", "replace").replace("\0", "")
     if len(right) > 1_000_000:

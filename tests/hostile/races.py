@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.domain.document import content_id
 from filepact.errors import FilepactError
-from filepact.fs.atomic import ExpectedState
+from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,7 +155,7 @@ def _write(root: Root, path: str, number: int) -> bytes:
             place.path,
             data,
             mode=0o644,
-            expected=ExpectedState(content_id(now.data), now.mode),
+            expected=RevisionCheck(content_id(now.data), now.mode),
             token="race",
         )
     )
@@ -170,7 +170,7 @@ def _create(root: Root, path: str, number: int) -> bytes:
     else:
         _settle(
             root.remove(
-                place.path, expected=ExpectedState(content_id(b"made"), 0o644), token="race"
+                place.path, expected=RevisionCheck(content_id(b"made"), 0o644), token="race"
             )
         )
     return b""
@@ -184,7 +184,7 @@ def _delete(root: Root, path: str, number: int) -> bytes:
     now = root.read(place.path, limit=99, follow=False)
     _settle(
         root.remove(
-            place.path, expected=ExpectedState(content_id(now.data), now.mode), token="race"
+            place.path, expected=RevisionCheck(content_id(now.data), now.mode), token="race"
         )
     )
     return now.data
@@ -203,7 +203,7 @@ def _list(root: Root, path: str, number: int) -> bytes:
 
 def _walk(root: Root, path: str, number: int) -> bytes:
     seen: list[bytes] = []
-    with Walk(root, allow=lambda _path, _is_dir: True) as entries:
+    with TreeReader(root, allow=lambda _path, _is_dir: True) as entries:
         for entry in entries:
             seen.append(entry.path.encode())
             if entry.kind == "file":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from tests.hostile.disguises import (
     SHORT_NAMES,
@@ -26,7 +26,9 @@ def test_every_pattern_of_the_built_in_rules_covers_its_example() -> None:
         (name.rule.name, name.pattern)
         for name in protected()
         if decide(
-            Request("/project", name.path, "read" if "read" in name.rule.actions else "write"),
+            AccessRequest(
+                "/project", name.path, "read" if "read" in name.rule.actions else "write"
+            ),
             rules[name.rule.name] if name.rule.name != "project secrets" else POLICY,
         ).verdict
         == "allow"

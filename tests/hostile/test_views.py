@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.faces.cli.render import paint_diff, show_diff
-from filepact.faces.cli.screen import Answer, Screen, Span, plain
+from filepact.faces.cli.screen import CommandAnswer, Terminal, TerminalText, plain
 from filepact.text.diff import unified
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def all_of_them() -> list[str]:
     ]
 
 
-def rendered(spans: Sequence[Span], *, terminal: bool, colour: bool = False) -> str:
+def rendered(spans: Sequence[TerminalText], *, terminal: bool, colour: bool = False) -> str:
     stream = io.BytesIO()
-    Screen(stream, terminal=terminal, colour=colour, json=False).write(spans)
+    Terminal(stream, terminal=terminal, colour=colour, json=False).write(spans)
     return stream.getvalue().decode("utf-8", errors="surrogateescape")
 
 
@@ -68,7 +68,7 @@ def test_a_diff_on_a_terminal_has_none_of_them_raw(colour: bool) -> None:
 
 
 def test_a_diff_for_reading_has_none_of_them_raw_in_a_pipe_either() -> None:
-    screen = Screen(io.BytesIO(), terminal=False, colour=False, json=False)
+    screen = Terminal(io.BytesIO(), terminal=False, colour=False, json=False)
     raw = [
         f"U+{ord(char):04X}"
         for char, diff in diffs()
@@ -81,8 +81,8 @@ def test_a_diff_for_reading_has_none_of_them_raw_in_a_pipe_either() -> None:
 def test_json_has_none_of_them_raw_and_loses_none(terminal: bool) -> None:
     for char, diff in diffs():
         stream = io.BytesIO()
-        screen = Screen(stream, terminal=terminal, colour=False, json=True)
-        screen.answer(Answer((), {f"x{char}y": diff}))
+        screen = Terminal(stream, terminal=terminal, colour=False, json=True)
+        screen.answer(CommandAnswer((), {f"x{char}y": diff}))
         text = stream.getvalue()
         assert char.encode("utf-8", errors="surrogatepass") not in text, f"U+{ord(char):04X}"
         assert json.loads(text) == {f"x{char}y": diff}
@@ -91,8 +91,8 @@ def test_json_has_none_of_them_raw_and_loses_none(terminal: bool) -> None:
 @pytest.mark.parametrize("letter", ["\u0430", "\u0441", "\u03bf", "\u0585", *FORMULA_LETTERS])
 def test_a_look_alike_letter_in_a_word_is_written_out(letter: str) -> None:
     diff = unified("config\n", f"{letter}onfig\n", old_name="f", new_name=f"{letter}onfig.py")
-    assert letter not in rendered((Span(diff),), terminal=True)
-    screen = Screen(io.BytesIO(), terminal=False, colour=False, json=False)
+    assert letter not in rendered((TerminalText(diff),), terminal=True)
+    screen = Terminal(io.BytesIO(), terminal=False, colour=False, json=False)
     assert letter not in rendered(show_diff(diff, screen), terminal=False)
 
 
@@ -104,5 +104,5 @@ def test_a_patch_in_a_pipe_keeps_every_character() -> None:
 
 def test_line_ends_of_other_systems_stay_in_a_diff_for_reading() -> None:
     diff = unified("one\r\n", "two\r\n", old_name="f", new_name="f")
-    screen = Screen(io.BytesIO(), terminal=False, colour=False, json=False)
+    screen = Terminal(io.BytesIO(), terminal=False, colour=False, json=False)
     assert rendered(show_diff(diff, screen), terminal=False) == diff

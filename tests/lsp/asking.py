@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.lsp.diagnostics import Delta, compare
+from filepact.lsp.diagnostics import DiagnosticsDiff, compare
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.lsp.diagnostics import Report, ServerAnswer
-    from filepact.lsp.documents import Change
+    from filepact.lsp.diagnostics import FileDiagnostics, ServerDiagnostics
+    from filepact.lsp.documents import DiskChange
     from filepact.lsp.pool import ServerPool
-    from filepact.semantic.updates import Findings
+    from filepact.semantic.updates import UpdateDiagnostics
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Preview:
     """What came of a proposed text, whoever was asked: a pool, or the door above it."""
 
     withdrawn: bool
-    delta: Delta | Findings | None
+    delta: DiagnosticsDiff | UpdateDiagnostics | None
     message: str | None
 
 
 def report_of(
     pool: ServerPool, root: str, files: Mapping[str, str], seconds: float = 2.0
-) -> tuple[Report, ...]:
+) -> tuple[FileDiagnostics, ...]:
     """What all servers find in files."""
     answers = pool.ask(root, files, {}, seconds, patient=True).result()
     return tuple(one for answer in answers for one in answer.reports)
@@ -36,10 +36,10 @@ def report_of(
 def update_of(
     pool: ServerPool,
     root: str,
-    changes: Sequence[Change],
+    changes: Sequence[DiskChange],
     files: Mapping[str, str],
     seconds: float = 2.0,
-) -> tuple[ServerAnswer, ...]:
+) -> tuple[ServerDiagnostics, ...]:
     """What all servers find in files after they were told of changes."""
     pool.tell(root, changes)
     return pool.ask(root, files, {}, seconds, patient=True).result()
@@ -51,12 +51,12 @@ def preview_of(
     proposed: Mapping[str, str],
     files: Mapping[str, str],
     seconds: float = 2.0,
-) -> tuple[ServerAnswer, ...]:
+) -> tuple[ServerDiagnostics, ...]:
     """What all servers would find if some files held other texts."""
     return pool.propose(root, proposed, files, seconds, patient=True).result()
 
 
-def delta_of(seen: ServerAnswer) -> Delta | None:
+def delta_of(seen: ServerDiagnostics) -> DiagnosticsDiff | None:
     """The difference that a proposal makes; None if it is not known."""
     if not seen.fresh:
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from filepact.lsp.documents import Change
+    from filepact.lsp.documents import DiskChange
     from tests.lsp.real_servers import Tree
 
 MODULES = 4
@@ -188,7 +188,7 @@ class Edits:
         names = [self.language.user.format(user) for user in self.users]
         return [name for name, report in self.tree.report(*names).items() if not report.fresh]
 
-    def _define(self, module: int) -> Change:
+    def _define(self, module: int) -> DiskChange:
         kind = self.random.randrange(2)
         self.modules[module] = kind
         # Of equal and of different lengths, as edits are.
@@ -196,7 +196,7 @@ class Edits:
         text = self.language.define[kind].format(pad=pad, m=module)
         return self.tree.write(self.language.module.format(module), text)
 
-    def _use(self, user: int) -> Change:
+    def _use(self, user: int) -> DiskChange:
         module, kind = self.random.randrange(MODULES), self.random.randrange(2)
         self.users[user] = (module, kind)
         text = self.language.use[kind].format(m=module, edit=self.number, u=user)

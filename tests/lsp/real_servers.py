@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
 from filepact.lsp.spec import parse_servers
 from tests.lsp.asking import Preview, delta_of, preview_of, report_of
@@ -22,7 +22,7 @@ from tests.node_programs import NodeError, install
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.diagnostics import FileDiagnostics
     from filepact.lsp.spec import ServerSpec
     from filepact_csharp.toolchain import Toolchain
 
@@ -121,27 +121,27 @@ class Tree:
         names = [str(one.relative_to(self.root)) for one in self.root.rglob("*") if one.is_file()]
         return sorted(name for name in names if self.server.language(name))
 
-    def write(self, name: str, text: str) -> Change:
+    def write(self, name: str, text: str) -> DiskChange:
         """Write a file; the answer is what happened."""
         place = self.root / name
         kind = "changed" if place.exists() else "created"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text, encoding="utf-8")
-        return Change(str(place), kind, text)
+        return DiskChange(str(place), kind, text)
 
-    def delete(self, name: str) -> Change:
+    def delete(self, name: str) -> DiskChange:
         (self.root / name).unlink()
-        return Change(self.path(name), "deleted")
+        return DiskChange(self.path(name), "deleted")
 
-    def rename(self, old: str, new: str) -> Change:
+    def rename(self, old: str, new: str) -> DiskChange:
         (self.root / new).parent.mkdir(parents=True, exist_ok=True)
         (self.root / old).rename(self.root / new)
-        return Change(self.path(new), "renamed", self.text(new), self.path(old))
+        return DiskChange(self.path(new), "renamed", self.text(new), self.path(old))
 
-    def tell(self, *changes: Change) -> None:
+    def tell(self, *changes: DiskChange) -> None:
         self.pool.tell(str(self.root), changes)
 
-    def report(self, *names: str) -> dict[str, Report]:
+    def report(self, *names: str) -> dict[str, FileDiagnostics]:
         """What the server says about files; all that it knows, if none are named."""
         texts = {self.path(name): self.text(name) for name in names or self.files()}
         reports = report_of(self.pool, str(self.root), texts, SECONDS)
@@ -156,7 +156,7 @@ class Tree:
         withdrawn = all(before.get(one.path, one.diagnostics) == one.diagnostics for one in again)
         return Preview(withdrawn, delta_of(seen), seen.message)
 
-    def cold(self) -> dict[str, Report]:
+    def cold(self) -> dict[str, FileDiagnostics]:
         """What a server says that was started just now."""
         warm, self.pool = self.pool, self._pool()
         try:

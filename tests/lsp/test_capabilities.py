@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from filepact.lsp.capabilities import Capabilities
+from filepact.lsp.capabilities import ServerCapabilities
 from filepact.lsp.failures import RequestFailedError
 from filepact.wire.messages import METHOD_NOT_FOUND
 
@@ -14,8 +14,8 @@ SETTINGS = {"python": {"analysis": {"mode": "strict"}}}
 
 
 @pytest.fixture
-def capabilities() -> Capabilities:
-    return Capabilities("/house/p", SETTINGS)
+def capabilities() -> ServerCapabilities:
+    return ServerCapabilities("/house/p", SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -30,13 +30,13 @@ def capabilities() -> Capabilities:
     ],
 )
 def test_settings_are_answered_by_section(
-    capabilities: Capabilities, section: str | None, value: object
+    capabilities: ServerCapabilities, section: str | None, value: object
 ) -> None:
     items = {"items": [{"section": section, "scopeUri": "file:///house/p"}, {"section": "rust"}]}
     assert capabilities.answer("workspace/configuration", items) == [value, None]
 
 
-def test_edits_are_refused_with_a_reason(capabilities: Capabilities) -> None:
+def test_edits_are_refused_with_a_reason(capabilities: ServerCapabilities) -> None:
     said = capabilities.answer("workspace/applyEdit", {"edit": {"changes": {}}})
     assert said["applied"] is False
     assert said["failureReason"]
@@ -55,19 +55,19 @@ def test_edits_are_refused_with_a_reason(capabilities: Capabilities) -> None:
     ],
 )
 def test_what_servers_ask_is_answered(
-    capabilities: Capabilities, method: str, expected: object
+    capabilities: ServerCapabilities, method: str, expected: object
 ) -> None:
     params = {"token": 1, "message": "choose", "actions": [{"title": "a"}]}
     assert capabilities.answer(method, params) == expected
 
 
-def test_what_no_client_knows_is_refused_as_unknown(capabilities: Capabilities) -> None:
+def test_what_no_client_knows_is_refused_as_unknown(capabilities: ServerCapabilities) -> None:
     with pytest.raises(RequestFailedError) as caught:
         capabilities.answer("rust-analyzer/magic", {})
     assert caught.value.code == METHOD_NOT_FOUND
 
 
-def test_capabilities_come_and_go(capabilities: Capabilities) -> None:
+def test_capabilities_come_and_go(capabilities: ServerCapabilities) -> None:
     watch = {"watchers": [{"globPattern": "**/*.py"}]}
     one: dict[str, Any] = {
         "id": "w",
@@ -86,12 +86,14 @@ def test_capabilities_come_and_go(capabilities: Capabilities) -> None:
 
 
 @pytest.mark.parametrize("one", [{"id": 1, "method": "m"}, {"id": "1", "method": None}])
-def test_a_registration_of_another_shape_is_refused(capabilities: Capabilities, one: dict) -> None:
+def test_a_registration_of_another_shape_is_refused(
+    capabilities: ServerCapabilities, one: dict
+) -> None:
     with pytest.raises(TypeError):
         capabilities.answer("client/registerCapability", {"registrations": [one]})
 
 
-def test_registrations_have_an_end(capabilities: Capabilities) -> None:
+def test_registrations_have_an_end(capabilities: ServerCapabilities) -> None:
     many = [{"id": str(number), "method": "m"} for number in range(2_001)]
     with pytest.raises(ValueError, match="too many"):
         capabilities.answer("client/registerCapability", {"registrations": many})

@@ -19,8 +19,8 @@ from filepact.lsp.failures import (
     ServerError,
     ServerExitedError,
 )
-from filepact.lsp.peer import Peer
-from filepact.lsp.process import Launch, ServerProcess
+from filepact.lsp.peer import ClientProtocol
+from filepact.lsp.process import ProcessOptions, ServerProcess
 from filepact.wire.framing import FrameReader, frame
 from filepact.wire.messages import (
     CONTENT_MODIFIED,
@@ -43,7 +43,7 @@ class Side:
         self.told: list[str] = []
         self.broken: list[str] = []
         self.gone = False
-        self.peer = Peer(self._send, answer, self._tell, self.broken.append)
+        self.peer = ClientProtocol(self._send, answer, self._tell, self.broken.append)
 
     def _send(self, data: bytes) -> None:
         if self.gone:
@@ -162,8 +162,8 @@ def test_an_answer_that_cannot_be_sent_ends_the_conversation() -> None:
     assert side.broken == ["gone"]
 
 
-def launch(folder: Path, *command: str) -> Launch:
-    return Launch(command, str(folder), {"PATH": os.environ["PATH"]})
+def launch(folder: Path, *command: str) -> ProcessOptions:
+    return ProcessOptions(command, str(folder), {"PATH": os.environ["PATH"]})
 
 
 async def collect(folder: Path, *command: str) -> tuple[bytes, str, ServerProcess]:

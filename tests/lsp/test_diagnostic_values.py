@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.diagnostics import Diagnostic, Report, compare, read_diagnostics, weakest
+from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics, compare, read_diagnostics, weakest
 from filepact.lsp.sync import RacyTexts
 from filepact.text.lines import Position
 
@@ -101,7 +101,7 @@ def test_lines_that_move_are_neither_new_nor_fixed() -> None:
     [((), "none"), (("pull", "version"), "version"), (("pull", "none"), "none"), (("pull",), "pull")],
 )  # fmt: skip
 def test_the_weakest_confirmation_counts(names: tuple, weak: str) -> None:
-    assert weakest(Report("s", "/a", confirmed_by=name) for name in names) == weak
+    assert weakest(FileDiagnostics("s", "/a", confirmed_by=name) for name in names) == weak
 
 
 class TestRacyTexts:

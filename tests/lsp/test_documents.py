@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.lsp.documents import Documents, SyncKind
+from filepact.lsp.documents import OpenDocuments, SyncKind
 from filepact.text.lines import LineIndex, Position
 
 PATH = "/p/a.py"
 TEXTS = st.text(alphabet="ab\r\n\x0c\u2028é😀", max_size=30)
 
 
-def documents(**kind: object) -> Documents:
-    made = Documents(lambda _path: "python")
+def documents(**kind: object) -> OpenDocuments:
+    made = OpenDocuments(lambda _path: "python")
     made.kind = SyncKind(**kind)
     return made
 

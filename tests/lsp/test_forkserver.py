@@ -14,7 +14,7 @@ import pytest
 from filepact.lsp.failures import ServerExitedError
 from filepact.lsp.forkserver import ForkServer
 from filepact.lsp.pool import ServerPool
-from filepact.lsp.process import Launch
+from filepact.lsp.process import ProcessOptions
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PAUSES, SECONDS, fake, wait_for_end
 
@@ -50,7 +50,7 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def said(fork_server: ForkServer, launch: Launch) -> str:
+def said(fork_server: ForkServer, launch: ProcessOptions) -> str:
     """What is said on a supervisor's line when this is to be started, up to its end."""
     ours, theirs = socket.socketpair()
     with ours, open(os.devnull, "r+b") as nothing:
@@ -111,11 +111,11 @@ def test_the_fork_server_has_nothing_of_ours(fork_server: ForkServer, tmp_path: 
 def test_only_what_was_agreed_upon_is_started(fork_server: ForkServer, tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "inner").mkdir(parents=True)
-    agreed = Launch((sys.executable, "-c", "pass"), "/", {})
+    agreed = ProcessOptions((sys.executable, "-c", "pass"), "/", {})
     fork_server.agree([agreed], [str(root)], {})
 
     def refused(folder: Path | str, command: tuple[str, ...] = agreed.command) -> str:
-        return said(fork_server, Launch(command, str(folder), {}))
+        return said(fork_server, ProcessOptions(command, str(folder), {}))
 
     assert "started" in refused(root)
     assert "started" in refused(root / "inner")
@@ -143,7 +143,7 @@ def test_a_number_that_stands_for_nothing_is_refused(
 ) -> None:
     fork_server.agree([], [str(tmp_path)], {})
     fork_server._agreed = {((sys.executable,), 0): 7}
-    assert said(fork_server, Launch((sys.executable,), str(tmp_path), {})) == "failed 1\n"
+    assert said(fork_server, ProcessOptions((sys.executable,), str(tmp_path), {})) == "failed 1\n"
 
 
 def test_without_the_fork_server_there_are_no_new_servers_and_old_ones_go_on(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.wire.framing import HEADER_LIMIT, FrameReader, FramingError, Garbled, frame
+from filepact.wire.framing import HEADER_LIMIT, FrameError, FrameReader, InvalidMessage, frame
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -48,7 +48,7 @@ def test_headers_of_all_kinds_are_understood(header: str) -> None:
 def test_a_body_that_is_no_message_costs_only_itself(body: bytes) -> None:
     reader = FrameReader()
     garbled, after = reader.feed(raw(body) + frame({"a": 1}))
-    assert isinstance(garbled, Garbled)
+    assert isinstance(garbled, InvalidMessage)
     assert garbled.size == len(body)
     assert after == {"a": 1}
 
@@ -66,7 +66,7 @@ def test_a_body_that_is_no_message_costs_only_itself(body: bytes) -> None:
     ],
 )
 def test_a_header_that_cannot_be_understood_ends_it(data: bytes) -> None:
-    with pytest.raises(FramingError):
+    with pytest.raises(FrameError):
         list(FrameReader(limit=100).feed(data))
 
 

@@ -11,7 +11,7 @@ import pytest
 from filepact.errors import InvalidParamsError
 from filepact.lsp.builtin import TABLES, builtin_servers
 from filepact.lsp.pool import ServerPool
-from filepact.lsp.spec import Sync, parse_servers
+from filepact.lsp.spec import SyncMethod, parse_servers
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import PROGRAM, SECONDS
 
@@ -69,7 +69,7 @@ def test_a_table_of_ones_own_adds_a_server() -> None:
     }
     (server,) = parse_servers({"mine": table})
     assert server.language("deep/a.x") == "x"
-    assert server.sync == Sync(written="save", folders=True)
+    assert server.sync == SyncMethod(written="save", folders=True)
     assert (server.quiet, server.first) == (1.0, 2.5)
     assert server.announce == (("m/n", {"u": "{root_uri}"}),)
     assert server.only_new

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of, wait_for_end
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.diagnostics import FileDiagnostics
 
 
 @pytest.fixture
@@ -36,7 +36,9 @@ def start() -> Iterator[Callable[..., ServerPool]]:
         pool.close()
 
 
-def ask(pool: ServerPool, folder: Path, text: str = "wrong", seconds: float = SECONDS) -> Report:
+def ask(
+    pool: ServerPool, folder: Path, text: str = "wrong", seconds: float = SECONDS
+) -> FileDiagnostics:
     (report,) = report_of(pool, str(folder), {str(folder / "a.x"): text}, seconds)
     return report
 
@@ -203,7 +205,7 @@ def test_a_server_is_shared_and_started_once(
     start: Callable[..., ServerPool], tmp_path: Path
 ) -> None:
     pool = start({})
-    reports: list[Report] = []
+    reports: list[FileDiagnostics] = []
     threads = [
         threading.Thread(target=lambda: reports.append(ask(pool, tmp_path))) for _ in range(8)
     ]
@@ -251,7 +253,7 @@ def test_an_answer_says_of_how_many_changes_the_server_was_told(
 ) -> None:
     pool, root, path = start({}), str(tmp_path), str(tmp_path / "a.x")
     for number, text in enumerate(("wrong\nfine", "fine\nwrong here")):
-        changes = [Change(path, "changed", text)] * number
+        changes = [DiskChange(path, "changed", text)] * number
         (update,) = update_of(pool, root, changes, {path: text}, SECONDS)
         assert (update.state, update.changes, update.fresh) == ("answered", number, True)
         assert [one.line for one in update.reports[0].diagnostics] == [text.split("\n")[number]]
@@ -263,7 +265,7 @@ def test_an_update_that_is_not_confirmed_in_time_is_pending(
     pool, path = start({"slow": 0.5}), str(tmp_path / "a.x")
     ask(pool, tmp_path, "fine")
     (update,) = update_of(
-        pool, str(tmp_path), [Change(path, "changed", "wrong")], {path: "wrong"}, 0.05
+        pool, str(tmp_path), [DiskChange(path, "changed", "wrong")], {path: "wrong"}, 0.05
     )
     assert (update.state, update.fresh) == ("pending", False)
     assert update.message
@@ -274,10 +276,10 @@ def test_changes_are_told_without_waiting_and_only_to_servers_that_run(
     start: Callable[..., ServerPool], tmp_path: Path
 ) -> None:
     pool, path = start({}), str(tmp_path / "a.x")
-    pool.tell(str(tmp_path), [Change(path, "created", "wrong")])
+    pool.tell(str(tmp_path), [DiskChange(path, "created", "wrong")])
     assert pool.status() == ()
     ask(pool, tmp_path, "fine")
-    pool.tell(str(tmp_path), [Change(path, "changed", "wrong")])
+    pool.tell(str(tmp_path), [DiskChange(path, "changed", "wrong")])
     assert len(ask(pool, tmp_path, "wrong").diagnostics) == 1
 
 
@@ -286,7 +288,7 @@ def test_so_many_changes_that_a_new_start_is_cheaper_lead_to_one(
 ) -> None:
     pool = start({})
     ask(pool, tmp_path, "fine")
-    many = [Change(str(tmp_path / f"{number}.x"), "created", "") for number in range(5_001)]
+    many = [DiskChange(str(tmp_path / f"{number}.x"), "created", "") for number in range(5_001)]
     pool.tell(str(tmp_path), many)
     assert ask(pool, tmp_path, "wrong").fresh
     (status,) = pool.status()
@@ -344,7 +346,7 @@ def test_a_change_that_comes_during_a_preview_is_not_lost(
         target=lambda: preview_of(pool, str(tmp_path), {path: "wrong"}, {path: "fine"}, SECONDS)
     )
     thread.start()
-    pool.tell(str(tmp_path), [Change(path, "changed", "wrong wrong")])
+    pool.tell(str(tmp_path), [DiskChange(path, "changed", "wrong wrong")])
     busy = ask(pool, tmp_path, "wrong wrong", seconds=0.05)
     thread.join()
     assert not busy.fresh

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.lsp.diagnostics import AffectedFile
+from filepact.lsp.diagnostics import FileDiagnosticCounts
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 from tests.lsp.real_servers import Tree
@@ -53,7 +53,7 @@ def test_parts_are_put_together(
     report_of(pool, str(tmp_path), {str(tmp_path / "a.x"): ""}, SECONDS)
     (seen,) = pool.survey(str(tmp_path), SECONDS if complete else 0.5)
     pool.close()
-    assert seen.files == tuple(AffectedFile(*one) for one in found)
+    assert seen.files == tuple(FileDiagnosticCounts(*one) for one in found)
     assert seen.complete is complete
     assert bool(seen.reason) is not complete
 

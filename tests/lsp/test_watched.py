@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.lsp.documents import Change, DiskEvent, Watchers, operation_notifications
+from filepact.lsp.documents import DiskChange, FileEvent, FileWatchers, operation_notifications
 
 ROOT = "/house/project"
 
 
 def wants(pattern: object, path: str, kind: str = "changed", kinds: int | None = None) -> bool:
-    watchers = Watchers(ROOT)
+    watchers = FileWatchers(ROOT)
     watcher = {"globPattern": pattern} | ({} if kinds is None else {"kind": kinds})
     watchers.register("1", {"watchers": [watcher]})
-    return watchers.wants(DiskEvent(path, kind))
+    return watchers.wants(FileEvent(path, kind))
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_kinds_are_matched(kinds: int | None, kind: str, wanted: bool) -> None:
 
 
 def test_only_wanted_events_are_sent_unless_nothing_was_said() -> None:
-    watchers = Watchers(ROOT)
-    events = [DiskEvent(f"{ROOT}/a.py", "created"), DiskEvent(f"{ROOT}/b.c", "deleted")]
+    watchers = FileWatchers(ROOT)
+    events = [FileEvent(f"{ROOT}/a.py", "created"), FileEvent(f"{ROOT}/b.c", "deleted")]
     assert watchers.notification(events) == []
     ((_, params),) = watchers.notification(events, unasked=True)
     assert [one["type"] for one in params["changes"]] == [1, 3]
@@ -66,7 +66,7 @@ def test_only_wanted_events_are_sent_unless_nothing_was_said() -> None:
 
 
 def test_a_registration_without_patterns_is_taken() -> None:
-    watchers = Watchers(ROOT)
+    watchers = FileWatchers(ROOT)
     watchers.register("1", None)
     assert watchers.count == 0
 
@@ -85,10 +85,10 @@ def test_operations_are_told_to_those_who_asked() -> None:
         operations,
         ROOT,
         [
-            Change(f"{ROOT}/a.py", "created"),
-            Change(f"{ROOT}/b.c", "created"),
-            Change(f"{ROOT}/d", "deleted"),
-            Change(f"{ROOT}/y", "renamed", None, f"{ROOT}/x"),
+            DiskChange(f"{ROOT}/a.py", "created"),
+            DiskChange(f"{ROOT}/b.c", "created"),
+            DiskChange(f"{ROOT}/d", "deleted"),
+            DiskChange(f"{ROOT}/y", "renamed", None, f"{ROOT}/x"),
         ],
     )
     assert sent == [
@@ -110,4 +110,6 @@ def test_operations_are_told_to_those_who_asked() -> None:
     ],
 )
 def test_filters_of_any_shape_are_taken(options: dict, count: int) -> None:
-    assert len(operation_notifications(options, ROOT, [Change(f"{ROOT}/a", "created")])) == count
+    assert (
+        len(operation_notifications(options, ROOT, [DiskChange(f"{ROOT}/a", "created")])) == count
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.fakes import SECONDS, fake, pool_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import ServerAnswer
+    from filepact.lsp.diagnostics import ServerDiagnostics
 
 WATCH = [
     {
@@ -50,11 +50,11 @@ class Scene:
         for report in report_of(self.pool, str(self.folder), texts, SECONDS):
             assert report.fresh, report.reason
 
-    def change(self, *changes: Change) -> None:
+    def change(self, *changes: DiskChange) -> None:
         self.pool.tell(str(self.folder), changes)
         self.report({"a.x": "old"})
 
-    def preview(self, proposed: dict[str, str], files: dict[str, str]) -> ServerAnswer:
+    def preview(self, proposed: dict[str, str], files: dict[str, str]) -> ServerDiagnostics:
         one, two = (
             {self.path(name): text for name, text in some.items()} for some in (proposed, files)
         )
@@ -80,7 +80,9 @@ def short(message: dict) -> str:
     return name
 
 
-def told(folder: Path, sync: dict[str, Any], changes: Sequence[Change], **fields: Any) -> list[str]:
+def told(
+    folder: Path, sync: dict[str, Any], changes: Sequence[DiskChange], **fields: Any
+) -> list[str]:
     scene = Scene(folder, sync=sync, **fields)
     scene.change(*changes)
     found = scene.end()
@@ -115,7 +117,7 @@ def test_a_change_of_a_closed_file(
 ) -> None:
     text = None if kind == "deleted" else "new"
     announce = [{"method": "fake/again", "params": {"list": ["{root_uri}"], "n": 1}}]
-    change = Change(str(tmp_path / "b.x"), kind, text)
+    change = DiskChange(str(tmp_path / "b.x"), kind, text)
     assert told(tmp_path, sync, [change], announce=announce) == expected
 
 
@@ -131,14 +133,14 @@ def test_a_change_of_a_closed_file(
 def test_a_text_that_dates_do_not_tell_from_the_last_is_opened_and_closed(
     tmp_path: Path, by_date: bool, same_date: bool, kind: Any, expected: list[str]
 ) -> None:
-    change = Change(str(tmp_path / "b.x"), kind, "new", same_date=same_date)
+    change = DiskChange(str(tmp_path / "b.x"), kind, "new", same_date=same_date)
     assert told(tmp_path, {"by_date": by_date}, [change]) == expected
 
 
 def test_one_that_cannot_be_opened_starts_the_server_anew(tmp_path: Path) -> None:
     scene = Scene(tmp_path, sync={"by_date": True})
     for starts, name in ((1, "b.other"), (2, "b.x")):
-        scene.change(Change(scene.path(name), "changed", None, same_date=True))
+        scene.change(DiskChange(scene.path(name), "changed", None, same_date=True))
         (status,) = scene.pool.status()
         assert status.starts == starts
     scene.pool.close()
@@ -146,20 +148,20 @@ def test_one_that_cannot_be_opened_starts_the_server_anew(tmp_path: Path) -> Non
 
 def test_an_open_file_that_was_written_is_changed_and_saved(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.pool.tell(str(tmp_path), [Change(scene.path("a.x"), "changed", "new")])
+    scene.pool.tell(str(tmp_path), [DiskChange(scene.path("a.x"), "changed", "new")])
     scene.report({"a.x": "new"})
     assert scene.end()[:-1] == ["didChange a.x", f"{EVENT} 2:a.x", "didSave a.x"]
 
 
 @pytest.mark.parametrize("text", [None, "new"])
 def test_a_renamed_open_file_is_closed(tmp_path: Path, text: str | None) -> None:
-    change = Change(str(tmp_path / "b.x"), "renamed", text, str(tmp_path / "a.x"))
+    change = DiskChange(str(tmp_path / "b.x"), "renamed", text, str(tmp_path / "a.x"))
     found = told(tmp_path, {}, [change])
     assert found == ["didClose a.x", f"{EVENT} 3:a.x 1:b.x", "didOpen a.x"]
 
 
 def test_a_file_that_is_no_text_any_more_is_closed(tmp_path: Path) -> None:
-    found = told(tmp_path, {}, [Change(str(tmp_path / "a.x"), "changed", None)])
+    found = told(tmp_path, {}, [DiskChange(str(tmp_path / "a.x"), "changed", None)])
     assert found == ["didClose a.x", f"{EVENT} 2:a.x", "didOpen a.x"]
 
 
@@ -168,9 +170,9 @@ def test_new_folders_are_told_once_and_again_when_they_may_have_gone(tmp_path: P
     for names in (["p/q/c.x", "p/d.x"], ["p/q/e.x"], ["-p/q/c.x"], ["p/q/c.x", "p/q/f.x"]):
         scene.change(
             *(
-                Change(scene.path(one.removeprefix("-")), "deleted")
+                DiskChange(scene.path(one.removeprefix("-")), "deleted")
                 if one.startswith("-")
-                else Change(scene.path(one), "created", "")
+                else DiskChange(scene.path(one), "created", "")
                 for one in names
             )
         )
@@ -185,11 +187,11 @@ def test_new_folders_are_told_once_and_again_when_they_may_have_gone(tmp_path: P
 
 def test_the_folder_of_a_file_that_it_may_know_is_told_each_time(tmp_path: Path) -> None:
     scene = Scene(tmp_path, sync={"folders": True})
-    scene.change(Change(scene.path("p/b.x"), "created", ""))
-    scene.change(Change(scene.path("p/c.x"), "created", "", same_date=True))
+    scene.change(DiskChange(scene.path("p/b.x"), "created", ""))
+    scene.change(DiskChange(scene.path("p/c.x"), "created", "", same_date=True))
     scene.report({"p/d.x": "shown before it is there"})
-    scene.change(Change(scene.path("p/d.x"), "created", ""))
-    scene.change(Change(scene.path("e.x"), "created", "", same_date=True))
+    scene.change(DiskChange(scene.path("p/d.x"), "created", ""))
+    scene.change(DiskChange(scene.path("e.x"), "created", "", same_date=True))
     events = [one.split()[1:] for one in scene.end() if one.startswith(EVENT)]
     root = f"1:{tmp_path.name}"
     assert events == [["1:p", "1:b.x"], ["1:p", "1:c.x"], ["1:p", "1:d.x"], [root, "1:e.x"]]
@@ -197,10 +199,10 @@ def test_the_folder_of_a_file_that_it_may_know_is_told_each_time(tmp_path: Path)
 
 def test_a_change_that_no_event_shows_starts_the_server_anew(tmp_path: Path) -> None:
     scene = Scene(tmp_path, sync={"created": "nothing"})
-    scene.change(Change(scene.path("b.x"), "created", "new"))
+    scene.change(DiskChange(scene.path("b.x"), "created", "new"))
     (status,) = scene.pool.status()
     assert status.starts == 2
-    scene.change(Change(scene.path("a.x"), "changed", "old"))
+    scene.change(DiskChange(scene.path("a.x"), "changed", "old"))
     (status,) = scene.pool.status()
     assert status.starts == 2
     scene.pool.close()
@@ -226,7 +228,7 @@ def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
     announce = [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}]
     pool = pool_of(fake(announce=announce))
     files = {str(tmp_path / "a.x"): "wrong"}
-    change = Change(str(tmp_path / "a.x"), "changed", "wrong")
+    change = DiskChange(str(tmp_path / "a.x"), "changed", "wrong")
     (update,) = update_of(pool, str(tmp_path), [change], files, SECONDS)
     assert (update.state, update.fresh) == ("stale", False)
     assert "solution_uri" in update.message
@@ -247,7 +249,7 @@ def test_a_server_that_finds_projects_by_itself_starts_anew_for_what_it_is_not_t
 ) -> None:
     announce = [{"method": "solution/open", "params": {"solution": "{solution_uri}"}}]
     scene = Scene(tmp_path, announce=announce, discovers=True, sync={"created": "announce"})
-    scene.change(Change(scene.path("b.x"), "created", "new"))
+    scene.change(DiskChange(scene.path("b.x"), "created", "new"))
     (status,) = scene.pool.status()
     assert status.starts == 2
     scene.pool.close()
@@ -270,10 +272,10 @@ def test_an_update_says_what_was_sent_for_it(
     pool = pool_of(fake({"register": WATCH, **orders}, sync=sync, announce=announce))
     root, path = str(tmp_path), str(tmp_path / ("b.x" if kind == "created" else "a.x"))
     report_of(pool, root, {str(tmp_path / "a.x"): "old"}, SECONDS)
-    (update,) = update_of(pool, root, [Change(path, kind, "new")], {path: "new"}, SECONDS)
+    (update,) = update_of(pool, root, [DiskChange(path, kind, "new")], {path: "new"}, SECONDS)
     assert set(update.event.split(", ")) == set(event.split(", "))
     # The same, told first and asked about later.
-    pool.tell(root, [Change(path, "changed", "newer")])
+    pool.tell(root, [DiskChange(path, "changed", "newer")])
     (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
     assert "didChange" in update.event
     (update,) = update_of(pool, root, [], {path: "newer"}, SECONDS)
@@ -339,7 +341,7 @@ def test_a_twin_is_sent_again_with_those_who_look_at_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path, sync={"coarse": True, "unsaved": "repeat"})
     scene.report({"a.x": "new", "b.x": "user"})
     scene.report({"a.x": "old", "b.x": "user"})
-    scene.pool.tell(str(tmp_path), [Change(scene.path("b.x"), "deleted")])
+    scene.pool.tell(str(tmp_path), [DiskChange(scene.path("b.x"), "deleted")])
     scene.report({"a.x": "old"})
     found = scene.end()
     assert found.count("didChange a.x") >= 3
@@ -370,7 +372,7 @@ def test_servers_are_told_what_they_can_take(
         report_of(
             pool, str(tmp_path), {path: text}, 0.2 if "openClose" in str(capabilities) else 2.0
         )
-    pool.tell(str(tmp_path), [Change(path, "changed", "three")])
+    pool.tell(str(tmp_path), [DiskChange(path, "changed", "three")])
     pool.close()
     names = {json.loads(line)["method"].rpartition("/")[2] for line in log.read_text().splitlines()}
     assert names & {"didOpen", "didChange", "didSave"} == sends
@@ -379,7 +381,7 @@ def test_servers_are_told_what_they_can_take(
 def test_a_server_that_dates_all_texts_anew_at_a_save_is_told_of_none(tmp_path: Path) -> None:
     sync = {"written": "open", "created": "save", "unsaved": "repeat", "coarse": True}
     changes = [
-        Change(str(tmp_path / "b.x"), "changed", "new"),
-        Change(str(tmp_path / "c.x"), "created", "new"),
+        DiskChange(str(tmp_path / "b.x"), "changed", "new"),
+        DiskChange(str(tmp_path / "c.x"), "created", "new"),
     ]
     assert not [one for one in told(tmp_path, sync, changes) if one.startswith("didSave")]

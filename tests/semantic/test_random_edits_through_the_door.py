@@ -16,7 +16,7 @@ from tests.semantic.scene import AGENT, Scene
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from filepact.lsp.diagnostics import Report
+    from filepact.lsp.diagnostics import FileDiagnostics
     from filepact.semantic.updates import WorkspaceUpdate
 
 EDITS = int(os.environ.get("LSP_EDITS", "0"))
@@ -63,7 +63,7 @@ class DoorTree:
     def tell(self, *_changes: object) -> None:
         """Nobody has to tell: that is what is tested."""
 
-    def report(self, *names: str) -> dict[str, Report]:
+    def report(self, *names: str) -> dict[str, FileDiagnostics]:
         reports = self.scene.semantics.look(names, session=AGENT, seconds=SECONDS)
         return {os.path.relpath(one.path, self.root): one for one in reports}
 
@@ -92,7 +92,7 @@ class DoorTree:
         return self.scene.get(name) if (self.root / name).exists() else None
 
 
-def likes(report: Report) -> list[tuple[Any, ...]]:
+def likes(report: FileDiagnostics) -> list[tuple[Any, ...]]:
     assert report.fresh, report
     return sorted((one.start, one.code, one.message, one.line) for one in report.diagnostics)
 

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.app import open_toolbox
 from filepact.semantic.disk_sync import DiskSync
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 from tests.lsp.asking import report_of
 from tests.lsp.fakes import SECONDS, fake
 from tests.semantic.scene import AGENT, WRONG_LIB, Scene
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.tools.registry import Outcome
+    from filepact.tools.registry import CallResult
 
 FILES = {"a.x": "fine\n", "b.x": "fine\n", "other.txt": "words\n"}
 
@@ -29,12 +29,12 @@ class Desk:
         self.scene = scene
         self._toolbox = open_toolbox(scene.workspace, semantics=scene.semantics)
 
-    def call(self, tool: str, **arguments: Any) -> Outcome:
-        outcome = self._toolbox.call(tool, arguments, Call(AGENT))
+    def call(self, tool: str, **arguments: Any) -> CallResult:
+        outcome = self._toolbox.call(tool, arguments, CallContext(AGENT))
         outcome.sent()
         return outcome
 
-    def edit(self, path: str, old: str, new: str, **arguments: Any) -> Outcome:
+    def edit(self, path: str, old: str, new: str, **arguments: Any) -> CallResult:
         return self.call("edit_file", path=path, old_string=old, new_string=new, **arguments)
 
 
@@ -51,7 +51,7 @@ def desk_with(tmp_path: Path) -> Iterator[Callable[..., Desk]]:
         one.close()
 
 
-def said(outcome: Outcome) -> list[str]:
+def said(outcome: CallResult) -> list[str]:
     return [line for line in outcome.text.split("\n") if "iagnostics" in line]
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(path: Path) -> Iterator[Store]:
+def store(path: Path) -> Iterator[JournalStore]:
     # The annotation is checked: the class has the shape that the engine asks for.
-    store: Store = SqliteStore(str(path))
+    store: JournalStore = SqliteStore(str(path))
     yield store
     store.close()

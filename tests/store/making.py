@@ -10,7 +10,7 @@ from filepact.domain.document import Revision, RootId, WorkspacePath, content_id
 from filepact.domain.operation import Actor, ChangeId, Operation, Proposal, Session
 
 if TYPE_CHECKING:
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 ROOT = RootId("/home/ada/project")
 OTHER = RootId("/home/ada/notes")
@@ -62,7 +62,7 @@ def proposal(*changes: FileChange, **fields: Any) -> Proposal:
 
 
 def do(
-    store: Store,
+    store: JournalStore,
     before: bytes | None,
     after: bytes | None,
     *,

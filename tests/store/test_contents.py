@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 TEXT = "".join(f"line {n}: {random.Random(n).random()}\n" for n in range(400)).encode()
 
@@ -44,7 +44,7 @@ def files(path: Path) -> list[Path]:
     return sorted(file for file in (path.parent / "contents").rglob("*") if file.is_file())
 
 
-def test_small_edits_of_one_file_take_some_bytes_each(store: Store, path: Path) -> None:
+def test_small_edits_of_one_file_take_some_bytes_each(store: JournalStore, path: Path) -> None:
     steps = list(versions(TEXT, 100))
     for before, after in pairwise(steps):
         do(store, before, after)
@@ -58,14 +58,16 @@ def test_small_edits_of_one_file_take_some_bytes_each(store: Store, path: Path) 
     assert size / deltas < 100
 
 
-def test_what_somebody_else_made_of_a_file_is_kept_as_an_edit_too(store: Store, path: Path) -> None:
+def test_what_somebody_else_made_of_a_file_is_kept_as_an_edit_too(
+    store: JournalStore, path: Path
+) -> None:
     one, two, three = versions(TEXT, 2)
     do(store, None, one)
     do(store, two, three)
     assert rows(path, "SELECT count(*) FROM content WHERE base IS NULL") == [(1,)]
 
 
-def test_equal_contents_are_kept_once(store: Store) -> None:
+def test_equal_contents_are_kept_once(store: JournalStore) -> None:
     do(store, None, TEXT, path="a")
     do(store, None, TEXT, path="b")
     do(store, TEXT, None, path="a")
@@ -73,12 +75,12 @@ def test_equal_contents_are_kept_once(store: Store) -> None:
     assert store.statistics().contents == 1
 
 
-def test_an_unlike_content_is_kept_whole(store: Store, path: Path) -> None:
+def test_an_unlike_content_is_kept_whole(store: JournalStore, path: Path) -> None:
     do(store, TEXT, random.Random(5).randbytes(20_000))
     assert rows(path, "SELECT count(*) FROM content WHERE base IS NULL") == [(2,)]
 
 
-def test_large_contents_are_files_beside_the_journal(store: Store, path: Path) -> None:
+def test_large_contents_are_files_beside_the_journal(store: JournalStore, path: Path) -> None:
     large = random.Random(1).randbytes(200_000)
     head = random.Random(2).randbytes(100_000)
     tail = random.Random(3).randbytes(100_000)
@@ -94,13 +96,13 @@ def test_large_contents_are_files_beside_the_journal(store: Store, path: Path) -
     assert store.statistics().bytes_on_disk > 400_000
 
 
-def test_an_empty_content_is_a_content(store: Store) -> None:
+def test_an_empty_content_is_a_content(store: JournalStore) -> None:
     do(store, b"", b"x")
     assert store.content(content_id(b"")) == b""
 
 
 @pytest.mark.parametrize("name", ["", "zz", "ab", content_id(b"never"), "\udcff"])
-def test_an_unknown_content_is_not_found(store: Store, name: str) -> None:
+def test_an_unknown_content_is_not_found(store: JournalStore, name: str) -> None:
     with pytest.raises(FilepactError) as caught:
         store.content(name)
     assert caught.value.code == "NOT_FOUND"
@@ -118,7 +120,7 @@ def test_an_unknown_content_is_not_found(store: Store, name: str) -> None:
     ],
 )
 def test_a_damaged_content_is_an_error_and_never_wrong_bytes(
-    store: Store, path: Path, damage: str
+    store: JournalStore, path: Path, damage: str
 ) -> None:
     one, two, three = versions(TEXT, 2)
     do(store, one, two)
@@ -129,7 +131,7 @@ def test_a_damaged_content_is_an_error_and_never_wrong_bytes(
     assert caught.value.code == "STATE_ERROR"
 
 
-def test_a_lost_file_is_an_error(store: Store, path: Path) -> None:
+def test_a_lost_file_is_an_error(store: JournalStore, path: Path) -> None:
     large = random.Random(1).randbytes(200_000)
     do(store, None, large)
     [file] = files(path)
@@ -140,7 +142,9 @@ def test_a_lost_file_is_an_error(store: Store, path: Path) -> None:
     assert str(path.parent) not in caught.value.report()
 
 
-def test_a_folder_that_cannot_be_written_is_told_without_its_path(store: Store, path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_told_without_its_path(
+    store: JournalStore, path: Path
+) -> None:
     (path.parent / "contents").write_text("in the way")
     with pytest.raises(FilepactError) as caught:
         do(store, None, random.Random(1).randbytes(200_000))
@@ -152,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_told_without_its_path(store: Store, 
 # -- making room ------------------------------------------------------------------------------
 
 
-def test_pruning_gives_up_the_oldest_and_keeps_the_newest(store: Store, path: Path) -> None:
+def test_pruning_gives_up_the_oldest_and_keeps_the_newest(store: JournalStore, path: Path) -> None:
     steps = list(versions(TEXT, 100))
     for number, (before, after) in enumerate(pairwise(steps)):
         do(store, before, after, created=float(number))
@@ -177,14 +181,14 @@ def test_pruning_gives_up_the_oldest_and_keeps_the_newest(store: Store, path: Pa
     assert store.prune(keep_bytes=stored // 2, keep_seconds=0).contents == 0
 
 
-def is_gone(store: Store, data: bytes) -> bool:
+def is_gone(store: JournalStore, data: bytes) -> bool:
     try:
         return store.content(content_id(data)) != data
     except NotFoundError:
         return True
 
 
-def test_pruning_keeps_what_may_still_be_needed(store: Store) -> None:
+def test_pruning_keeps_what_may_still_be_needed(store: JournalStore) -> None:
     now = 4_000_000_000.0  # later than any clock that runs this test
     store.propose(proposal(change("p", b"p1", b"p2")), contents(b"p1", b"p2"))
     store.propose(proposal(change("q", None, b"q1"), created=now), contents(b"q1"))
@@ -198,7 +202,7 @@ def test_pruning_keeps_what_may_still_be_needed(store: Store) -> None:
     assert {data for data in gone | kept if is_gone(store, data)} == gone
 
 
-def test_what_was_given_up_can_be_kept_again(store: Store) -> None:
+def test_what_was_given_up_can_be_kept_again(store: JournalStore) -> None:
     do(store, b"1", b"2")
     store.prune(keep_bytes=0, keep_seconds=0)
     assert store.statistics().contents == 0
@@ -209,7 +213,7 @@ def test_what_was_given_up_can_be_kept_again(store: Store) -> None:
     assert store.content(content_id(b"2")) == b"2"
 
 
-def test_pruning_removes_files_and_gives_the_disk_back(store: Store, path: Path) -> None:
+def test_pruning_removes_files_and_gives_the_disk_back(store: JournalStore, path: Path) -> None:
     source = random.Random(4)
     for number in range(20):
         do(store, None, source.randbytes(60_000), path=f"small{number}")
@@ -223,7 +227,9 @@ def test_pruning_removes_files_and_gives_the_disk_back(store: Store, path: Path)
     assert not [file for file in files(path) if file.suffix == ".new"]
 
 
-def test_a_delta_in_a_file_survives_the_pruning_of_its_base(store: Store, path: Path) -> None:
+def test_a_delta_in_a_file_survives_the_pruning_of_its_base(
+    store: JournalStore, path: Path
+) -> None:
     large = random.Random(1).randbytes(200_000)
     grown = random.Random(2).randbytes(100_000) + large
     do(store, None, large)
@@ -235,12 +241,12 @@ def test_a_delta_in_a_file_survives_the_pruning_of_its_base(store: Store, path: 
     assert len(files(path)) == 1
 
 
-def test_pruning_an_empty_journal_does_nothing(store: Store) -> None:
+def test_pruning_an_empty_journal_does_nothing(store: JournalStore) -> None:
     pruned = store.prune(keep_bytes=0, keep_seconds=0)
     assert (pruned.contents, pruned.bytes_freed, pruned.bytes_kept) == (0, 0, 0)
 
 
-def test_another_process_prunes_while_one_reads(store: Store, path: Path) -> None:
+def test_another_process_prunes_while_one_reads(store: JournalStore, path: Path) -> None:
     large = random.Random(1).randbytes(200_000)
     do(store, None, large)
     other = SqliteStore(str(path))

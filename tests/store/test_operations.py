@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Operation
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 
-def test_an_operation_comes_back_as_it_was(store: Store, path: Path) -> None:
+def test_an_operation_comes_back_as_it_was(store: JournalStore, path: Path) -> None:
     odd = "caf\udce9/\udcff.txt"  # a name that is not UTF-8
     folders = ((OTHER, "x"), (ROOT, odd))
     begun = store.begin(
@@ -59,13 +59,13 @@ def test_an_operation_comes_back_as_it_was(store: Store, path: Path) -> None:
     again.close()
 
 
-def test_places_in_the_journal_follow_each_other(store: Store) -> None:
+def test_places_in_the_journal_follow_each_other(store: JournalStore) -> None:
     assert store.last_seq() == 0
     assert [do(store, None, b"a", path=f"{n}").seq for n in range(4)] == [1, 2, 3, 4]
     assert store.last_seq() == 4
 
 
-def test_an_operation_is_unfinished_until_it_is_finished(store: Store) -> None:
+def test_an_operation_is_unfinished_until_it_is_finished(store: JournalStore) -> None:
     first = store.begin(operation(change("a", None, b"1"), note="noted"), contents(b"1"))
     second = store.begin(operation(change("b", None, b"2")), contents(b"2"))
     assert store.unfinished() == (first, second)
@@ -79,7 +79,7 @@ def test_an_operation_is_unfinished_until_it_is_finished(store: Store) -> None:
     assert store.last_seq() == 2
 
 
-def test_an_id_is_begun_once(store: Store) -> None:
+def test_an_id_is_begun_once(store: JournalStore) -> None:
     done = do(store, None, b"a")
     with pytest.raises(FilepactError) as caught:
         store.begin(operation(change("b", None, b"a"), id=done.id), {})
@@ -87,7 +87,7 @@ def test_an_id_is_begun_once(store: Store) -> None:
     assert store.last_seq() == 1
 
 
-def test_an_operation_that_did_less_is_kept_as_what_it_did(store: Store) -> None:
+def test_an_operation_that_did_less_is_kept_as_what_it_did(store: JournalStore) -> None:
     one, two = change("a", None, b"1"), change("b", None, b"2")
     begun = store.begin(operation(one, two), contents(b"1", b"2"))
     store.finish(begun.id, state="interrupted", changes=ChangeSet((two,)), note="half")
@@ -95,13 +95,13 @@ def test_an_operation_that_did_less_is_kept_as_what_it_did(store: Store) -> None
     assert store.operations(path="a") == ()
 
 
-def test_finishing_what_was_not_begun_is_an_error(store: Store) -> None:
+def test_finishing_what_was_not_begun_is_an_error(store: JournalStore) -> None:
     with pytest.raises(FilepactError) as caught:
         store.finish(ChangeId("cnone"), state="applied")
     assert caught.value.code == "NOT_FOUND"
 
 
-def test_bytes_that_were_not_given_are_an_error_and_nothing_is_kept(store: Store) -> None:
+def test_bytes_that_were_not_given_are_an_error_and_nothing_is_kept(store: JournalStore) -> None:
     wanted = operation(change("a", b"1", b"2"))
     for given in ({}, contents(b"1"), {**contents(b"1"), **dict.fromkeys(contents(b"2"), b"3")}):
         with pytest.raises(ValueError):
@@ -116,11 +116,13 @@ def test_bytes_that_were_not_given_are_an_error_and_nothing_is_kept(store: Store
 # -- undo and redo ----------------------------------------------------------------------------
 
 
-def undo(store: Store, target: Operation, **fields: object) -> Operation:
+def undo(store: JournalStore, target: Operation, **fields: object) -> Operation:
     return take_back(store, target, "undo", **fields)
 
 
-def take_back(store: Store, target: Operation, kind: str, state: str = "applied") -> Operation:
+def take_back(
+    store: JournalStore, target: Operation, kind: str, state: str = "applied"
+) -> Operation:
     begun = store.begin(
         replace(target, id=new_id(), kind=kind, target=target.id, changes=target.changes.inverse()),
         {},
@@ -129,11 +131,11 @@ def take_back(store: Store, target: Operation, kind: str, state: str = "applied"
     return store.operation(begun.id)
 
 
-def undone_by(store: Store, one: Operation) -> str | None:
+def undone_by(store: JournalStore, one: Operation) -> str | None:
     return store.operation(one.id).undone_by
 
 
-def test_an_applied_undo_marks_its_target(store: Store) -> None:
+def test_an_applied_undo_marks_its_target(store: JournalStore) -> None:
     done = do(store, b"1", b"2")
     back = undo(store, done)
     assert undone_by(store, done) == back.id
@@ -141,13 +143,13 @@ def test_an_applied_undo_marks_its_target(store: Store) -> None:
 
 
 @pytest.mark.parametrize("state", ["rolled_back", "interrupted"])
-def test_an_undo_that_failed_marks_nothing(store: Store, state: str) -> None:
+def test_an_undo_that_failed_marks_nothing(store: JournalStore, state: str) -> None:
     done = do(store, b"1", b"2")
     undo(store, done, state=state)
     assert undone_by(store, done) is None
 
 
-def test_a_redo_takes_back_the_undo(store: Store) -> None:
+def test_a_redo_takes_back_the_undo(store: JournalStore) -> None:
     done = do(store, b"1", b"2")
     back = undo(store, done)
     again = take_back(store, back, "redo")
@@ -155,7 +157,7 @@ def test_a_redo_takes_back_the_undo(store: Store) -> None:
     assert undone_by(store, back) == again.id
 
 
-def test_a_late_note_on_an_undo_does_not_undo_what_was_redone(store: Store) -> None:
+def test_a_late_note_on_an_undo_does_not_undo_what_was_redone(store: JournalStore) -> None:
     done = do(store, b"1", b"2")
     back = undo(store, done)
     take_back(store, back, "redo")
@@ -164,7 +166,7 @@ def test_a_late_note_on_an_undo_does_not_undo_what_was_redone(store: Store) -> N
     assert store.operation(back.id).note == "another program wrote late"
 
 
-def test_a_redo_of_an_earlier_undo_leaves_a_later_one_in_force(store: Store) -> None:
+def test_a_redo_of_an_earlier_undo_leaves_a_later_one_in_force(store: JournalStore) -> None:
     done = do(store, b"1", b"2")
     first = undo(store, done)
     second = undo(store, done)
@@ -172,7 +174,7 @@ def test_a_redo_of_an_earlier_undo_leaves_a_later_one_in_force(store: Store) -> 
     assert undone_by(store, done) == second.id
 
 
-def test_a_restore_marks_nothing(store: Store) -> None:
+def test_a_restore_marks_nothing(store: JournalStore) -> None:
     done = do(store, b"1", b"2")
     begun = store.begin(operation(change("a", b"2", b"1"), kind="restore", target=done.id), {})
     store.finish(begun.id, state="applied")
@@ -183,7 +185,7 @@ def test_a_restore_marks_nothing(store: Store) -> None:
 
 
 @pytest.fixture
-def history(store: Store) -> Store:
+def history(store: JournalStore) -> JournalStore:
     for number, (root, name) in enumerate(
         [
             (ROOT, "src/a.py"),
@@ -232,12 +234,12 @@ def history(store: Store) -> Store:
     ],
 )
 def test_operations_are_found_by_root_path_and_place(
-    history: Store, asked: dict[str, object], places: list[int]
+    history: JournalStore, asked: dict[str, object], places: list[int]
 ) -> None:
     assert [one.seq for one in history.operations(**asked)] == places
 
 
-def test_an_operation_is_found_by_the_beginning_of_its_id(store: Store) -> None:
+def test_an_operation_is_found_by_the_beginning_of_its_id(store: JournalStore) -> None:
     for name in ("cabcd", "cabce", "cabceef", "cb"):
         do(store, None, b"1", path=name, id=ChangeId(name))
     assert store.operation("cabcd").id == "cabcd"
@@ -250,7 +252,7 @@ def test_an_operation_is_found_by_the_beginning_of_its_id(store: Store) -> None:
     assert "cabcd, cabce, cabceef" in caught.value.message
 
 
-def test_too_little_of_an_id_stands_for_nothing(store: Store) -> None:
+def test_too_little_of_an_id_stands_for_nothing(store: JournalStore) -> None:
     do(store, None, b"1", id=ChangeId("cabcd"))
     for name in ("c", "ca", "cab"):
         with pytest.raises(FilepactError) as caught:
@@ -259,7 +261,7 @@ def test_too_little_of_an_id_stands_for_nothing(store: Store) -> None:
     assert store.operation("cabc").id == "cabcd"
 
 
-def test_many_ids_that_begin_alike_are_not_all_named(store: Store) -> None:
+def test_many_ids_that_begin_alike_are_not_all_named(store: JournalStore) -> None:
     for number in range(9):
         do(store, None, b"1", path=f"{number}", id=ChangeId(f"cx{number}"))
     with pytest.raises(FilepactError) as caught:
@@ -268,7 +270,7 @@ def test_many_ids_that_begin_alike_are_not_all_named(store: Store) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "cz", "%", "c\udcff", "c0000000000000", "C"])
-def test_an_unknown_id_is_not_found(store: Store, name: str) -> None:
+def test_an_unknown_id_is_not_found(store: JournalStore, name: str) -> None:
     do(store, None, b"1", id=ChangeId("c0a"))
     for find in (store.operation, store.proposal):
         with pytest.raises(FilepactError) as caught:
@@ -279,7 +281,7 @@ def test_an_unknown_id_is_not_found(store: Store, name: str) -> None:
 # -- threads ----------------------------------------------------------------------------------
 
 
-def test_threads_share_one_store(store: Store) -> None:
+def test_threads_share_one_store(store: JournalStore) -> None:
     def work(thread: int) -> list[int]:
         seqs = []
         for number in range(25):
@@ -295,7 +297,7 @@ def test_threads_share_one_store(store: Store) -> None:
     assert store.unfinished() == ()
 
 
-def test_the_journal_is_consistent_by_its_own_account(history: Store, path: Path) -> None:
+def test_the_journal_is_consistent_by_its_own_account(history: JournalStore, path: Path) -> None:
     history.close()
     database = apsw.Connection(str(path))
     assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -303,7 +305,7 @@ def test_the_journal_is_consistent_by_its_own_account(history: Store, path: Path
     database.close()
 
 
-def test_what_somebody_did_already_is_applied_at_once(store: Store) -> None:
+def test_what_somebody_did_already_is_applied_at_once(store: JournalStore) -> None:
     done = store.adopt(operation(change("a", b"1", b"2")), contents(b"1", b"2"))
     assert (done.state, done.seq) == ("applied", 1)
     assert store.operation(done.id) == done
@@ -312,7 +314,7 @@ def test_what_somebody_did_already_is_applied_at_once(store: Store) -> None:
         store.adopt(done, contents(b"1", b"2"))
 
 
-def test_contents_that_were_not_kept_are_known_by_their_ids(store: Store) -> None:
+def test_contents_that_were_not_kept_are_known_by_their_ids(store: JournalStore) -> None:
     done = store.adopt(operation(change("a", b"1", b"2"), change("b", b"1", None)), contents(b"2"))
     assert store.operation(done.id).changes == done.changes
     assert store.statistics().oldest is not None
@@ -325,7 +327,7 @@ def test_contents_that_were_not_kept_are_known_by_their_ids(store: Store) -> Non
 
 
 def test_how_many_lines_an_operation_changed_is_kept_until_it_turns_out_to_be_less(
-    store: Store,
+    store: JournalStore,
 ) -> None:
     begun = store.begin(operation(change("a", None, b"1\n"), lines=(1, 0)), contents(b"1\n"))
     assert store.operation(begun.id).lines == (1, 0)

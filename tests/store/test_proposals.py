@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from filepact.domain.operation import Proposal
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 ADA = Actor("person", "ada")
 
@@ -29,14 +29,14 @@ def refused(act: Callable[[], object]) -> FilepactError:
 
 
 @pytest.fixture
-def waiting(store: Store) -> Proposal:
+def waiting(store: JournalStore) -> Proposal:
     wanted = proposal(change("a.txt", b"old", b"new"), kind="undo", target="cx", rule="preview")
     store.propose(wanted, contents(b"old", b"new"))
     return wanted
 
 
 def test_a_proposal_comes_back_as_it_was_after_a_restart(
-    waiting: Proposal, store: Store, path: Path
+    waiting: Proposal, store: JournalStore, path: Path
 ) -> None:
     store.close()
     again = SqliteStore(str(path))
@@ -49,7 +49,7 @@ def test_a_proposal_comes_back_as_it_was_after_a_restart(
 
 
 def test_proposals_are_listed_by_state_and_root_oldest_first(
-    waiting: Proposal, store: Store
+    waiting: Proposal, store: JournalStore
 ) -> None:
     second = proposal(change("b", None, b"2", root=OTHER), change("b", None, b"2"))
     store.propose(second, contents(b"2"))
@@ -63,7 +63,7 @@ def test_proposals_are_listed_by_state_and_root_oldest_first(
     assert store.proposals(state="rejected") == (replace(second, state="rejected", reason="no"),)
 
 
-def test_an_id_is_proposed_once(waiting: Proposal, store: Store) -> None:
+def test_an_id_is_proposed_once(waiting: Proposal, store: JournalStore) -> None:
     done = do(store, None, b"1", path="b")
     assert refused(lambda: store.propose(waiting, {})).code == "INVALID_PARAMS"
     taken = replace(waiting, id=done.id)
@@ -71,7 +71,9 @@ def test_an_id_is_proposed_once(waiting: Proposal, store: Store) -> None:
     assert len(store.proposals()) == 1
 
 
-def test_beginning_a_proposal_commits_it_and_uses_it_up(waiting: Proposal, store: Store) -> None:
+def test_beginning_a_proposal_commits_it_and_uses_it_up(
+    waiting: Proposal, store: JournalStore
+) -> None:
     wanted = operation(*waiting.changes.changes, id=waiting.id, approved_by="ada")
     store.begin(wanted, {})
     assert store.proposal(waiting.id).state == "committed"
@@ -83,7 +85,7 @@ def test_beginning_a_proposal_commits_it_and_uses_it_up(waiting: Proposal, store
 
 
 def test_what_was_rolled_back_waits_again_and_its_next_attempt_takes_the_place_of_the_first(
-    waiting: Proposal, store: Store
+    waiting: Proposal, store: JournalStore
 ) -> None:
     wanted = operation(*waiting.changes.changes, id=waiting.id, approved_by="ada")
     store.begin(wanted, {})
@@ -101,7 +103,7 @@ def test_what_was_rolled_back_waits_again_and_its_next_attempt_takes_the_place_o
 
 
 def test_a_proposal_is_begun_as_what_it_is_and_as_nothing_else(
-    waiting: Proposal, store: Store
+    waiting: Proposal, store: JournalStore
 ) -> None:
     (shown,) = waiting.changes.changes
     for other in (
@@ -119,7 +121,7 @@ def test_a_proposal_is_begun_as_what_it_is_and_as_nothing_else(
 
 
 def test_a_beginning_that_fails_leaves_the_proposal_waiting(
-    waiting: Proposal, store: Store
+    waiting: Proposal, store: JournalStore
 ) -> None:
     with pytest.raises(ValueError):
         store.begin(operation(change("z", None, b"not given"), id=waiting.id), {})
@@ -128,7 +130,7 @@ def test_a_beginning_that_fails_leaves_the_proposal_waiting(
 
 @pytest.mark.parametrize(("reason", "said"), [("too bold", "ada: too bold"), ("", "by ada")])
 def test_what_a_person_rejected_cannot_be_begun(
-    waiting: Proposal, store: Store, reason: str, said: str
+    waiting: Proposal, store: JournalStore, reason: str, said: str
 ) -> None:
     store.reject([waiting.id], Approval(ADA, reason))
     assert store.proposal(waiting.id).reason == reason
@@ -139,12 +141,12 @@ def test_what_a_person_rejected_cannot_be_begun(
     assert refused(lambda: store.reject([waiting.id], Approval(ADA))).code == "NO_CHANGE"
 
 
-def test_rejecting_what_is_not_there_is_not_found(store: Store) -> None:
+def test_rejecting_what_is_not_there_is_not_found(store: JournalStore) -> None:
     error = refused(lambda: store.reject([ChangeId("cnone")], Approval(ADA)))
     assert error.code == "NOT_FOUND"
 
 
-def test_a_beginning_of_several_ids_names_them(store: Store) -> None:
+def test_a_beginning_of_several_ids_names_them(store: JournalStore) -> None:
     for name in ("cq1", "cq2"):
         store.propose(proposal(change("a", None, b"1"), id=ChangeId(name)), contents(b"1"))
     error = refused(lambda: store.proposal("cq"))
@@ -152,7 +154,7 @@ def test_a_beginning_of_several_ids_names_them(store: Store) -> None:
     assert "cq1, cq2" in error.message
 
 
-def test_checkpoints_are_kept_by_root_and_name(store: Store, path: Path) -> None:
+def test_checkpoints_are_kept_by_root_and_name(store: JournalStore, path: Path) -> None:
     early = Checkpoint("before", ROOT, 0, 1.5)
     late = Checkpoint("after", ROOT, 3, 2.5)
     other = Checkpoint("before", OTHER, 2, 2.0)
@@ -173,7 +175,7 @@ def test_checkpoints_are_kept_by_root_and_name(store: Store, path: Path) -> None
 
 
 def test_a_proposal_takes_the_place_of_others_and_nobody_can_decide_about_these(
-    waiting: Proposal, store: Store
+    waiting: Proposal, store: JournalStore
 ) -> None:
     later = proposal(change("a.txt", b"old", b"newer"))
     store.propose(later, contents(b"newer"), supersedes=[waiting.id])
@@ -189,7 +191,9 @@ def test_a_proposal_takes_the_place_of_others_and_nobody_can_decide_about_these(
         assert (error.code, error.details["superseded_by"]) == ("NO_CHANGE", later.id)
 
 
-def test_what_does_not_wait_any_more_cannot_be_superseded(waiting: Proposal, store: Store) -> None:
+def test_what_does_not_wait_any_more_cannot_be_superseded(
+    waiting: Proposal, store: JournalStore
+) -> None:
     store.reject([waiting.id], Approval(ADA, "no"))
     later = proposal(change("a.txt", b"old", b"newer"))
     error = refused(lambda: store.propose(later, contents(b"newer"), supersedes=[waiting.id]))
@@ -197,7 +201,7 @@ def test_what_does_not_wait_any_more_cannot_be_superseded(waiting: Proposal, sto
     assert store.proposals() == ()
 
 
-def test_proposals_are_listed_by_session(waiting: Proposal, store: Store) -> None:
+def test_proposals_are_listed_by_session(waiting: Proposal, store: JournalStore) -> None:
     other = replace(waiting.session, id="another")
     second = replace(proposal(change("b", None, b"2")), session=other)
     store.propose(second, contents(b"2"))

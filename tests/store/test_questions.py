@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from filepact.domain.operation import Actor, Session
-from filepact.domain.permission_log import Named, Question
+from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import FilepactError
 from filepact.store.connection import Database
 from filepact.store.rows import KEPT, insert_question, select_questions
@@ -18,15 +18,15 @@ from tests.store.making import OTHER, ROOT, SESSION
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
-ASKED = Question(
+ASKED = PermissionRecord(
     when=1_000.5,
     session=SESSION,
     root=ROOT,
     title="Edit \u202e it",
     action="write",
-    files=(Named("src/a.py"), Named("/etc/passwd")),
+    files=(LoggedFile("src/a.py"), LoggedFile("/etc/passwd")),
     verdict="refused",
     by="rule key stores",
     how="reject_once",
@@ -35,7 +35,7 @@ TOLD = replace(
     ASKED,
     when=1_001.5,
     title="",
-    files=(Named("b.txt", 3, 0), Named("\udcff\udcfe", 0, 0)),
+    files=(LoggedFile("b.txt", 3, 0), LoggedFile("\udcff\udcfe", 0, 0)),
     verdict="told",
     by="",
     how="completed",
@@ -43,7 +43,7 @@ TOLD = replace(
 )
 
 
-def test_what_was_noted_comes_back_as_it_was_and_the_newest_first(store: Store) -> None:
+def test_what_was_noted_comes_back_as_it_was_and_the_newest_first(store: JournalStore) -> None:
     assert store.questions() == ()
     broken = replace(ASKED, title="\udc80", by="rule \udc81", how="\ud800", files=())
     for one in (ASKED, TOLD, broken):
@@ -51,7 +51,7 @@ def test_what_was_noted_comes_back_as_it_was_and_the_newest_first(store: Store) 
     assert store.questions() == (broken, TOLD, ASKED)
 
 
-def test_they_are_found_by_root_and_session_and_limited(store: Store) -> None:
+def test_they_are_found_by_root_and_session_and_limited(store: JournalStore) -> None:
     elsewhere = replace(ASKED, root=OTHER, when=9.0)
     another = replace(ASKED, session=Session("s2", Actor("agent", "tester", "1.0")))
     for one in (ASKED, elsewhere, another, TOLD):
@@ -76,7 +76,7 @@ def test_only_the_newest_are_kept_each_with_its_own_files(path: Path) -> None:
     assert KEPT == 10_000
 
 
-def test_a_verdict_that_nobody_knows_is_not_kept(store: Store) -> None:
+def test_a_verdict_that_nobody_knows_is_not_kept(store: JournalStore) -> None:
     with pytest.raises(FilepactError) as caught:
         store.note(replace(ASKED, verdict="perhaps"))  # type: ignore[arg-type]
     assert caught.value.code == "STATE_ERROR"

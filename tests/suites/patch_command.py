@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 
 _HEADER = re.compile(r"(?m)^(--- |\+\+\+ )([^\t\n]+)")
 
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as state:
         workspace = open_workspace([os.getcwd()], state_dir=f"{state}/state")
         with closing(workspace):
-            call = Call(Session("suite", Actor("agent", "patch")))
+            call = CallContext(Session("suite", Actor("agent", "patch")))
             outcome = open_toolbox(workspace).call("patch_apply", {"patch": patch, **sent}, call)
     print(outcome.text)
     return int(outcome.failed)

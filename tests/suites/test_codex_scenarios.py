@@ -10,7 +10,7 @@ import pytest
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 from tests.suites.packages import UnavailableError, codex_scenarios, or_skip
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_a_scenario_ends_as_it_expects(name: str, scenarios: Path, tmp_path: Pat
         shutil.copytree(scenario / "input", root, dirs_exist_ok=True)
     before = files(root)
     with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
-        call = Call(Session("s1", Actor("agent", "scenario")))
+        call = CallContext(Session("s1", Actor("agent", "scenario")))
         outcome = open_toolbox(workspace).call(
             "patch_apply", {"patch": (scenario / "patch.txt").read_text()}, call
         )

@@ -15,7 +15,7 @@ import pytest
 from filepact.errors import BinaryFileError, EncodingUnsafeError
 from filepact.text.codec import (
     Encoding,
-    Given,
+    NamedEncoding,
     SourceText,
     decode,
     detect,
@@ -227,7 +227,7 @@ def test_a_wide_text_without_a_mark_stays_one_that_is_told(codec: str) -> None:
     assert rewrite(source, replacing(source, "plain text", "")) == b""
     with pytest.raises(EncodingUnsafeError, match="byte-order mark"):
         rewrite(source, replacing(source, "plain text", "大きさ"))
-    named = decode("大きさ".encode(codec), given=Given(codec, "caller"))
+    named = decode("大きさ".encode(codec), given=NamedEncoding(codec, "caller"))
     assert rewrite(named, replacing(named, "き", "x")) == "大xさ".encode(codec)
 
 
@@ -271,20 +271,20 @@ def test_only_the_bytes_of_the_edited_line_change(codec: str, ends: str) -> None
 def test_a_named_encoding_is_used_where_the_bytes_are_in_it(
     data: bytes, codec: str, text: str, label: str
 ) -> None:
-    source = decode(data, given=Given(codec, "caller"))
+    source = decode(data, given=NamedEncoding(codec, "caller"))
     assert source.text == text
     assert source.encoding.label == label
     assert rewrite(source, NOTHING) == data
-    assert detect(data, complete=True, given=Given(codec, "caller")) == source.encoding
+    assert detect(data, complete=True, given=NamedEncoding(codec, "caller")) == source.encoding
 
 
 def test_a_rule_for_many_files_makes_no_chinese_of_ascii_and_no_text_of_pictures() -> None:
-    assert decode(b"ascii\n", given=Given("utf-16-le", ".editorconfig")).text == "ascii\n"
+    assert decode(b"ascii\n", given=NamedEncoding("utf-16-le", ".editorconfig")).text == "ascii\n"
     wide = "大 é\n".encode("utf-16-le")
-    assert decode(wide, given=Given("utf-16-le", ".editorconfig")).text == "大 é\n"
+    assert decode(wide, given=NamedEncoding("utf-16-le", ".editorconfig")).text == "大 é\n"
     for data in (b"\x89PNG\r\n\x1a\n" + bytes(9), b"\xff\x01\x02\x03" * 9, b"\xe9\0" * 9):
         with pytest.raises(BinaryFileError):
-            decode(data, given=Given("iso8859-1", ".editorconfig"))
+            decode(data, given=NamedEncoding("iso8859-1", ".editorconfig"))
 
 
 @pytest.mark.parametrize(
@@ -292,14 +292,14 @@ def test_a_rule_for_many_files_makes_no_chinese_of_ascii_and_no_text_of_pictures
     [("settings", "cp1252 (settings)"), (".editorconfig", "cp1252 (.editorconfig)")],
 )
 def test_who_said_so_is_told(origin: Origin, traced: str) -> None:
-    assert decode(b"caf\xe9", given=Given("cp1252", origin)).encoding.traced == traced
-    assert decode(b"cafe", given=Given("utf-8", origin)).encoding.traced == "utf-8"
+    assert decode(b"caf\xe9", given=NamedEncoding("cp1252", origin)).encoding.traced == traced
+    assert decode(b"cafe", given=NamedEncoding("utf-8", origin)).encoding.traced == "utf-8"
     assert decode(b"# coding: cp1252", name="a.py").encoding.traced == "cp1252 (declared)"
     assert decode(b"cafe").encoding.traced == "utf-8"
 
 
 JAPANESE = "x = '日本'\n".encode("shift_jis")
-GIVEN_SJIS = Given("shift_jis", "settings")
+GIVEN_SJIS = NamedEncoding("shift_jis", "settings")
 
 
 def test_a_character_that_would_be_read_as_another_is_not_written() -> None:
@@ -317,7 +317,7 @@ def test_a_character_that_would_be_read_as_another_is_not_written() -> None:
 def test_characters_that_have_another_form_in_bytes_stay_and_the_others_can_be_edited() -> None:
     # Two bytes of this encoding are the same character; only one of them is written.
     same = "①\n".encode("cp932"), b"\xfa\x54\n", b"\x81\xca\n"
-    ambiguous = decode(b"".join(same), given=Given("cp932", "settings"))
+    ambiguous = decode(b"".join(same), given=NamedEncoding("cp932", "settings"))
     assert rewrite(ambiguous, replacing(ambiguous, "①", "②")) == "②\n".encode("cp932") + b"".join(
         same[1:]
     )
@@ -334,7 +334,7 @@ def test_line_ends_that_are_no_bytes_of_their_own_keep_all_lines_as_they_are() -
 @pytest.mark.parametrize("end", ["\r", "\r\n", ""])
 def test_lines_with_other_ends_are_found_in_several_bytes_a_character(end: str) -> None:
     text = end.join(["日本", "x = 1", "語"]) + end
-    source = decode(text.encode("gb18030"), given=Given("gb18030", "settings"))
+    source = decode(text.encode("gb18030"), given=NamedEncoding("gb18030", "settings"))
     for old, new in (("1", "国"), ("語", ""), ("日本", "日\n本"), (f"1{end}", "")):
         edits = replacing(source, old, new)
         assert rewrite(source, edits) == edits.apply(text).encode("gb18030")
@@ -370,7 +370,7 @@ def test_a_file_of_ascii_gets_its_encoding_with_the_first_other_character() -> N
     plain = decode(b"x = 1\n", name="a.py")
     told = "# coding: koi8-r\nx = 'я'\n"
     assert rewrite(plain, EditList.between(plain.text, told)) == told.encode("koi8-r")
-    given = decode(b"x = 1\n", name="a.py", given=Given("cp1252", "settings"))
+    given = decode(b"x = 1\n", name="a.py", given=NamedEncoding("cp1252", "settings"))
     assert rewrite(given, replacing(given, "1", "€")) == b"x = \x80\n"
 
 
@@ -378,18 +378,18 @@ def test_a_file_of_ascii_gets_its_encoding_with_the_first_other_character() -> N
     ("text", "name", "given", "data"),
     [
         ("é\n", "a.txt", None, "é\n".encode()),
-        ("é\n", "a.txt", Given("iso8859-1", ".editorconfig"), b"\xe9\n"),
-        ("é\n", "a.txt", Given("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
-        ("\ufeffé\n", "a.txt", Given("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
-        ("é", "a.txt", Given("utf-16-le", ".editorconfig"), b"\xff\xfe\xe9\0"),
-        ("é", "a.txt", Given("utf-16", "caller"), b"\xff\xfe\xe9\0"),
+        ("é\n", "a.txt", NamedEncoding("iso8859-1", ".editorconfig"), b"\xe9\n"),
+        ("é\n", "a.txt", NamedEncoding("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
+        ("\ufeffé\n", "a.txt", NamedEncoding("utf-8-sig", ".editorconfig"), "\ufeffé\n".encode()),
+        ("é", "a.txt", NamedEncoding("utf-16-le", ".editorconfig"), b"\xff\xfe\xe9\0"),
+        ("é", "a.txt", NamedEncoding("utf-16", "caller"), b"\xff\xfe\xe9\0"),
         ("# coding: latin-1\né", "a.py", None, b"# coding: latin-1\n\xe9"),
         ("# coding: latin-1\né", "a.md", None, "# coding: latin-1\né".encode()),
         ("# coding: utf-16\né", "a.py", None, "# coding: utf-16\né".encode()),
     ],
 )
 def test_a_new_file_is_in_what_was_said_about_it(
-    text: str, name: str, given: Given | None, data: bytes
+    text: str, name: str, given: NamedEncoding | None, data: bytes
 ) -> None:
     assert encode_new(text, name, given) == data
     assert decode(data, name=name, given=given).text == text.removeprefix("\ufeff")
@@ -402,7 +402,7 @@ def test_a_new_file_that_its_encoding_cannot_hold_is_refused_with_the_way_out(
     origin: Origin,
 ) -> None:
     with pytest.raises(EncodingUnsafeError) as caught:
-        encode_new("a☃", "a.txt", Given("cp1252", origin))
+        encode_new("a☃", "a.txt", NamedEncoding("cp1252", origin))
     assert "convert" in caught.value.hint
     assert caught.value.details["column"] == 2
 

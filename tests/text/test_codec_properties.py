@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import EncodingUnsafeError
-from filepact.text.codec import Given, decode, detect, encode, rewrite
+from filepact.text.codec import NamedEncoding, decode, detect, encode, rewrite
 from filepact.text.edit import Edit, EditList
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
@@ -104,7 +104,7 @@ def lines_of(data: bytes, encoding: str) -> list[bytes]:
 
 
 @st.composite
-def files(draw: st.DrawFn) -> tuple[bytes, Given | None]:
+def files(draw: st.DrawFn) -> tuple[bytes, NamedEncoding | None]:
     """Text in every kind of encoding, and bytes that nobody knows anything about."""
     kind = draw(st.sampled_from(["marked", "given", "declared", "wide", "unknown", "random"]))
     words = st.one_of(TEXTS, st.sampled_from(WORDS))
@@ -118,20 +118,20 @@ def files(draw: st.DrawFn) -> tuple[bytes, Given | None]:
         return ("plain text\n" * 9 + text).encode(codec), None
     if kind == "random":
         codec = draw(st.sampled_from(GIVEN))
-        given = draw(st.sampled_from([None, Given(codec, "settings")]))
+        given = draw(st.sampled_from([None, NamedEncoding(codec, "settings")]))
         return draw(st.binary(max_size=200)), given
     codec = draw(st.sampled_from(GIVEN))
     if kind == "declared":
         text = f"# coding: {codec}\n{text}"
         return text.encode("ascii" if codec.startswith("utf-") else codec, "ignore"), None
     data = text.encode(codec, "ignore")
-    return data, Given(codec, "settings") if kind == "given" else None
+    return data, NamedEncoding(codec, "settings") if kind == "given" else None
 
 
 @settings(max_examples=4 * settings().max_examples)
 @given(files(), st.data())
 def test_all_bytes_outside_the_edited_lines_are_what_they_were(
-    file: tuple[bytes, Given | None], draw: st.DataObject
+    file: tuple[bytes, NamedEncoding | None], draw: st.DataObject
 ) -> None:
     data, given = file
     if detect(data, complete=True, name="a.py", given=given) is None:

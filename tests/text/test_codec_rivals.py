@@ -7,10 +7,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from filepact.errors import EncodingUnsafeError
-from filepact.text.codec import Given, SourceText, decode, detect, encode_new, rewrite
+from filepact.text.codec import NamedEncoding, SourceText, decode, detect, encode_new, rewrite
 from filepact.text.edit import Edit, EditList
 
-LATIN = Given("iso8859-1", ".editorconfig")
+LATIN = NamedEncoding("iso8859-1", ".editorconfig")
 LIES = [
     ("a.txt", "", LATIN),
     ("a.py", "# coding: latin-1\n", None),
@@ -29,7 +29,7 @@ def replacing(source: SourceText, old: str, new: str) -> EditList:
 
 @pytest.mark.parametrize(("name", "line", "said"), LIES, ids=[name for name, _, _ in LIES])
 def test_utf_8_that_is_said_to_be_something_else_takes_only_what_is_the_same_in_both(
-    name: str, line: str, said: Given | None
+    name: str, line: str, said: NamedEncoding | None
 ) -> None:
     data = f"{line}größe = 1\n".encode()
     source = decode(data, name=name, given=said)
@@ -61,9 +61,9 @@ def test_a_line_that_was_wrong_can_be_corrected_and_then_everything_can_be_writt
 
 def test_a_person_and_a_caller_are_believed() -> None:
     for origin in ("settings", "caller"):
-        source = decode("é".encode(), given=Given("cp1252", origin))
+        source = decode("é".encode(), given=NamedEncoding("cp1252", origin))
         assert (source.text, source.encoding.rival) == ("Ã©", "")
-    assert decode("é".encode(), given=Given("utf-8", ".editorconfig")).encoding.rival == ""
+    assert decode("é".encode(), given=NamedEncoding("utf-8", ".editorconfig")).encoding.rival == ""
 
 
 def test_a_file_that_says_itself_that_it_is_utf_8_is_believed_before_editorconfig() -> None:
@@ -103,7 +103,7 @@ def test_a_line_that_would_make_a_rival_is_not_put_in(codec: str) -> None:
 def test_no_character_of_a_rival_is_torn() -> None:
     # Six bytes: two characters of UTF-8, three of GB 18030.
     data = "y = '大大'\n".encode()
-    said = Given("gb18030", ".editorconfig")
+    said = NamedEncoding("gb18030", ".editorconfig")
     source = decode(data, given=said)
     assert source.encoding.rival == "gb18030"
     whole = replacing(source, "大大", "")
@@ -124,7 +124,7 @@ def test_an_edit_of_a_disputed_file_means_the_same_in_both_encodings(
     codec: str, letters: list[str], draw: st.DataObject
 ) -> None:
     data = "".join(letters).encode()
-    source = decode(data, given=Given(codec, ".editorconfig"))
+    source = decode(data, given=NamedEncoding(codec, ".editorconfig"))
     assume(source.encoding.rival)
     rival = source.encoding.rival
     start = draw.draw(st.integers(0, len(source.text)))
@@ -153,7 +153,7 @@ def test_a_wide_file_without_a_mark_can_be_given_one(codec: str) -> None:
 
 
 def test_a_mark_can_be_given_to_a_file_that_a_person_calls_utf_8() -> None:
-    source = decode("é\n".encode(), given=Given("utf-8", "settings"))
+    source = decode("é\n".encode(), given=NamedEncoding("utf-8", "settings"))
     assert rewrite(source, EditList((Edit(0, 0, "\ufeff"),))) == "\ufeffé\n".encode()
 
 
@@ -206,7 +206,7 @@ def test_of_two_forms_of_a_character_each_stays_what_it_is(
     codec: str, twice: bytes, size: int
 ) -> None:
     line = twice * size + b" = 2" + twice + b"\r\n"
-    source = decode(line * 2, given=Given(codec, "settings"))
+    source = decode(line * 2, given=NamedEncoding(codec, "settings"))
     for old, new in ((" = 2", "3"), ("2", "中" if codec != "johab" else "한"), ("=", "")):
         changed = (line * 2).replace(old.encode(), new.encode(codec), 1)
         assert rewrite(source, replacing(source, old, new)) == changed
@@ -216,7 +216,7 @@ def test_of_two_forms_of_a_character_each_stays_what_it_is(
 
 def test_several_edits_of_a_line_with_such_characters_are_made_together() -> None:
     data = b"a\xfb\xfcb\xfb\xfcc\n\xfb\xfcd\n"
-    source = decode(data, given=Given("cp932", "settings"))
+    source = decode(data, given=NamedEncoding("cp932", "settings"))
     places = (source.text.index(letter) for letter in "abcd")
     edits = EditList(tuple(Edit(at, at + 1, "日") for at in places))
     wanted = data
@@ -228,7 +228,7 @@ def test_several_edits_of_a_line_with_such_characters_are_made_together() -> Non
 @pytest.mark.parametrize("other", [b"", b"\xa2\xa4"])
 def test_two_characters_that_share_their_bytes_are_not_torn(other: bytes) -> None:
     data = b"\x88\x62 " + other + b"\n"
-    source = decode(data, given=Given("big5hkscs", "settings"))
+    source = decode(data, given=NamedEncoding("big5hkscs", "settings"))
     with pytest.raises(EncodingUnsafeError):
         rewrite(source, EditList((Edit(1, 1, "x"),)))
 
@@ -236,7 +236,7 @@ def test_two_characters_that_share_their_bytes_are_not_torn(other: bytes) -> Non
 def test_four_bytes_of_gb_18030_are_one_character() -> None:
     text = "𠀀 = ḿ\n第二行\n"
     data = text.encode("gb18030")
-    source = decode(data, given=Given("gb18030", "settings"))
+    source = decode(data, given=NamedEncoding("gb18030", "settings"))
     for old, new in (("𠀀", "𠀁"), ("ḿ", ""), ("第", "€é")):
         edits = replacing(source, old, new)
         assert rewrite(source, edits) == edits.apply(text).encode("gb18030")

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from filepact.text.diff import (
-    Region,
+    DiffRange,
     compare_lines,
     cut_diff,
     quote_name,
@@ -23,15 +23,15 @@ NO_NEWLINE = "\\ No newline at end of file\n"
     [
         ("abc", "abc", []),
         ("", "", []),
-        ("", "a", [Region(0, 0, 0, 1)]),
-        ("ab", "", [Region(0, 2, 0, 0)]),
-        ("abc", "axc", [Region(1, 2, 1, 2)]),
-        ("abcd", "bcde", [Region(0, 1, 0, 0), Region(4, 4, 3, 4)]),
-        ("Uxyxyxy", "xyxyxyU", [Region(0, 1, 0, 0), Region(7, 7, 6, 7)]),
-        ("aaa", "aa", [Region(2, 3, 2, 2)]),
+        ("", "a", [DiffRange(0, 0, 0, 1)]),
+        ("ab", "", [DiffRange(0, 2, 0, 0)]),
+        ("abc", "axc", [DiffRange(1, 2, 1, 2)]),
+        ("abcd", "bcde", [DiffRange(0, 1, 0, 0), DiffRange(4, 4, 3, 4)]),
+        ("Uxyxyxy", "xyxyxyU", [DiffRange(0, 1, 0, 0), DiffRange(7, 7, 6, 7)]),
+        ("aaa", "aa", [DiffRange(2, 3, 2, 2)]),
     ],
 )
-def test_regions_are_those_a_person_would_name(old: str, new: str, expected: list[Region]):
+def test_regions_are_those_a_person_would_name(old: str, new: str, expected: list[DiffRange]):
     assert compare_lines(old, new) == expected
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 
 from filepact.errors import EncodingUnsafeError
-from filepact.text.codec import Given, decode, encode_new, rewrite_whole
+from filepact.text.codec import NamedEncoding, decode, encode_new, rewrite_whole
 from filepact.text.confusables import disguises, encoding_named, with_bytes_shown
 
-SHIFT_JIS = Given("shift_jis", "settings")
+SHIFT_JIS = NamedEncoding("shift_jis", "settings")
 COMMENTED = "# vim: fenc=shift_jis\n# 一行目 日本語の説明 表\n# 能力とサポート\nx=1\n"
 
 
-def made(text: str, name: str, given: Given | None = None) -> bool:
+def made(text: str, name: str, given: NamedEncoding | None = None) -> bool:
     """Whether a new file of this text is noticed."""
     return disguises(None, decode(encode_new(text, name, given), name=name, given=given))
 
 
-def changed(before: str, after: str, name: str, given: Given | None = None) -> bool:
+def changed(before: str, after: str, name: str, given: NamedEncoding | None = None) -> bool:
     """Whether a file that is there already, and is changed so, is noticed."""
     source = decode(encode_new(before, name, given), name=name, given=given)
     data = rewrite_whole(source, after, name=name)
@@ -56,7 +56,7 @@ def test_a_new_file_that_programs_read_otherwise_is_noticed(name: str, text: str
     ],
 )
 def test_a_new_file_in_which_all_agree_or_that_a_person_vouches_for_is_not(
-    name: str, text: str, given: Given | None
+    name: str, text: str, given: NamedEncoding | None
 ) -> None:
     assert not made(text, name, given)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.git_index import BadIndexError, read_index
+from filepact.text.git_index import InvalidIndexError, read_index
 
 
 def entry(name, *, width=20, extended=False):
@@ -55,7 +55,7 @@ def test_extensions_are_passed_over_and_the_shared_index_is_named():
     ],
 )
 def test_what_is_no_index_is_refused(data):
-    with pytest.raises(BadIndexError):
+    with pytest.raises(InvalidIndexError):
         read_index(data)
 
 
@@ -72,6 +72,6 @@ def test_no_bytes_make_it_fail_otherwise_or_read_more_than_is_there(version, nam
     for bytes_ in (bytes(data), bytes(data[:end])):
         try:
             found = read_index(bytes_)
-        except BadIndexError:
+        except InvalidIndexError:
             continue
         assert len(found.names) * 40 <= len(bytes_)

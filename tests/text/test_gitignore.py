@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.gitignore import DEFAULT_IGNORED, MAX_RULES, IgnoreRules, IgnoreStack
+from filepact.text.gitignore import DEFAULT_IGNORED, MAX_RULES, IgnoreRules, IgnoreRuleSet
 
 
-def hides(stack: IgnoreStack, path: str, *, is_dir: bool) -> bool:
+def hides(stack: IgnoreRuleSet, path: str, *, is_dir: bool) -> bool:
     """Whether a path is left out, when no folder that it lies in is."""
     prefix = path[: path.rfind("/") + 1]
     return not stack.sift(prefix, [path[len(prefix) :] + ("/" if is_dir else "")]).kept
 
 
-def ignores(stack: IgnoreStack, path: str, *, is_dir: bool) -> bool:
+def ignores(stack: IgnoreRuleSet, path: str, *, is_dir: bool) -> bool:
     """Whether a path is left out, itself or by a folder that it lies in."""
     parts = path.split("/")
     above = ("/".join(parts[:count]) for count in range(1, len(parts)))
@@ -21,7 +21,7 @@ def ignores(stack: IgnoreStack, path: str, *, is_dir: bool) -> bool:
 
 
 def stack(**layers):
-    result = IgnoreStack()
+    result = IgnoreRuleSet()
     for layer, files in layers.items():
         for base, text in files:
             result = result.with_rules(layer, IgnoreRules.parse(text, base))
@@ -30,9 +30,9 @@ def stack(**layers):
 
 @pytest.mark.parametrize("name", sorted(DEFAULT_IGNORED))
 def test_default_names_are_ignored_as_folders_at_any_depth(name):
-    assert hides(IgnoreStack(), f"x/y/{name}", is_dir=True)
-    assert not hides(IgnoreStack(), f"x/{name}", is_dir=False)
-    assert ignores(IgnoreStack(), f"{name}/a.py", is_dir=False)
+    assert hides(IgnoreRuleSet(), f"x/y/{name}", is_dir=True)
+    assert not hides(IgnoreRuleSet(), f"x/{name}", is_dir=False)
+    assert ignores(IgnoreRuleSet(), f"{name}/a.py", is_dir=False)
 
 
 def test_default_names_hold_against_rules_that_bring_back():
@@ -116,7 +116,7 @@ def test_an_endless_file_is_cut():
 
 def test_empty_files_make_no_layer():
     assert not IgnoreRules.parse("# nothing\n\n", ".")
-    assert stack(gitignore=[(".", "\n")]) == IgnoreStack()
+    assert stack(gitignore=[(".", "\n")]) == IgnoreRuleSet()
 
 
 def test_visible_names_of_a_folder_keep_their_order():

@@ -13,13 +13,13 @@ from filepact.errors import (
     NoChangeError,
     StringNotFoundError,
 )
-from filepact.text.locate import MOST_PLACES, Placement, place
+from filepact.text.locate import MOST_PLACES, MatchResult, place
 
 CRLF = "one\r\ntwo\r\nthree\r\nfour\r\n"
 MIXED = "one\r\ntwo\nthree\r\nfour\nfive"
 
 
-def placed(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, Placement]:
+def placed(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, MatchResult]:
     placement = place(text, old, new, replace_all=replace_all)
     return placement.edits.apply(text), placement
 

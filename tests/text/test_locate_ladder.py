@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from filepact.errors import AmbiguousMatchError, NoChangeError, StringNotFoundError
-from filepact.text.locate import Placement, place
+from filepact.text.locate import MatchResult, place
 
 PYTHON = """\
 import os
@@ -33,7 +33,7 @@ TYPED = (
 )
 
 
-def placed(text: str, old: str, new: str) -> tuple[str, Placement]:
+def placed(text: str, old: str, new: str) -> tuple[str, MatchResult]:
     placement = place(text, old, new)
     return placement.edits.apply(text), placement
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.merge import Conflict, Side, merge
+from filepact.text.merge import Conflict, MergeSide, merge
 
 BASE = "a\nb\nc\nd\ne\n"
 
@@ -58,7 +58,11 @@ def test_two_ways_for_the_same_lines_are_a_conflict(base: str, mine: str, theirs
 def test_a_conflict_shows_the_lines_of_all_three_with_their_numbers():
     result = merge(BASE, "new\na\nb\nX\nd\ne\n", "a\nb\nY\nZ\nd\ne\n")
     assert result.conflicts == (
-        Conflict(base=Side(3, ("c\n",)), mine=Side(4, ("X\n",)), theirs=Side(3, ("Y\n", "Z\n"))),
+        Conflict(
+            base=MergeSide(3, ("c\n",)),
+            mine=MergeSide(4, ("X\n",)),
+            theirs=MergeSide(3, ("Y\n", "Z\n")),
+        ),
     )
 
 

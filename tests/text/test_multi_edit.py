@@ -13,13 +13,13 @@ from filepact.errors import (
     TimedOutError,
 )
 from filepact.text.edit import Edit, EditList
-from filepact.text.multi_edit import Wanted, joined, place_all
+from filepact.text.multi_edit import EditRequest, joined, place_all
 
 TEXT = "alpha = one\nbeta = two\n\tgamma = three\ndelta = four\n"
 
 
 def after(text: str, *pairs: tuple[str, str]) -> str:
-    return place_all(text, [Wanted(*pair) for pair in pairs], name="a.py").edits.apply(text)
+    return place_all(text, [EditRequest(*pair) for pair in pairs], name="a.py").edits.apply(text)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,11 @@ def test_each_is_placed_on_the_result_of_those_before(
 
 
 def test_every_place_may_be_replaced_before_and_after_others() -> None:
-    wanted = [Wanted(" =", ":", replace_all=True), Wanted("one", "1"), Wanted("t", "T", True)]
+    wanted = [
+        EditRequest(" =", ":", replace_all=True),
+        EditRequest("one", "1"),
+        EditRequest("t", "T", True),
+    ]
     result = place_all(TEXT, wanted)
     assert result.edits.apply(TEXT) == ("alpha: 1\nbeTa: Two\n\tgamma: Three\ndelTa: four\n")
     assert [len(one.lines) for one in result.placements] == [4, 1, 4]
@@ -111,7 +115,7 @@ def test_of_one_replacement_the_message_does_not_count() -> None:
 
 def test_a_thousand_replacements_are_made() -> None:
     text = "".join(f"line {n} is here\n" for n in range(1_000))
-    wanted = [Wanted(f"line {n} is", f"row {n} was") for n in range(999, -1, -1)]
+    wanted = [EditRequest(f"line {n} is", f"row {n} was") for n in range(999, -1, -1)]
     expected = "".join(f"row {n} was here\n" for n in range(1_000))
     assert place_all(text, wanted).edits.apply(text) == expected
 
@@ -151,7 +155,7 @@ def test_it_is_asked_before_each_replacement_whether_to_go_on() -> None:
         if len(asked) == 3:
             raise TimedOutError("over")
 
-    wanted = [Wanted(str(n), "x") for n in range(9)]
+    wanted = [EditRequest(str(n), "x") for n in range(9)]
     with pytest.raises(TimedOutError):
         place_all("0 1 2 3 4 5 6 7 8", wanted, check=check)
     assert asked == [0, 1, 2]

@@ -13,7 +13,7 @@ from filepact.errors import (
     TimedOutError,
 )
 from filepact.text.diff import unified
-from filepact.text.patch import Applied, apply, created_text, parse, reverse
+from filepact.text.patch import PatchResult, apply, created_text, parse, reverse
 
 OLD = "".join(f"line {i}\n" for i in range(1, 21))
 NEW = OLD.replace("line 5\n", "five\n").replace("line 15\n", "line 15\nextra\n")
@@ -156,7 +156,7 @@ def test_touching_changes_become_one_edit():
 
 def test_lines_that_stay_are_no_edit():
     (patch,) = parse("@@ -1,2 +1,2 @@\n-a\n+a\n b\n")
-    assert apply("a\nb\n", patch) == Applied(apply("a\nb\n", patch).edits, 1, ())
+    assert apply("a\nb\n", patch) == PatchResult(apply("a\nb\n", patch).edits, 1, ())
     assert not apply("a\nb\n", patch).edits
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.text.gitignore import IgnoreRules
-from filepact.text.glob import WildcardError
+from filepact.text.glob import GlobError
 from filepact.text.pattern_set import PatternSet, split_pattern
 
 COVERED = [
@@ -75,7 +75,7 @@ def test_several_lists_answer_at_once() -> None:
 
 @pytest.mark.parametrize("pattern", ["[a", "a/[b", "x\\"])
 def test_a_pattern_that_cannot_be_understood_is_refused(pattern: str) -> None:
-    with pytest.raises(WildcardError):
+    with pytest.raises(GlobError):
         PatternSet([[pattern]])
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filepact.text.secrets import FORMS, Form, find_secrets, holds_private_key, redact
+from filepact.text.secrets import FORMS, SecretPattern, find_secrets, holds_private_key, redact
 
 BODY = "MIIEpAIBAAKCAQEA7bq0vPz3kQ2xYt0m8Jr5s1d4LhWfC6uT9oNgZpVeXiRaBySk\n" * 3
 PEM = "-----BEGIN {0}PRIVATE KEY{1}-----\n{2}-----END {0}PRIVATE KEY{1}-----\n"
@@ -96,7 +96,9 @@ EVERY = [(form, first) for form in FORMS for first in form.begins]
 @pytest.mark.parametrize(("form", "first"), EVERY, ids=lambda value: str(value)[:24])
 @given(data=st.data())
 @settings(max_examples=5)
-def test_a_token_is_found_wherever_it_stands(form: Form, first: str, data: st.DataObject) -> None:
+def test_a_token_is_found_wherever_it_stands(
+    form: SecretPattern, first: str, data: st.DataObject
+) -> None:
     pattern = re.compile(form.before + re.escape(first) + form.rest, re.ASCII)
     token = data.draw(st.from_regex(pattern, fullmatch=True))
     for around in ('key = "{}"\n', "{}", "a:{}\nb", "https://x/?t={}&u=1"):

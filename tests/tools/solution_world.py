@@ -13,7 +13,7 @@ from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.semantic.service import SemanticWorkspace
 from filepact.tools.envelope import CALL_SECONDS, Envelope
-from filepact.tools.registry import Call, Toolbox
+from filepact.tools.registry import CallContext, Toolset
 from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.tools.solution_engine import SolutionEngine
 
@@ -31,7 +31,7 @@ OTHER = Session("s2", Actor("agent", "other"))
 class World:
     """A folder, its workspace, and the tools."""
 
-    def __init__(self, root: Path, workspace: Workspace, toolbox: Toolbox) -> None:
+    def __init__(self, root: Path, workspace: Workspace, toolbox: Toolset) -> None:
         self.root = root
         self.workspace = workspace
         self.toolbox = toolbox
@@ -56,7 +56,7 @@ class World:
         **arguments: Any,
     ) -> dict[str, Any]:
         """The whole envelope; its text is the same, and it is as its schema says."""
-        outcome = self.toolbox.call(tool, arguments, Call(session, cancelled))
+        outcome = self.toolbox.call(tool, arguments, CallContext(session, cancelled))
         if cancelled():
             outcome.lost()
         else:
@@ -123,7 +123,7 @@ def served(
     semantics = kind(workspace, pool, **options)
     only_new = {one.name for one in pool.servers if one.only_new}
     engine = SolutionEngine(workspace, semantics, name, only_new)
-    toolbox = Toolbox(SOLUTION_TOOLS, engine, form=Envelope(limit))
+    toolbox = Toolset(SOLUTION_TOOLS, engine, form=Envelope(limit))
     try:
         yield World(root, workspace, toolbox)
     finally:

@@ -9,12 +9,12 @@ import pytest
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CALL = Call(Session("s1", Actor("agent", "tester")))
+CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-    Patch = Callable[..., Outcome]
+    Patch = Callable[..., CallResult]
 
 SESSION = Session("s1", Actor("agent", "tester"))
 PERSON = Session("s2", Actor("person", "ann"))
@@ -52,8 +52,8 @@ def root(tmp_path: Path) -> Path:
 def patch(workspace: Workspace) -> Patch:
     toolbox = open_toolbox(workspace)
 
-    def call(text: str, **arguments: object) -> Outcome:
-        return toolbox.call("patch_apply", {"patch": text, **arguments}, Call(SESSION))
+    def call(text: str, **arguments: object) -> CallResult:
+        return toolbox.call("patch_apply", {"patch": text, **arguments}, CallContext(SESSION))
 
     return call
 

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 from filepact.workspace.folders import MOST
 
 SESSION = Session("s1", Actor("agent", "tester"))
@@ -54,7 +54,7 @@ def caller(workspace):
 
     def call(action, path, **more):
         arguments = {"action": action, "path": path, **more}
-        return toolbox.call("manage_files", arguments, Call(SESSION))
+        return toolbox.call("manage_files", arguments, CallContext(SESSION))
 
     call.workspace = workspace
     return call

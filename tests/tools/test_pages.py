@@ -11,13 +11,13 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.text.page import size_of
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    Tool = Callable[..., Outcome]
+    Tool = Callable[..., CallResult]
 
 SESSION = Session("s1", Actor("agent", "tester"))
 LINES = [f"line {number} {'x' * (number % 90)}" for number in range(1, 1_201)]
@@ -36,8 +36,8 @@ def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
     with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
         toolbox = open_toolbox(workspace)
 
-        def call(name: str, page: int, /, **arguments: object) -> Outcome:
-            return toolbox.call(name, arguments, Call(SESSION, page=page))
+        def call(name: str, page: int, /, **arguments: object) -> CallResult:
+            return toolbox.call(name, arguments, CallContext(SESSION, page=page))
 
         yield call
 
@@ -110,7 +110,7 @@ def test_news_and_refusals_and_diffs_have_room_on_the_page(root: Path, tmp_path:
         open_workspace([str(root)], state_dir=str(tmp_path / "state"), mode="preview")
     ) as workspace:
         toolbox = open_toolbox(workspace)
-        call = Call(SESSION, page=page)
+        call = CallContext(SESSION, page=page)
         reasons = [f"reason {number} {'r' * 200}" for number in range(6)]
         for number, reason in enumerate(reasons):
             sent = {"path": f"{number}.txt", "content": "я\n" * 5_000}

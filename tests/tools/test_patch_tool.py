@@ -11,16 +11,16 @@ import pytest
 
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    Tool = Callable[..., Outcome]
+    Tool = Callable[..., CallResult]
 
 IMAGE = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
-CALL = Call(Session("s1", Actor("agent", "tester")))
+CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def tool(root: Path, tmp_path: Path) -> Iterator[Tool]:
     with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
         toolbox = open_toolbox(workspace)
 
-        def call(name: str = "patch_apply", /, **arguments: object) -> Outcome:
+        def call(name: str = "patch_apply", /, **arguments: object) -> CallResult:
             return toolbox.call(name, arguments, CALL)
 
         yield call

@@ -14,7 +14,7 @@ import pytest
 from filepact.app import open_toolbox, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.text.page import size_of
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.reader import MAX_PICTURE
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    Reading = Callable[..., Outcome]
+    Reading = Callable[..., CallResult]
 
 SESSION = Session("s1", Actor("agent", "tester"))
 NEXT = re.compile(r"next: offset=(-?\d+)(?:, column=(\d+))?")
@@ -33,8 +33,8 @@ def read(root: Path, tmp_path: Path) -> Iterator[Reading]:
     with closing(open_workspace([str(root)], state_dir=str(tmp_path / "state"))) as workspace:
         toolbox = open_toolbox(workspace)
 
-        def call(page: int = 40_000, /, **arguments: object) -> Outcome:
-            return toolbox.call("read_file", arguments, Call(SESSION, page=page))
+        def call(page: int = 40_000, /, **arguments: object) -> CallResult:
+            return toolbox.call("read_file", arguments, CallContext(SESSION, page=page))
 
         yield call
 

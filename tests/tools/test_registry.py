@@ -18,18 +18,18 @@ from filepact.errors import CODES, InvalidParamsError, NotFoundError, StateFaile
 from filepact.tools.parameters import TEXT_LIMIT, expected
 from filepact.tools.read import read_file
 from filepact.tools.registry import (
-    Alias,
-    Blob,
-    Call,
-    Outcome,
-    Toolbox,
+    CallContext,
+    CallResult,
+    ChangeAnswer,
+    ContentAnswer,
+    ParameterName,
+    Toolset,
     UnknownToolError,
-    Written,
     tool,
 )
-from filepact.workspace.pending import News
+from filepact.workspace.pending import SessionEvent
 
-CALL = Call(Session("s1", Actor("agent", "tester")))
+CALL = CallContext(Session("s1", Actor("agent", "tester")))
 
 
 class Swap(BaseModel):
@@ -50,8 +50,10 @@ def look(
     depth: Annotated[int, Field(ge=1, le=10, description="Levels.")] = 3,
     lines: Annotated[int | None, Field(ge=0, description="Lines.")] = None,
     include_files: Annotated[bool, Field(description="Files too.")] = True,
-    max_results: Annotated[int, Field(ge=1, description="Most."), Alias("maxResults")] = 100,
-) -> str | Blob:
+    max_results: Annotated[
+        int, Field(ge=1, description="Most."), ParameterName("maxResults")
+    ] = 100,
+) -> str | ContentAnswer:
     """Look at a file
     or a folder.
 
@@ -67,7 +69,7 @@ def look(
     if path == "broken":
         raise OSError("/home/somebody/secret")
     if encoding == "base64":
-        return Blob(b"\x00\xff")
+        return ContentAnswer(b"\x00\xff")
     return json.dumps([path, encoding, depth, lines, include_files, max_results])
 
 
@@ -77,7 +79,7 @@ def change(
     path: Annotated[str, Field(description="A file.")],
     edits: Annotated[list[Swap], Field(min_length=1, description="Swaps.")],
     create_dirs: Annotated[
-        bool, Field(description="Folders."), Alias("createDirs", ("mkdir_p",))
+        bool, Field(description="Folders."), ParameterName("createDirs", ("mkdir_p",))
     ] = False,
 ) -> str:
     """Change a file."""
@@ -129,13 +131,13 @@ class Engine:
 
     def written(self, _call, _draft, summary):
         assert self.open == 0
-        return Written(f"Done: {summary} \udc80", {"status": "applied", "files": ["\udc80"]})
+        return ChangeAnswer(f"Done: {summary} \udc80", {"status": "applied", "files": ["\udc80"]})
 
     def news(self, call):
         assert call is CALL
         if self.news_text is None:
             raise StateFailedError("the journal cannot be read")
-        return [News(line, line) for line in self.news_text.split("\n") if line]
+        return [SessionEvent(line, line) for line in self.news_text.split("\n") if line]
 
     def heard(self, call, news):
         assert call is CALL
@@ -149,7 +151,7 @@ def engine():
 
 @pytest.fixture
 def toolbox(engine):
-    return Toolbox(TOOLS, engine)
+    return Toolset(TOOLS, engine)
 
 
 def test_the_schema_is_compact_and_says_everything():
@@ -244,7 +246,7 @@ def test_two_parameters_cannot_share_a_name():
     def twice(
         files,
         one: Annotated[str, Field(description="1")],
-        two: Annotated[str, Field(description="2"), Alias("one")],
+        two: Annotated[str, Field(description="2"), ParameterName("one")],
     ) -> str:
         """Do."""
 
@@ -422,7 +424,7 @@ def test_whatever_is_sent_is_taken_or_refused(sent):
 
 def test_bytes_are_answered_in_base64(toolbox):
     outcome = toolbox.call("look", {"path": "p", "encoding": "base64"}, CALL)
-    assert outcome == Outcome(b64encode(b"\x00\xff").decode(), data=b"\x00\xff")
+    assert outcome == CallResult(b64encode(b"\x00\xff").decode(), data=b"\x00\xff")
 
 
 def test_a_change_answers_its_text_and_its_receipt(toolbox):
@@ -495,23 +497,23 @@ SHOWN = [
 
 @pytest.mark.parametrize(("limits", "names"), SHOWN)
 def test_tier_level_and_read_only_choose_what_is_shown(engine, limits, names):
-    assert [one.name for one in Toolbox(TOOLS, engine, **limits).tools] == names.split()
+    assert [one.name for one in Toolset(TOOLS, engine, **limits).tools] == names.split()
 
 
 def test_a_tool_that_is_not_shown_does_not_exist(engine):
     with pytest.raises(UnknownToolError, match="known: look, nothing") as caught:
-        Toolbox(TOOLS, engine, read_only=True).call("change", {}, CALL)
+        Toolset(TOOLS, engine, read_only=True).call("change", {}, CALL)
     assert caught.value.known == ("look", "nothing")
 
 
 def test_an_empty_box_says_so(engine):
     with pytest.raises(UnknownToolError, match="known: none"):
-        Toolbox((), engine).call("look", {}, CALL)
+        Toolset((), engine).call("look", {}, CALL)
 
 
 def test_two_tools_cannot_share_a_name(engine):
     with pytest.raises(ValueError, match="share a name"):
-        Toolbox((look, look), engine)
+        Toolset((look, look), engine)
 
 
 def test_a_call_needs_only_a_session():

@@ -13,10 +13,10 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
 from filepact.tools.envelope import Envelope
-from filepact.tools.form import Attempt, Outcome
-from filepact.tools.registry import Call
+from filepact.tools.form import CallResult, PendingCall
+from filepact.tools.registry import CallContext
 from filepact.tools.solution import SOLUTION_TOOLS
-from filepact.workspace.pending import News
+from filepact.workspace.pending import SessionEvent
 from tests.tools.solution_world import AGENT, OTHER, world
 
 if TYPE_CHECKING:
@@ -366,13 +366,15 @@ class Clock:
         return self.now
 
 
-def attempt(work, *, cancelled=lambda: False, news=lambda: (), heard=lambda _news: None) -> Attempt:
-    one = Scripted("tool", Call(AGENT, cancelled))
+def attempt(
+    work, *, cancelled=lambda: False, news=lambda: (), heard=lambda _news: None
+) -> PendingCall:
+    one = Scripted("tool", CallContext(AGENT, cancelled))
     one.script = (work, news, heard)
     return one
 
 
-class Scripted(Attempt):
+class Scripted(PendingCall):
     def work(self, call):
         return self.script[0](call)
 
@@ -386,9 +388,9 @@ class Scripted(Attempt):
 def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:
     clock = Clock()
 
-    def work(_call: Call) -> Outcome:
+    def work(_call: CallContext) -> CallResult:
         clock.now += 0.25
-        return Outcome("", receipt={"a": 1})
+        return CallResult("", receipt={"a": 1})
 
     answer = Envelope(30.0, clock)(attempt(work)).receipt
     assert answer == {
@@ -402,11 +404,11 @@ def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:
 def test_work_is_told_that_its_time_is_over_and_what_it_did_stays_said() -> None:
     clock = Clock()
 
-    def work(call: Call) -> Outcome:
+    def work(call: CallContext) -> CallResult:
         assert not call.cancelled()
         clock.now += 31.0
         assert call.cancelled()
-        return Outcome("", receipt={"applied": True})
+        return CallResult("", receipt={"applied": True})
 
     answer = Envelope(30.0, clock)(attempt(work)).receipt
     assert answer is not None
@@ -417,9 +419,9 @@ def test_work_is_told_that_its_time_is_over_and_what_it_did_stays_said() -> None
 def test_work_that_is_over_before_anybody_looked_has_not_run_out_of_time() -> None:
     clock = Clock()
 
-    def work(_call: Call) -> Outcome:
+    def work(_call: CallContext) -> CallResult:
         clock.now += 31.0
-        return Outcome("", receipt={})
+        return CallResult("", receipt={})
 
     answer = Envelope(30.0, clock)(attempt(work)).receipt
     assert answer is not None
@@ -429,10 +431,10 @@ def test_work_that_is_over_before_anybody_looked_has_not_run_out_of_time() -> No
 def test_a_caller_that_gave_up_is_told_apart_from_time_that_ran_out() -> None:
     given_up = threading.Event()
 
-    def work(call: Call) -> Outcome:
+    def work(call: CallContext) -> CallResult:
         given_up.set()
         assert call.cancelled()
-        return Outcome("", receipt={})
+        return CallResult("", receipt={})
 
     answer = Envelope()(attempt(work, cancelled=given_up.is_set)).receipt
     assert answer is not None
@@ -442,7 +444,7 @@ def test_a_caller_that_gave_up_is_told_apart_from_time_that_ran_out() -> None:
 def test_what_nobody_foresaw_is_an_answer_without_its_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def work(_call: Call) -> Outcome:
+    def work(_call: CallContext) -> CallResult:
         raise OSError("/home/somebody/secret")
 
     outcome = Envelope()(attempt(work))
@@ -453,11 +455,11 @@ def test_what_nobody_foresaw_is_an_answer_without_its_text(
 
 
 def test_a_refusal_and_its_news_are_both_told() -> None:
-    def work(_call: Call) -> Outcome:
+    def work(_call: CallContext) -> CallResult:
         raise InvalidParamsError("so not", hint="But so.")
 
-    told: list[News] = []
-    known = [News("1", "one"), News("2", "two\n  more")]
+    told: list[SessionEvent] = []
+    known = [SessionEvent("1", "one"), SessionEvent("2", "two\n  more")]
     outcome = Envelope()(attempt(work, news=lambda: known, heard=told.extend))
     answer = outcome.receipt
     assert answer is not None
@@ -469,10 +471,10 @@ def test_a_refusal_and_its_news_are_both_told() -> None:
 
 
 def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    def news() -> tuple[News, ...]:
+    def news() -> tuple[SessionEvent, ...]:
         raise OSError("/home/somebody/journal")
 
-    answer = Envelope()(attempt(lambda _call: Outcome("", receipt={"applied": True}), news=news))
+    answer = Envelope()(attempt(lambda _call: CallResult("", receipt={"applied": True}), news=news))
     assert answer.receipt is not None
     assert (answer.receipt["success"], answer.receipt["data"]) == (True, {"applied": True})
     assert "journal" not in answer.text
@@ -480,5 +482,5 @@ def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) 
 
 
 def test_names_that_are_no_text_can_be_sent() -> None:
-    outcome = Envelope()(attempt(lambda _call: Outcome("", receipt={"path": "a\udcff"})))
+    outcome = Envelope()(attempt(lambda _call: CallResult("", receipt={"path": "a\udcff"})))
     assert json.loads(outcome.text)["data"]["path"] == "a\\udcff"

@@ -16,17 +16,17 @@ from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.tools.catalogue import SERVER_TOOLS
 from filepact.tools.engine import WorkspaceEngine
-from filepact.tools.registry import Call, Toolbox
+from filepact.tools.registry import CallContext, Toolset
 from filepact.workspace import draft, grep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.tools.form import Outcome
+    from filepact.tools.form import CallResult
     from filepact.workspace.workspace import Workspace
 
-CALL = Call(Session("s1", Actor("agent", "tester")))
+CALL = CallContext(Session("s1", Actor("agent", "tester")))
 MOST_LOOKS = 400
 FILES = {
     "a.txt": "".join(f"line {n}\n" for n in range(60)),
@@ -62,13 +62,13 @@ def held(root: Path) -> dict[str, str]:
     }
 
 
-def limited(workspace: Workspace, seconds: float) -> Toolbox:
+def limited(workspace: Workspace, seconds: float) -> Toolset:
     looks = count()
     engine = WorkspaceEngine(workspace)
-    return Toolbox(SERVER_TOOLS, engine, seconds=seconds, clock=lambda: float(next(looks)))
+    return Toolset(SERVER_TOOLS, engine, seconds=seconds, clock=lambda: float(next(looks)))
 
 
-def answers(workspace: Workspace, tool: str, sent: dict[str, object]) -> Iterator[Outcome]:
+def answers(workspace: Workspace, tool: str, sent: dict[str, object]) -> Iterator[CallResult]:
     """What a call answers with one look more each time, up to the first that is not refused."""
     for seconds in range(1, MOST_LOOKS):
         outcome = limited(workspace, seconds).call(tool, sent, CALL)
@@ -174,7 +174,7 @@ def test_a_large_file_that_is_not_read_in_time_is_not_said_to_end(
 
 
 def test_who_has_given_up_has_nothing_changed(workspace: Workspace, root: Path) -> None:
-    gone = Call(CALL.session, cancelled=lambda: True)
+    gone = CallContext(CALL.session, cancelled=lambda: True)
     outcome = limited(workspace, 1e6).call("write_file", {"path": "n.txt", "content": "x"}, gone)
     assert outcome.code == "CANCELLED"
     assert held(root) == FILES

@@ -11,7 +11,7 @@ from filepact.app import open_toolbox
 from filepact.domain.document import Revision
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, ProposalChangedError
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from filepact.workspace.workspace import Workspace
 
-    Tool = Callable[..., Outcome]
+    Tool = Callable[..., CallResult]
 
 AGENT = Session("s1", Actor("agent", "tester"))
 OTHER = Session("s2", Actor("agent", "another"))
@@ -44,13 +44,13 @@ def root(tmp_path: Path) -> Path:
 def tool(workspace: Workspace) -> Tool:
     toolbox = open_toolbox(workspace)
 
-    def call(name: str, path: str, /, session: Session = AGENT, **arguments: object) -> Outcome:
-        return toolbox.call(name, {"path": path, **arguments}, Call(session))
+    def call(name: str, path: str, /, session: Session = AGENT, **arguments: object) -> CallResult:
+        return toolbox.call(name, {"path": path, **arguments}, CallContext(session))
 
     return call
 
 
-def revision(outcome: Outcome) -> str:
+def revision(outcome: CallResult) -> str:
     found = re.search(r"revision ([0-9a-f]{12})", outcome.text)
     assert found, outcome.text
     return found[1]
@@ -268,7 +268,7 @@ def answers(tool: Tool, **arguments: object) -> list[tuple[str, object]]:
     return found
 
 
-def _files(outcome: Outcome) -> list[dict[str, object]]:
+def _files(outcome: CallResult) -> list[dict[str, object]]:
     return outcome.receipt["files"] if outcome.receipt else []
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from filepact.wire import messages
-from filepact.wire.framing import LineCutter
+from filepact.wire.framing import ByteLineReader
 from filepact.wire.messages import ResponseError
 from filepact.wire.pending import PendingRequests
 
@@ -45,7 +45,7 @@ def test_every_error_of_an_answer_can_be_read(error, read):
 
 
 def test_a_line_that_is_too_long_is_told_of_once_and_costs_only_itself():
-    cutter = LineCutter(limit=10)
+    cutter = ByteLineReader(limit=10)
     found = [
         *cutter.feed(b"12345\n1234567"),
         *cutter.feed(b"890123"),

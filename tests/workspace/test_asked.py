@@ -10,7 +10,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.document import RootId
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.domain.permission_log import Named, Question
+from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import FilepactError
 from filepact.text.query import Query
 from tests.workspace.acting import write
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def question(when: float, root: str, *paths: str, session: str = "s1") -> Question:
-    return Question(
+def question(when: float, root: str, *paths: str, session: str = "s1") -> PermissionRecord:
+    return PermissionRecord(
         when=when,
         session=Session(session, Actor("agent", "robot", "9")),
         root=RootId(root),
         title=f"{when}",
         action="write",
-        files=tuple(map(Named, paths)),
+        files=tuple(map(LoggedFile, paths)),
         verdict="allowed",
         by="person",
         how="allow_once",

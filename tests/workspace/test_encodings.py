@@ -13,7 +13,7 @@ from filepact.app import open_toolbox, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.text.glob import Glob
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 from filepact.workspace import documents
 
 if TYPE_CHECKING:
@@ -57,13 +57,13 @@ def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
 
 
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:
-    outcome = open_toolbox(workspace).call(tool, arguments, Call(AGENT))
+    outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert not outcome.failed, outcome.text
     return outcome.text
 
 
 def refusal(workspace: Workspace, tool: str, **arguments: object) -> str:
-    outcome = open_toolbox(workspace).call(tool, arguments, Call(AGENT))
+    outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert outcome.failed
     return outcome.code
 

@@ -11,7 +11,7 @@ from filepact.app import open_toolbox, open_workspace
 from filepact.config.settings import Settings
 from filepact.domain.operation import Actor, Session
 from filepact.text.glob import Glob
-from filepact.tools.registry import Call
+from filepact.tools.registry import CallContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,13 +33,13 @@ def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
 
 
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:
-    outcome = open_toolbox(workspace).call(tool, arguments, Call(AGENT))
+    outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert not outcome.failed, outcome.text
     return outcome.text
 
 
 def refused(workspace: Workspace, tool: str, **arguments: Any) -> str:
-    outcome = open_toolbox(workspace).call(tool, arguments, Call(AGENT))
+    outcome = open_toolbox(workspace).call(tool, arguments, CallContext(AGENT))
     assert outcome.failed
     assert outcome.code == "ENCODING_UNSAFE"
     return outcome.text
@@ -209,6 +209,6 @@ def test_a_file_too_large_to_edit_is_read_and_refused_in_its_encoding(
         got = call(workspace, "read_file", path="a.txt", offset=9_000, lines=1)
         assert "9000 行 表ソ能" in got
         edit = {"path": "a.txt", "old_string": "9000 行", "new_string": "x"}
-        outcome = open_toolbox(workspace).call("edit_file", edit, Call(AGENT))
+        outcome = open_toolbox(workspace).call("edit_file", edit, CallContext(AGENT))
         assert outcome.code == "FILE_TOO_LARGE"
     assert (root / "a.txt").read_bytes() == data

@@ -17,7 +17,7 @@ from filepact.errors import (
     TooLargeError,
 )
 from filepact.workspace import excerpt, reader
-from filepact.workspace.excerpt import Wanted, cut
+from filepact.workspace.excerpt import ExcerptOptions, cut
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(workspace: Workspace, session: Session, first: int, count: int | None, most: int = 10**9):
-    return workspace.reader(session).excerpt("a.txt", Wanted(first, count, most))
+    return workspace.reader(session).excerpt("a.txt", ExcerptOptions(first, count, most))
 
 
 @pytest.mark.parametrize(
@@ -156,11 +156,11 @@ def test_the_rules_hold_for_parts_too(workspace: Workspace, session: Session, ro
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "A" * 64 + "\n-----END RSA PRIVATE KEY-----\n"
     (root / "a.txt").write_text("x\n" * 5 + key)
     with pytest.raises(PathBlockedError):
-        workspace.reader(session).excerpt(".env", Wanted())
+        workspace.reader(session).excerpt(".env", ExcerptOptions())
     with pytest.raises(PathBlockedError):
         read(workspace, session, 0, None)
     with pytest.raises(NotFoundError):
-        workspace.reader(session).excerpt("none", Wanted())
+        workspace.reader(session).excerpt("none", ExcerptOptions())
 
 
 @pytest.mark.usefixtures("streamed")
@@ -180,4 +180,4 @@ def test_a_reader_that_nobody_waits_for_stops(
     stopping = workspace.reader(session, deadline=Deadline(cancelled=lambda: True))
     for first in (0, 50):
         with pytest.raises(CallCancelledError):
-            stopping.excerpt("a.txt", Wanted(first, None, 1000))
+            stopping.excerpt("a.txt", ExcerptOptions(first, None, 1000))

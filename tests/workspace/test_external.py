@@ -15,7 +15,7 @@ from filepact.domain.protected import AGENT_LOGS
 from filepact.errors import FilepactError, StaleFileError
 from filepact.fs.root import Root
 from filepact.workspace import observe
-from filepact.workspace.external import DetectedChanges, ExternalChanges, Limits
+from filepact.workspace.external import ChangeList, ExternalChanges, KnownFileLimits
 from tests.workspace.acting import write
 
 PERSON = Session("p", Actor("person", "p"))
@@ -29,7 +29,7 @@ def outside(workspace):
 def limited(workspace, **limits):
     """Another one over the same workspace, with narrower limits."""
     return ExternalChanges(
-        workspace.guard, workspace._store, workspace._state.locks, Limits(**limits)
+        workspace.guard, workspace._store, workspace._state.locks, KnownFileLimits(**limits)
     )
 
 
@@ -69,7 +69,7 @@ def test_changed_made_and_removed_files_are_one_operation_that_can_be_undone(
     assert operation == looked.operation
     assert (operation.tool, operation.state, operation.session) == ("outside", "applied", session)
     assert operation.summary == "4 files changed past the doors"
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
     workspace.undo(PERSON, dry_run=False)
     assert (root / "a.txt").read_bytes() == b"one\r\ntwo\r\n"
@@ -211,7 +211,7 @@ def test_another_name_of_a_secret_at_home_is_not_read_and_a_pipe_is_nothing(
         os.link(tmp_path / "home" / ".ssh" / "id_rsa", root / "plain.txt")
         looked = workspace.external.detect(session)
         assert (looked.operation, looked.unkept) == (None, ("plain.txt",))
-        assert workspace.external.detect(session) == DetectedChanges()
+        assert workspace.external.detect(session) == ChangeList()
     finally:
         workspace.close()
 
@@ -253,7 +253,7 @@ def test_what_came_through_a_door_into_a_file_that_is_not_read_is_not_somebody_e
     workspace = open_here()
     workspace.external.snapshot()
     assert write(workspace, session, "plan.txt", "mine\n").status == "applied"
-    assert workspace.external.detect(session) == DetectedChanges()
+    assert workspace.external.detect(session) == ChangeList()
     (root / "plan.txt").write_text("theirs\n")
     assert workspace.external.detect(session).unkept == ("plan.txt",)
 
@@ -273,7 +273,7 @@ def test_what_another_process_did_through_its_own_door_is_not_somebody_elses(
         check=True,
     )
     assert (root / "a.txt").read_text() == "two\n"
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_large_files_links_and_ignored_ones_are_not_kept(root, workspace, session):
@@ -317,7 +317,7 @@ def test_a_known_file_that_is_ignored_from_now_on_is_still_looked_at(root, outsi
     (root / "later").write_text("y")
     looked = outside.detect(session)
     assert told(looked) == {(".gitignore", "create"), ("later", "modify")}
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_a_large_file_that_was_only_renamed_can_be_taken_back(root, workspace, session):
@@ -376,7 +376,7 @@ def test_what_cannot_be_looked_into_is_not_gone(root, outside, session, mode):
     outside.resnapshot()
     (root / "in").chmod(mode)
     try:
-        assert outside.detect(session) == DetectedChanges()
+        assert outside.detect(session) == ChangeList()
     finally:
         (root / "in").chmod(0o755)
 
@@ -391,7 +391,7 @@ def test_what_was_touched_and_closed_then_is_told_when_it_can_be_looked_into(
     (root / "in" / "a.txt").write_text("b")
     (root / "in").chmod(0)
     try:
-        assert outside.detect(session) == DetectedChanges()
+        assert outside.detect(session) == ChangeList()
     finally:
         (root / "in").chmod(0o755)
     assert told(outside.detect(session)) == {("in/a.txt", "modify")}
@@ -403,7 +403,7 @@ def test_a_root_that_is_no_longer_there_is_no_deletion(root, outside, session):
     shutil.move(root, root.parent / "elsewhere")
     assert code_of(lambda: outside.detect(session)) == "PATH_BLOCKED"
     shutil.move(root.parent / "elsewhere", root)
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_a_folder_that_became_a_link_holds_nothing_any_more(root, tmp_path, outside, session):
@@ -434,10 +434,10 @@ def test_a_file_that_is_being_written_is_left_for_the_next_look(
 
     monkeypatch.setattr(Root, "read", moving)
     most[0] = 3
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     most[0] = 1
     assert told(outside.detect(session)) == {("a.txt", "modify")}
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_a_file_that_changes_once_more_before_it_is_told_is_told_next_time(
@@ -453,7 +453,7 @@ def test_a_file_that_changes_once_more_before_it_is_told_is_told_next_time(
         return ask()
 
     monkeypatch.setattr(workspace._store, "unfinished", slow)
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     monkeypatch.undo()
     assert told(outside.detect(session)) == {("a.txt", "modify")}
     workspace.undo(PERSON, dry_run=False)
@@ -467,11 +467,11 @@ def test_a_file_under_way_through_a_door_waits_for_its_end(root, workspace, outs
     waiting = []
     workspace._store.finish = lambda *args, **named: waiting.append((args, named))
     write(workspace, session, "a.txt", "two\n")
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     workspace._store.finish = finish
     for args, named in waiting:
         finish(*args, **named)
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     (root / "a.txt").write_text("three\n")
     assert told(outside.detect(session)) == {("a.txt", "modify")}
     workspace.undo(PERSON, dry_run=False)
@@ -489,10 +489,10 @@ def test_another_process_that_looks_too_does_not_report_it_again(
     (root / "a.txt").write_text("two\n")
     (root / "id_rsa").write_text("other secret")
     assert told(outside.detect(session)) == {("a.txt", "modify")}
-    assert there.detect(other) == DetectedChanges()
+    assert there.detect(other) == ChangeList()
     (root / "a.txt").unlink()
     assert told(there.detect(other)) == {("a.txt", "delete")}
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_contents_that_the_journal_gave_up_are_said_to_be_gone(root, workspace, outside, session):
@@ -580,7 +580,7 @@ def test_learning_can_be_given_up_before_anything_is_known(root, outside, sessio
     (root / "in").mkdir()
     (root / "in" / "a.txt").write_text("one\n")
     assert not outside.snapshot(cancelled=lambda: True).complete
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     assert outside.snapshot().complete
 
 
@@ -595,7 +595,7 @@ def test_thousands_of_files_are_known_and_what_changes_among_them_is_found(
             (root / f"{folder}" / f"{number}.txt").write_text(f"{folder} {number}\n")
             os.utime(root / f"{folder}" / f"{number}.txt", (1, 1))
     assert outside.snapshot().kept == 100 * folders
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     (root / "5" / "50.txt").write_text("x")
     assert told(outside.detect(session)) == {("5/50.txt", "modify")}
 
@@ -629,7 +629,7 @@ def test_what_was_changed_before_a_turn_is_the_persons_however_late_it_is_looked
     (root / "sub" / "d.txt").unlink()
     watched.resnapshot()
     assert told(watched.detect(session)) == {("c.txt", "modify"), ("sub/d.txt", "delete")}
-    assert watched.detect(session) == DetectedChanges()
+    assert watched.detect(session) == ChangeList()
 
 
 def test_a_turn_takes_back_only_what_it_did_when_it_began_before_anybody_looked(
@@ -686,7 +686,7 @@ def test_a_turn_that_begins_before_the_files_are_known_is_seen_without_contents(
     assert looked.operation is None
     assert set(looked.unkept) == {"b.txt", "new.txt"}
     assert code_of(lambda: workspace.undo(PERSON, looked.lost.id, dry_run=False)) == "NOT_FOUND"
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
     (root / "b.txt").write_text("three\n")
     assert told(outside.detect(session)) == {("b.txt", "modify")}
 
@@ -816,7 +816,7 @@ def test_what_agents_keep_for_themselves_is_not_told_and_what_steers_them_is(
     seen = {path for path, _ in told(outside.detect(session))}
     assert seen == {f"sub/{name}", ".claude/settings.json", "AGENTS.md", ".fast-agent/a.md"}
     (root / name).write_text("{1}\n")
-    assert outside.detect(session) == DetectedChanges()
+    assert outside.detect(session) == ChangeList()
 
 
 def test_what_agents_keep_for_themselves_stands_in_the_documents():

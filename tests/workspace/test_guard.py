@@ -20,7 +20,7 @@ from filepact.errors import (
 )
 from filepact.fs.root import Root
 from filepact.text.edit import Edit, EditList
-from filepact.workspace.authorizer import ChangeAuthorizer
+from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.guard import Guard
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Pat
     rule = Rule("none new", "deny", ("*.txt",), "as it is", actions=("create",), layer="person")
     (root / "a.txt").write_text("one\n")
     with Root.open(root) as opened:
-        judge = ChangeAuthorizer(Guard([opened], policy=Policy((rule,))), "agent")
+        judge = ChangePolicy(Guard([opened], policy=Policy((rule,))), "agent")
         spot = judge.find_file("a.txt", lambda _path: False)
         assert judge.again(spot).decision is spot.decision
         (root / "a.txt").unlink()

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.errors import PathBlockedError
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.excerpt import Wanted
+from filepact.workspace.excerpt import ExcerptOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def test_lines_of_a_key_are_refused_wherever_the_part_begins(
     with pytest.raises(PathBlockedError):
         reader.window(large, first=below - 27 - COUNT, count=5)
     with pytest.raises(PathBlockedError):
-        reader.excerpt(large, Wanted(COUNT + below, 5))
+        reader.excerpt(large, ExcerptOptions(COUNT + below, 5))
 
 
 def test_so_are_their_bytes(workspace: Workspace, session: Session, root: Path, large: str) -> None:
@@ -53,7 +53,7 @@ def test_other_parts_are_read(workspace: Workspace, session: Session, large: str
     for first in (0, COUNT // 2, 2 * COUNT, -20):
         lines = reader.window(large, first=first, count=5).lines
         assert lines == (LINE.rstrip("\n"),) * 5
-    assert reader.excerpt(large, Wanted(5, 2)).text == LINE * 2
+    assert reader.excerpt(large, ExcerptOptions(5, 2)).text == LINE * 2
     assert len(reader.piece(large, first=1_000, most=100).data) == 100
 
 

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.fs.atomic import ExpectedState
+from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
-from filepact.fs.watch import Inotify, moment
+from filepact.fs.watch import InotifyWatcher, moment
 from filepact.workspace.observe import FileSnapshot, RootWatcher, Stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from filepact.workspace.observe import WatchResult
+    from filepact.workspace.observe import RootEvents
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ class Caller:
         self.known: set[str] = set()
         self.look()
 
-    def look(self) -> WatchResult:
+    def look(self) -> RootEvents:
         seen = self.watcher.check(self.known.__contains__, lambda: False)
         if seen.scan is not None:
             self.known = set(seen.scan.stamps)
@@ -182,7 +182,7 @@ def test_whoever_is_distrusted_gives_way_to_looking(caller: Caller, tree: Path) 
 
 def test_more_than_can_be_told_is_looked_at(tree: Path) -> None:
     root = Root.open(str(tree))
-    notices = Inotify.open(root)
+    notices = InotifyWatcher.open(root)
     if notices is None:
         pytest.skip("no notices on this file system")
     try:
@@ -200,7 +200,7 @@ def test_an_exchange_of_names_is_no_absence(caller: Caller, tree: Path) -> None:
     old = (tree / "a.txt").read_bytes()
     with Root.open(tree) as root:
         for number, text in enumerate((b"one", b"two", b"three")):
-            expected = ExpectedState(hashlib.sha256(old).hexdigest(), 0o644)
+            expected = RevisionCheck(hashlib.sha256(old).hexdigest(), 0o644)
             written = root.replace(
                 "a.txt", text, mode=0o644, expected=expected, token=f"mark-{number}"
             )

@@ -9,7 +9,7 @@ import pytest
 
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError
-from filepact.workspace.history import WaitSlots
+from filepact.workspace.history import SessionLimit
 from tests.workspace.acting import edit, read, write
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def test_where_nothing_waits_nobody_does(workspace: Workspace, session: Session)
 def test_no_more_sessions_wait_at_once_than_there_is_room_for(
     open_here: Callable[..., Workspace], session: Session
 ) -> None:
-    patience, asked = WaitSlots(most=1), []
+    patience, asked = SessionLimit(most=1), []
 
     def over() -> bool:
         # Whoever comes while another waits is answered before it has asked anything.

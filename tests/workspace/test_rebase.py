@@ -7,7 +7,7 @@ import pytest
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import LINK, Document, Revision, RootId, WorkspacePath
 from filepact.errors import FilepactError
-from filepact.workspace.rebase import Fitted, fit
+from filepact.workspace.rebase import RebaseResult, fit
 
 PATH = WorkspacePath(RootId("/r"), "a.txt")
 OTHER = WorkspacePath(RootId("/r"), "b.txt")
@@ -23,7 +23,7 @@ def document(path: WorkspacePath, state: State) -> Document | None:
     return Document(path, state[0], Revision.of(*state)) if state is not None else None
 
 
-def fitted(before: State, after: State, now: State) -> Fitted:
+def fitted(before: State, after: State, now: State) -> RebaseResult:
     images = {
         Revision.of(*state).content: state[0] for state in (before, after) if state is not None
     }

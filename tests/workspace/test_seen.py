@@ -5,7 +5,7 @@ from __future__ import annotations
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Session
 from filepact.text.edit import Edit, EditList
-from filepact.workspace.read_tracker import KnownText, LruCache, ReadTracker, shown_by_diff
+from filepact.workspace.read_tracker import KnownText, KnownTextCache, TextCache, shown_by_diff
 
 AGENT = Session("s1", Actor("agent", "tester"))
 
@@ -25,7 +25,7 @@ def known(text: str, *spans: tuple[int, int]) -> KnownText:
 
 
 def test_what_is_kept_is_bounded_and_can_be_dropped() -> None:
-    lately: LruCache[str, Document] = LruCache(10)
+    lately: TextCache[str, Document] = TextCache(10)
     lately.put("a", document("123456"))
     assert lately.get("a") == document("123456")
     lately.put("b", document("1234567"))
@@ -39,7 +39,7 @@ def test_what_is_kept_is_bounded_and_can_be_dropped() -> None:
 
 
 def test_sessions_know_only_what_they_were_shown_and_can_forget_it() -> None:
-    seen = ReadTracker()
+    seen = KnownTextCache()
     seen.shown(AGENT, document("text\n"))
     assert seen.last(AGENT, document("").path) == KnownText.of(document("text\n"))
     assert seen.last(Session("s2", AGENT.actor), document("").path) is None
@@ -124,7 +124,7 @@ def test_lines_that_would_go_unseen_are_named() -> None:
 
 
 def test_a_text_that_keeps_something_of_the_last_change_takes_nothing_back() -> None:
-    seen = ReadTracker()
+    seen = KnownTextCache()
     path = document("").path
     seen.shown(AGENT, document("1\n2\n3\n4\n5\n"))
     seen.wrote(AGENT, {path: KnownText.of(document("one\n2\n3\n4\nfive\n"))})

@@ -3,7 +3,7 @@
 import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
-from filepact.text.detect_encoding import Given
+from filepact.text.detect_encoding import NamedEncoding
 from filepact.workspace.buffers import differs_in_form, needs_decoding, same_text, standing
 
 LATIN = "caf\xe9\n".encode("latin-1")
@@ -11,7 +11,7 @@ WIDE = "one\r\ntwo\r\n".encode("utf-16")
 JAPANESE = "日本語のテキスト\n".encode("cp932")
 
 
-def document(data: bytes | None, given: Given | None = None) -> Document | None:
+def document(data: bytes | None, given: NamedEncoding | None = None) -> Document | None:
     if data is None:
         return None
     path = WorkspacePath(RootId("/w"), "a.txt")
@@ -122,7 +122,7 @@ def test_other_bytes_of_the_same_text_differ_in_form(
 
 
 def test_a_named_encoding_hides_no_text_that_was_written_in_the_usual_one() -> None:
-    given = Given("cp932", ".editorconfig")
+    given = NamedEncoding("cp932", ".editorconfig")
     text = "日本語のテキスト\n"
     one, other = document(text.encode(), given), document(text.encode("cp932"), given)
     assert one is not None

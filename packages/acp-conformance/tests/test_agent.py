@@ -13,10 +13,10 @@ from acp import connect_to_agent
 
 from acp_conformance import CHECKS, Plan
 from acp_conformance.agent import serve
-from acp_conformance.client import ClientDriver
-from acp_conformance.connection import Reply
-from acp_conformance.report import Failed, short
-from acp_conformance.scratch import Log, prepare
+from acp_conformance.client import ClientExecutor
+from acp_conformance.connection import RequestResult
+from acp_conformance.report import CheckFailedError, short
+from acp_conformance.scratch import CheckLog, prepare
 from right_client import RightClient
 
 PATIENCE = 20
@@ -72,7 +72,7 @@ def prompt(session="check-1"):
 
 
 def found(scratch):
-    log = Log(scratch)
+    log = CheckLog(scratch)
     actions = list(log.follow())
     assert actions == []
     return log
@@ -94,7 +94,7 @@ def test_every_check_runs_in_a_thread_as_it_does_in_a_process(agent):
         )
         writer = asyncio.StreamWriter(flow, protocol, None, loop)
         connection = connect_to_agent(client, writer, reader)
-        driver = ClientDriver(connection, scratch, client.capabilities())
+        driver = ClientExecutor(connection, scratch, client.capabilities())
         try:
             return await driver.run(SimpleNamespace(returncode=None), longest=100)
         finally:
@@ -158,7 +158,7 @@ def test_what_the_agent_does_not_know_is_refused(agent):
 def test_without_a_prompt_the_checks_begin_after_a_time(agent):
     scratch, *files = agent(Plan(wait=2.0, only=("capabilities.version",)))
     talk(files, INITIALIZE, new_session(scratch.work.path))
-    log = Log(scratch)
+    log = CheckLog(scratch)
     while not log.over:
         tuple(log.follow())
     assert log.report().count("passed") == 1
@@ -205,15 +205,15 @@ def test_what_only_a_driven_client_does_is_skipped_for_others(agent):
     ],
 )
 def test_an_answer_without_text_has_no_content(message):
-    with pytest.raises(Failed):
-        _ = Reply(message).content
+    with pytest.raises(CheckFailedError):
+        _ = RequestResult(message).content
 
 
 def test_a_refusal_with_another_number_is_said():
-    with pytest.raises(Failed, match="-32603 'no' instead of -32602 or -32002"):
-        Reply({"error": {"code": -32603, "message": "no"}}).refused(-32602, -32002)
-    with pytest.raises(Failed, match="and not refused"):
-        Reply({"result": {}}).refused()
+    with pytest.raises(CheckFailedError, match="-32603 'no' instead of -32602 or -32002"):
+        RequestResult({"error": {"code": -32603, "message": "no"}}).refused(-32602, -32002)
+    with pytest.raises(CheckFailedError, match="and not refused"):
+        RequestResult({"result": {}}).refused()
 
 
 def test_long_values_are_shown_by_their_beginning():
@@ -222,7 +222,7 @@ def test_long_values_are_shown_by_their_beginning():
 
 def test_a_log_that_is_being_written_is_read_to_its_last_whole_line(tmp_path):
     scratch = prepare(str(tmp_path), Plan())
-    log = Log(scratch)
+    log = CheckLog(scratch)
     log.add(client={"clientInfo": {"name": "x"}})
     scratch.add("report.jsonl", b'{"over": tr')
     assert list(log.follow()) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact_csharp.files import Disk
+from filepact_csharp.files import DiskTree
 from filepact_csharp.solution import read_solution
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ProjectTree:
 
     def read(self, name: str = "") -> Solution:
         """Read a solution, a project or a folder."""
-        return read_solution(str(self.root / name), str(self.root), Disk(str(self.root)))
+        return read_solution(str(self.root / name), str(self.root), DiskTree(str(self.root)))
 
     def project(self, name: str = "App.csproj", *, quiet: bool = False) -> Project:
         """Read one project; if `quiet`, there must be nothing to say about it."""

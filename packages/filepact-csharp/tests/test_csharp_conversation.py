@@ -11,7 +11,7 @@ import pytest
 
 from filepact.errors import InvalidParamsError
 from filepact.wire.framing import FrameReader, frame
-from filepact_csharp.rpc import Connection, RefusedError, RequestContext
+from filepact_csharp.rpc import Connection, RequestContext, RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,7 +99,7 @@ def test_requests_are_answered_in_order_between_what_is_told(lines: Callable[...
 
 
 def refuse(_params: Any, _context: RequestContext) -> Any:
-    raise RefusedError("no", -1)
+    raise RequestError("no", -1)
 
 
 def fail(_params: Any, _context: RequestContext) -> Any:

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from filepact.errors import InvalidParamsError
-from filepact_csharp.diagnostics import Finding, published
-from filepact_csharp.files import Documents
+from filepact_csharp.diagnostics import CompilerDiagnostic, published
+from filepact_csharp.files import OpenDocuments
 
 PATH = "/r/a.cs"
 URI = "file://" + PATH
 
 
-def opened(text: str, unit: Any = "utf-16") -> Documents:
-    documents = Documents(unit)
+def opened(text: str, unit: Any = "utf-16") -> OpenDocuments:
+    documents = OpenDocuments(unit)
     documents.open({"textDocument": {"uri": URI, "text": text}})
     return documents
 
@@ -25,7 +25,7 @@ def change(start: tuple[int, int], end: tuple[int, int], text: str) -> dict[str,
     return {"range": {"start": first, "end": last}, "text": text}
 
 
-def changed(documents: Documents, *changes: dict[str, Any]) -> str:
+def changed(documents: OpenDocuments, *changes: dict[str, Any]) -> str:
     documents.change({"textDocument": {"uri": URI}, "contentChanges": list(changes)})
     return documents.texts[PATH]
 
@@ -105,6 +105,6 @@ def test_documents_that_are_closed_or_no_files_are_not_held() -> None:
 def test_places_are_told_in_the_units_that_were_agreed_on(
     text: str, offsets: tuple[int, int], unit: Any, expected: list[tuple[int, int]]
 ) -> None:
-    (told,) = published(text, [Finding(*offsets, 1, "CS1", "m")] * 2, unit)
+    (told,) = published(text, [CompilerDiagnostic(*offsets, 1, "CS1", "m")] * 2, unit)
     places = [told["range"][one] for one in ("start", "end")]
     assert [(one["line"], one["character"]) for one in places] == expected

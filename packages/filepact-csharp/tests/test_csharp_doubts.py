@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from filepact_csharp.diagnostics import GLOBAL_USING, Finding, doubted, unresolved
+from filepact_csharp.diagnostics import GLOBAL_USING, CompilerDiagnostic, doubted, unresolved
 
 
-def missing(text: str, name: str, code: str = "CS0246") -> Finding:
+def missing(text: str, name: str, code: str = "CS0246") -> CompilerDiagnostic:
     start = text.index(name)
-    return Finding(start, start + len(name), 1, code, f"'{name}' is not there")
+    return CompilerDiagnostic(start, start + len(name), 1, code, f"'{name}' is not there")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_using_is_told_from_what_begins_alike(text: str, name: str, leads_nowh
 
 @pytest.mark.parametrize(("code", "severity"), [("CS0103", 2), ("CS0246", 2), ("CS0029", 1)])
 def test_only_names_that_are_not_found_are_doubted(code: str, severity: int) -> None:
-    one = Finding(1, 2, 1, code, "no such name.")
+    one = CompilerDiagnostic(1, 2, 1, code, "no such name.")
     told = doubted(one)
     assert told.severity == severity
     assert (told == one) is (severity == 1)

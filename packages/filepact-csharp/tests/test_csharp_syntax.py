@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.lsp.builtin import builtin_servers
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
-from filepact_csharp.syntax import Grammar
+from filepact_csharp.syntax import SyntaxReader
 from tests.lsp.asking import delta_of, preview_of, report_of, update_of
 from tests.lsp.real_servers import locate, server
 
@@ -48,9 +48,9 @@ CUT = """class A
 
 
 @pytest.fixture(scope="module")
-def grammar() -> Grammar:
+def grammar() -> SyntaxReader:
     pytest.importorskip("tree_sitter_c_sharp")
-    return Grammar()
+    return SyntaxReader()
 
 
 @pytest.mark.parametrize(
@@ -66,26 +66,26 @@ def grammar() -> Grammar:
     ],
 )
 def test_damaged_places_are_found(
-    text: str, found: list[tuple[str, int, int]], grammar: Grammar
+    text: str, found: list[tuple[str, int, int]], grammar: SyntaxReader
 ) -> None:
     assert [(one.code, one.start, one.end) for one in grammar.check(text)] == found
 
 
-def test_a_damaged_place_ends_with_its_first_line(grammar: Grammar) -> None:
+def test_a_damaged_place_ends_with_its_first_line(grammar: SyntaxReader) -> None:
     text = "class A {\n" + "    void M() { }\n" * 50
     (one,) = grammar.check(text)
     assert text[one.start : one.end] == "class A {"
 
 
 def test_right_texts_with_directives_may_look_damaged_so_lists_mean_nothing(
-    grammar: Grammar,
+    grammar: SyntaxReader,
 ) -> None:
     assert grammar.check(CUT)
     (server,) = [one for one in builtin_servers() if one.name == "csharp-syntax"]
     assert server.only_new
 
 
-def test_very_damaged_texts_have_an_end(grammar: Grammar) -> None:
+def test_very_damaged_texts_have_an_end(grammar: SyntaxReader) -> None:
     assert len(grammar.check("class { ) int = ;\n" * 3_000)) <= 500
     grammar.check("(" * 20_000)
     grammar.check("class A { " * 5_000)
@@ -100,7 +100,7 @@ PIECES = st.sampled_from(
 def test_any_text_has_places_within_it(text: str) -> None:
     pytest.importorskip("tree_sitter_c_sharp")
     length = len(text.encode("utf-16-le", "surrogatepass")) // 2
-    for one in Grammar().check(text):
+    for one in SyntaxReader().check(text):
         assert 0 <= one.start <= one.end <= length
 
 
@@ -125,13 +125,13 @@ def test_an_edit_that_damages_a_file_is_told_and_one_that_mends_it_too(
     assert (report.confirmed_by, report.diagnostics) == ("pull", ())
     path.write_text(broken)
     (update,) = update_of(
-        pool, root, [Change(str(path), "changed", broken)], {str(path): broken}, SECONDS
+        pool, root, [DiskChange(str(path), "changed", broken)], {str(path): broken}, SECONDS
     )
     assert update.fresh
     assert update.reports[0].diagnostics
     path.write_text(RIGHT)
     (update,) = update_of(
-        pool, root, [Change(str(path), "changed", RIGHT)], {str(path): RIGHT}, SECONDS
+        pool, root, [DiskChange(str(path), "changed", RIGHT)], {str(path): RIGHT}, SECONDS
     )
     assert update.fresh
     assert not update.reports[0].diagnostics

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact_csharp.expressions import MAX_VALUE, Properties, UnknownExpressionError, holds
-from filepact_csharp.files import Disk
+from filepact_csharp.expressions import MAX_VALUE, ProjectProperties, UnknownPropertyError, holds
+from filepact_csharp.files import DiskTree
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,8 @@ VALUES = {
 
 
 @pytest.fixture
-def properties(tmp_path: Path) -> Properties:
-    found = Properties(Disk(str(tmp_path)), str(tmp_path))
+def properties(tmp_path: Path) -> ProjectProperties:
+    found = ProjectProperties(DiskTree(str(tmp_path)), str(tmp_path))
     for name, value in VALUES.items():
         found.put(name, value)
     found.put("MSBuildProjectDirectory", str(tmp_path))
@@ -81,7 +81,7 @@ def properties(tmp_path: Path) -> Properties:
 def test_conditions_are_decided(
     condition: str,
     result: bool,
-    properties: Properties,
+    properties: ProjectProperties,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "there.txt").write_text("")
@@ -116,8 +116,10 @@ def test_conditions_are_decided(
         "true" + " and true" * 5_000,
     ],
 )
-def test_what_cannot_be_decided_is_not_guessed(condition: str, properties: Properties) -> None:
-    with pytest.raises(UnknownExpressionError):
+def test_what_cannot_be_decided_is_not_guessed(
+    condition: str, properties: ProjectProperties
+) -> None:
+    with pytest.raises(UnknownPropertyError):
         holds(condition, properties.expand, lambda _path: False)
 
 
@@ -149,16 +151,18 @@ def test_what_cannot_be_decided_is_not_guessed(condition: str, properties: Prope
         ("$()", None),
     ],
 )
-def test_expressions_become_values(text: str, value: str | None, properties: Properties) -> None:
+def test_expressions_become_values(
+    text: str, value: str | None, properties: ProjectProperties
+) -> None:
     if value is None:
-        with pytest.raises(UnknownExpressionError):
+        with pytest.raises(UnknownPropertyError):
             properties.expand(text)
     else:
         assert properties.expand(text) == value
 
 
 def test_a_folder_above_is_looked_for_within_the_root(
-    properties: Properties, tmp_path: Path
+    properties: ProjectProperties, tmp_path: Path
 ) -> None:
     (tmp_path / "x" / "y").mkdir(parents=True)
     (tmp_path / "x" / "marker").write_text("")
@@ -170,22 +174,24 @@ def test_a_folder_above_is_looked_for_within_the_root(
     assert properties.expand("$([MSBuild]::GetDirectoryNameOfFileAbove('/', 'etc/passwd'))") == ""
 
 
-def test_values_cannot_grow_without_end(properties: Properties) -> None:
+def test_values_cannot_grow_without_end(properties: ProjectProperties) -> None:
     properties.put("X", "x" * 1_000)
     properties.put("X", properties.expand("$(X)" * 100))
     assert len(properties.get("X")) == MAX_VALUE
-    with pytest.raises(UnknownExpressionError):
+    with pytest.raises(UnknownPropertyError):
         properties.expand("$(X)$(X)")
     properties.put("X", "x" * MAX_VALUE)
-    with pytest.raises(UnknownExpressionError):
+    with pytest.raises(UnknownPropertyError):
         properties.expand("$(X.Replace('x', '$(X)'))")
 
 
-def test_a_value_that_is_not_known_makes_what_uses_it_unknown(properties: Properties) -> None:
-    from filepact_csharp.projects import Message  # noqa: PLC0415 - only here
+def test_a_value_that_is_not_known_makes_what_uses_it_unknown(
+    properties: ProjectProperties,
+) -> None:
+    from filepact_csharp.projects import ProjectMessage  # noqa: PLC0415 - only here
 
-    properties.spoil("Version", Message("/p", 3, "not evaluated here"))
-    with pytest.raises(UnknownExpressionError):
+    properties.spoil("Version", ProjectMessage("/p", 3, "not evaluated here"))
+    with pytest.raises(UnknownPropertyError):
         properties.expand("$(Version)")
     properties.put("Version", "1")
     assert properties.expand("$(Version)") == "1"
@@ -217,14 +223,14 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=15).map("".join))
 def test_any_condition_is_decided_or_refused(condition: str) -> None:
-    properties = Properties(Disk("/nowhere"), "/nowhere")
-    with suppress(UnknownExpressionError):
+    properties = ProjectProperties(DiskTree("/nowhere"), "/nowhere")
+    with suppress(UnknownPropertyError):
         assert holds(condition, properties.expand, lambda _path: False) in (True, False)
 
 
 @given(st.lists(st.one_of(PIECES, st.text("$()[]:.,'`ab", max_size=5)), max_size=15).map("".join))
 def test_any_expression_has_a_value_or_is_refused(text: str) -> None:
-    properties = Properties(Disk("/nowhere"), "/nowhere")
+    properties = ProjectProperties(DiskTree("/nowhere"), "/nowhere")
     properties.put("Text", "a")
-    with suppress(UnknownExpressionError):
+    with suppress(UnknownPropertyError):
         assert isinstance(properties.expand(text), str)

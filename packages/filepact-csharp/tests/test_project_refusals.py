@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from filepact_csharp.evaluation import MAX_BYTES
-from filepact_csharp.files import Disk
-from filepact_csharp.safe_xml import MAX_DEPTH, MAX_ELEMENTS, MarkupError, parse
+from filepact_csharp.files import DiskTree
+from filepact_csharp.safe_xml import MAX_DEPTH, MAX_ELEMENTS, XmlError, parse
 from filepact_csharp.solution import read_solution
 from project_tree import ProjectTree, sdk
 
@@ -282,7 +282,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     lines: list[int] = []
     try:
         parse(text)
-    except MarkupError as error:
+    except XmlError as error:
         lines.append(error.line)
     assert all(line >= 1 for line in lines)
 
@@ -293,5 +293,5 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @given(content=st.binary(max_size=200), name=st.sampled_from(["a.csproj", "a.sln", "a.slnx"]))
 def test_any_bytes_make_an_answer(content: bytes, name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    solution = read_solution(str(tmp_path / name), str(tmp_path), Disk(str(tmp_path)))
+    solution = read_solution(str(tmp_path / name), str(tmp_path), DiskTree(str(tmp_path)))
     assert solution.inputs

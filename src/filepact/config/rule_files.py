@@ -6,8 +6,8 @@ import tomllib
 from typing import TYPE_CHECKING, Any
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
-from filepact.config.layers import Rules, Source
-from filepact.config.problems import Problem, Problems, no_toml, refuse
+from filepact.config.layers import RuleSet, SettingsSource
+from filepact.config.problems import ProblemList, SettingsProblem, no_toml, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.config.settings import OTHER_KEYS, read_others
 from filepact.errors import InvalidParamsError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["find_problems", "read_expecting", "read_project", "read_source"]
 
 
-def read_source(text: str, source: Source) -> Rules:
+def read_source(text: str, source: SettingsSource) -> RuleSet:
     """The rules of one file.
 
     Raises:
@@ -29,7 +29,7 @@ def read_source(text: str, source: Source) -> Rules:
     return rules
 
 
-def read_project(text: str, root: str, name: str) -> Rules:
+def read_project(text: str, root: str, name: str) -> RuleSet:
     """The rules of a project's own file, which count below its root and only narrow.
 
     Args:
@@ -40,10 +40,10 @@ def read_project(text: str, root: str, name: str) -> Rules:
     Raises:
         InvalidParamsError: Anything is wrong with it.
     """
-    return read_source(text, Source("project", name, root))
+    return read_source(text, SettingsSource("project", name, root))
 
 
-def read_expecting(text: str, source: Source) -> Rules:
+def read_expecting(text: str, source: SettingsSource) -> RuleSet:
     """The rules of one file, whether or not its expectations are met.
 
     Raises:
@@ -54,18 +54,18 @@ def read_expecting(text: str, source: Source) -> Rules:
     return rules
 
 
-def find_problems(text: str, source: Source) -> tuple[Problem, ...]:
+def find_problems(text: str, source: SettingsSource) -> tuple[SettingsProblem, ...]:
     """All that is wrong with one file, by line."""
     _rules, problems = _read(text, source)
     return tuple(sorted(problems, key=lambda problem: problem.line))
 
 
-def _read(text: str, source: Source) -> tuple[Rules, list[Problem]]:
+def _read(text: str, source: SettingsSource) -> tuple[RuleSet, list[SettingsProblem]]:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        return Rules(), [no_toml(text, source.name, error)]
-    problems = Problems(text, source.name)
+        return RuleSet(), [no_toml(text, source.name, error)]
+    problems = ProblemList(text, source.name)
     _check_keys(tables, source, problems)
     rules = read_rules(tables, source, problems)
     if OTHER_KEYS[source.layer]:
@@ -73,7 +73,7 @@ def _read(text: str, source: Source) -> tuple[Rules, list[Problem]]:
     return rules, problems.found
 
 
-def _check_keys(tables: Iterable[str], source: Source, problems: Problems) -> None:
+def _check_keys(tables: Iterable[str], source: SettingsSource, problems: ProblemList) -> None:
     known = (*RULE_KEYS[source.layer], *OTHER_KEYS[source.layer])
     anywhere = {*RULE_KEYS["administrator"], *OTHER_KEYS["person"]}
     for key in tables:
@@ -94,7 +94,9 @@ def _check_keys(tables: Iterable[str], source: Source, problems: Problems) -> No
         problems.add((key,), said)
 
 
-def _other_problems(text: str, tables: dict[str, Any], source: Source) -> list[Problem]:
+def _other_problems(
+    text: str, tables: dict[str, Any], source: SettingsSource
+) -> list[SettingsProblem]:
     """The first problem of the settings that are no rules."""
     others = {key: tables[key] for key in OTHER_KEYS[source.layer] if key in tables}
     try:
@@ -102,5 +104,5 @@ def _other_problems(text: str, tables: dict[str, Any], source: Source) -> list[P
     except InvalidParamsError as error:
         line, key = int(str(error.details["line"])), str(error.details["key"])
         said = error.message.removeprefix(f"{source.name}, line {line}, {key}: ")
-        return [Problem(source.name, line, key, said)]
+        return [SettingsProblem(source.name, line, key, said)]
     return []

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from filepact.config.layers import (
     BUILT_IN,
     NEVER_LIFTED,
-    Rules,
-    Source,
+    RuleSet,
+    SettingsSource,
     check_together,
     grouped,
     named_path,
 )
 from filepact.domain.policy import ACTIONS, WRITES, Action, Layer, Rule, Verdict
-from filepact.domain.policy_lint import Expectation, idle_lifts, useless
+from filepact.domain.policy_lint import RuleCheck, idle_lifts, useless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from filepact.config.problems import Key, Problems
+    from filepact.config.problems import Key, ProblemList
 
 __all__ = ["RULE_KEYS", "read_rules"]
 
@@ -51,7 +51,7 @@ _OWNERS: Final[dict[Layer, str]] = {
 }
 
 
-def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) -> Rules:
+def read_rules(tables: Mapping[str, Any], source: SettingsSource, problems: ProblemList) -> RuleSet:
     """Read the keys about rules; what is wrong is added to the problems.
 
     Args:
@@ -66,7 +66,7 @@ def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) ->
     rules: list[Rule] = []
     for verdict in _VERDICTS:
         rules += reading.rules(verdict, known.get(verdict, []), dict(above.keep))
-    found = Rules(
+    found = RuleSet(
         tuple(sorted(rules, key=lambda rule: rule.line)),
         reading.fallbacks(known.get("default", {})),
         reading.expectations(known.get("expect", [])),
@@ -80,7 +80,7 @@ def read_rules(tables: Mapping[str, Any], source: Source, problems: Problems) ->
 class _Reading:
     """One file on its way to rules."""
 
-    def __init__(self, source: Source, problems: Problems) -> None:
+    def __init__(self, source: SettingsSource, problems: ProblemList) -> None:
         self._source = source
         self._problems = problems
         self._fields = _Fields(problems)
@@ -212,8 +212,8 @@ class _Reading:
             chosen |= {each: replace(rule, actions=frozenset({each})) for each in actions}
         return tuple(chosen[action] for action in sorted(chosen))
 
-    def expectations(self, tables: object) -> tuple[Expectation, ...]:
-        found: list[Expectation] = []
+    def expectations(self, tables: object) -> tuple[RuleCheck, ...]:
+        found: list[RuleCheck] = []
         for number, table in enumerate(self._tables("expect", tables)):
             key = ("expect", number)
             self._fields.known(key, table, _EXPECTED_FIELDS)
@@ -224,7 +224,7 @@ class _Reading:
             if verdict is None:
                 continue
             found.append(
-                Expectation(
+                RuleCheck(
                     tuple(
                         named_path(path, (*key, "paths", at), self._source.folders, self._problems)
                         for at, path in enumerate(paths)
@@ -248,7 +248,7 @@ class _Reading:
 
     # -- use ------------------------------------------------------------------------------
 
-    def check_use(self, found: Rules) -> None:
+    def check_use(self, found: RuleSet) -> None:
         """Take down rules that never make a difference and expectations that are not met."""
         source = self._source
         # A project's file is the same for everybody, so what others set aside does not count.
@@ -286,7 +286,7 @@ class _Fields:
         problems: Takes what is wrong with them.
     """
 
-    def __init__(self, problems: Problems) -> None:
+    def __init__(self, problems: ProblemList) -> None:
         self._problems = problems
 
     def known(self, key: Key, table: Mapping[str, Any], names: Sequence[str]) -> None:

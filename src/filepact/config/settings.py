@@ -11,12 +11,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.config.language_servers import KEYS as DIAGNOSING_KEYS
-from filepact.config.language_servers import Diagnosing, ServerTrust, Wishes, read_wishes
-from filepact.config.layers import Rules, Source
-from filepact.config.problems import Problems, no_toml, refusal, refuse
+from filepact.config.language_servers import (
+    LanguageServerOptions,
+    LanguageServerSettings,
+    ServerTrust,
+    read_wishes,
+)
+from filepact.config.layers import RuleSet, SettingsSource
+from filepact.config.problems import ProblemList, no_toml, refusal, refuse
 from filepact.config.rules import RULE_KEYS, read_rules
 from filepact.domain.deadline import DEFAULT_SECONDS
-from filepact.domain.operation import Limits
+from filepact.domain.operation import ProposalLimits
 from filepact.errors import SearchFailedError
 from filepact.text.detect_encoding import find_charset
 from filepact.text.glob import Glob
@@ -29,9 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OTHER_KEYS",
-    "Guarding",
-    "Proxying",
-    "Serving",
+    "GuardSettings",
+    "ProxySettings",
+    "ServerSettings",
     "Settings",
     "parse_settings",
     "read_others",
@@ -62,7 +67,7 @@ _PROPOSALS: Final[dict[str, tuple[int, int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Guarding:
+class GuardSettings:
     """The guard's settings.
 
     Attributes:
@@ -77,7 +82,7 @@ class Guarding:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class ServerSettings:
     """The MCP server's settings.
 
     Attributes:
@@ -90,7 +95,7 @@ class Serving:
 
 
 @dataclass(frozen=True, slots=True)
-class Proxying:
+class ProxySettings:
     """The ACP proxy's settings.
 
     Attributes:
@@ -116,15 +121,15 @@ class Settings:
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
-    rules: Rules = field(default_factory=Rules)
-    guard: Guarding = Guarding()
-    serving: Serving = Serving()
-    proxying: Proxying = Proxying()
-    limits: Limits = field(default_factory=Limits)
-    wishes: Wishes = field(default_factory=Wishes)
+    rules: RuleSet = field(default_factory=RuleSet)
+    guard: GuardSettings = GuardSettings()
+    serving: ServerSettings = ServerSettings()
+    proxying: ProxySettings = ProxySettings()
+    limits: ProposalLimits = field(default_factory=ProposalLimits)
+    wishes: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
     @property
-    def diagnosing(self) -> Diagnosing:
+    def diagnosing(self) -> LanguageServerSettings:
         """The use of language servers."""
         return self.wishes.diagnosing
 
@@ -151,7 +156,7 @@ class Settings:
         return tuple(one for one in self.servers if one.serves_people)
 
 
-def parse_settings(text: str, *, name: str, source: Source | None = None) -> Settings:
+def parse_settings(text: str, *, name: str, source: SettingsSource | None = None) -> Settings:
     """Read the text of a settings file.
 
     Args:
@@ -167,9 +172,9 @@ def parse_settings(text: str, *, name: str, source: Source | None = None) -> Set
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         refuse([no_toml(text, name, error)])
-    source = source or Source("person", name)
+    source = source or SettingsSource("person", name)
     settings = read_others(found, text, name, source.layer)
-    problems = Problems(text, name)
+    problems = ProblemList(text, name)
     rules = read_rules(found, source, problems)
     refuse(problems.found)
     return replace(settings, rules=rules)
@@ -190,7 +195,12 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
             known = ", ".join(keys)
             raise refusal(text, name, (key,), f"there is no such setting; known are {known}")
     encodings: tuple[tuple[Glob, str], ...] = ()
-    guard, serving, proxying, limits = Guarding(), Serving(), Proxying(), Limits()
+    guard, serving, proxying, limits = (
+        GuardSettings(),
+        ServerSettings(),
+        ProxySettings(),
+        ProposalLimits(),
+    )
     if "encodings" in found:
         encodings = _encodings(found["encodings"], text, name)
     if "guard" in found:
@@ -207,38 +217,38 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
     )
 
 
-def _guarding(table: Any, text: str, name: str) -> Guarding:
+def _guarding(table: Any, text: str, name: str) -> GuardSettings:
     for key, value in _table(table, ("guard",), tuple(_GUARD), text, name).items():
         if type(value) is not type(_GUARD[key][0]) or value not in _GUARD[key]:
             known = ", ".join(str(each).lower() for each in _GUARD[key])
             raise refusal(text, name, ("guard", key), f"has to be one of {known}")
-    return Guarding(**table)
+    return GuardSettings(**table)
 
 
-def _serving(table: Any, text: str, name: str) -> Serving:
+def _serving(table: Any, text: str, name: str) -> ServerSettings:
     chosen = _table(table, ("mcp",), tuple(_SERVING), text, name)
     for key, value in chosen.items():
         least, most, kinds, unit = _SERVING[key]
         if type(value) not in kinds or not least <= value <= most:
             problem = f"has to be a {unit} from {least} to {most}"
             raise refusal(text, name, ("mcp", key), problem)
-    return Serving(**chosen)
+    return ServerSettings(**chosen)
 
 
-def _proxying(table: Any, text: str, name: str) -> Proxying:
+def _proxying(table: Any, text: str, name: str) -> ProxySettings:
     for key, value in _table(table, ("acp",), ("answer_own",), text, name).items():
         if type(value) is not bool:
             raise refusal(text, name, ("acp", key), "has to be one of true, false")
-    return Proxying(**table)
+    return ProxySettings(**table)
 
 
-def _limits(table: Any, text: str, name: str) -> Limits:
+def _limits(table: Any, text: str, name: str) -> ProposalLimits:
     for key, value in _table(table, ("proposals",), tuple(_PROPOSALS), text, name).items():
         least, most = _PROPOSALS[key]
         if type(value) is not int or not least <= value <= most:
             problem = f"has to be a whole number from {least} to {most}"
             raise refusal(text, name, ("proposals", key), problem)
-    return Limits(**table)
+    return ProposalLimits(**table)
 
 
 def _table(

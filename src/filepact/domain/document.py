@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NewType
 
-from filepact.text.codec import Given, SourceText, decode
+from filepact.text.codec import NamedEncoding, SourceText, decode
 from filepact.text.secrets import holds_private_key
 
 __all__ = [
     "FOLDER",
     "LINK",
     "Document",
-    "Remembered",
+    "KnownTextRecord",
     "Revision",
     "RootId",
     "WorkspacePath",
@@ -139,7 +139,7 @@ class Document:
     path: WorkspacePath
     data: bytes
     revision: Revision
-    given: Given | None = None
+    given: NamedEncoding | None = None
 
     @property
     def size(self) -> int:
@@ -167,7 +167,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class KnownTextRecord:
     """A session's stored knowledge of a file.
 
     Attributes:

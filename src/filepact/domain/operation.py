@@ -23,18 +23,18 @@ __all__ = [
     "Approval",
     "ChangeId",
     "Checkpoint",
-    "Integrity",
-    "Limits",
+    "ContentProblem",
+    "JournalCheckResult",
+    "JournalStatistics",
     "Operation",
     "OperationKind",
     "OperationState",
     "Proposal",
+    "ProposalLimits",
     "ProposalState",
-    "Pruned",
-    "Salvaged",
+    "PruneResult",
+    "SalvageResult",
     "Session",
-    "Statistics",
-    "Unusable",
     "moment",
     "who",
 ]
@@ -222,7 +222,7 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProposalLimits:
     """Limits of what may wait for a person.
 
     Attributes:
@@ -250,7 +250,7 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class JournalStatistics:
     """Figures of a journal, over all roots.
 
     Attributes:
@@ -270,14 +270,14 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Pruned:
+class PruneResult:
     """The result of pruning the journal.
 
     Attributes:
         contents: Contents that were given up.
         bytes_freed: Bytes by which the stored contents became smaller.
         bytes_kept: Bytes of the stored contents that are left.
-        oldest: As in `Statistics`.
+        oldest: As in `JournalStatistics`.
     """
 
     contents: int
@@ -287,7 +287,7 @@ class Pruned:
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
+class ContentProblem:
     """A file of an operation or proposal of which the journal lost a content.
 
     Attributes:
@@ -304,7 +304,7 @@ class Unusable:
 
 
 @dataclass(frozen=True, slots=True)
-class Integrity:
+class JournalCheckResult:
     """The result of a check of the journal.
 
     Attributes:
@@ -319,7 +319,7 @@ class Integrity:
     problems: tuple[str, ...] = ()
     contents: int = 0
     damaged: tuple[str, ...] = ()
-    unusable: tuple[Unusable, ...] = ()
+    unusable: tuple[ContentProblem, ...] = ()
     strays: tuple[str, ...] = ()
     unfinished: int = 0
 
@@ -330,7 +330,7 @@ class Integrity:
 
 
 @dataclass(frozen=True, slots=True)
-class Salvaged:
+class SalvageResult:
     """The result of salvaging a damaged journal.
 
     Attributes:

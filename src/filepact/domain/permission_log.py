@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.domain.operation import Proposal, ProposalState, Session
 
-__all__ = ["Deed", "Named", "Question", "Verdict", "name_files", "of_proposal", "shorten"]
+__all__ = [
+    "Deed",
+    "LoggedFile",
+    "PermissionRecord",
+    "Verdict",
+    "name_files",
+    "of_proposal",
+    "shorten",
+]
 
 Deed = Literal["read", "list", "write", "create", "delete", "run"]
 """What is done with files, or with what a command names."""
@@ -38,7 +46,7 @@ _CHARACTERS: Final = 8_192  # of all names together: a row of an agent's making 
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class LoggedFile:
     """A file that a question or a report names.
 
     Attributes:
@@ -53,7 +61,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PermissionRecord:
     """One question, with its answer, one report, one refusal, or files that were read.
 
     Attributes:
@@ -78,7 +86,7 @@ class Question:
     root: RootId
     title: str
     action: Deed
-    files: tuple[Named, ...]
+    files: tuple[LoggedFile, ...]
     verdict: Verdict
     by: str = ""
     how: str = ""
@@ -103,14 +111,16 @@ def shorten(text: str, most: int = _TITLE) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}\u2026"
 
 
-def name_files(files: Iterable[Named], folders: Sequence[str]) -> tuple[tuple[Named, ...], int]:
+def name_files(
+    files: Iterable[LoggedFile], folders: Sequence[str]
+) -> tuple[tuple[LoggedFile, ...], int]:
     """Files as a record names them, and how many more there were.
 
     Args:
         files: By absolute paths, or relative ones that count from the folder.
         folders: Spellings of the root.
     """
-    kept: list[Named] = []
+    kept: list[LoggedFile] = []
     seen: set[str] = set()
     room = _CHARACTERS
     for file in files:
@@ -120,11 +130,11 @@ def name_files(files: Iterable[Named], folders: Sequence[str]) -> tuple[tuple[Na
         seen.add(path)
         if len(kept) < _FILES and len(path) <= room:
             room -= len(path)
-            kept.append(Named(path, file.added, file.removed))
+            kept.append(LoggedFile(path, file.added, file.removed))
     return tuple(kept), len(seen) - len(kept)
 
 
-def of_proposal(proposal: Proposal, root: RootId) -> Question:
+def of_proposal(proposal: Proposal, root: RootId) -> PermissionRecord:
     """The question that filepact asked a person about a change.
 
     Args:
@@ -132,9 +142,9 @@ def of_proposal(proposal: Proposal, root: RootId) -> Question:
         root: The folder from which its files are named.
     """
     changes = proposal.changes.changes
-    files, more = name_files((Named(one.path.absolute) for one in changes), (root,))
+    files, more = name_files((LoggedFile(one.path.absolute) for one in changes), (root,))
     gone = all(one.after is None for one in changes)
-    return Question(
+    return PermissionRecord(
         when=proposal.created,
         session=proposal.session,
         root=root,

@@ -33,20 +33,20 @@ from filepact.text.pattern_set import PatternSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from filepact.text.pattern_set import Suspects
+    from filepact.text.pattern_set import NameIndex
 
 __all__ = [
     "ACTIONS",
     "READS",
     "WRITES",
+    "AccessRequest",
     "Action",
     "Decision",
     "Layer",
+    "NameFilter",
     "Policy",
-    "Request",
     "Rule",
     "Sign",
-    "Suspicion",
     "Verdict",
     "decide",
 ]
@@ -117,7 +117,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AccessRequest:
     """An action on one file, by an agent or a person.
 
     Attributes:
@@ -165,10 +165,10 @@ class Policy:
         self.fallbacks = tuple(fallbacks)
         self._main = _Table(self.rules)
         self._rest = _Table(self.fallbacks)
-        self._decided: dict[Request, Decision] = {}
-        self._suspicious: dict[Action, Suspicion] = {}
+        self._decided: dict[AccessRequest, Decision] = {}
+        self._suspicious: dict[Action, NameFilter] = {}
 
-    def decide(self, request: Request) -> Decision:
+    def decide(self, request: AccessRequest) -> Decision:
         """The decision, with the rule that made it; remembered, for one call asks several times."""
         known = self._decided.get(request)
         if known is None:
@@ -179,7 +179,7 @@ class Policy:
                 self._decided[request] = known
         return known
 
-    def _decide(self, request: Request) -> Decision:
+    def _decide(self, request: AccessRequest) -> Decision:
         found = self._main.covering(request)
         lifted = {name for rule in found if rule.verdict == "allow" for name in rule.lifts}
         if lifted:
@@ -192,7 +192,7 @@ class Policy:
         first = min(found, key=lambda rule: _PRECEDENCE[rule.verdict])
         return Decision(first.verdict, first)
 
-    def suspicion(self, action: Action) -> Suspicion:
+    def suspicion(self, action: Action) -> NameFilter:
         """A quick question about one part of a path: could a path that ends in it be refused?
 
         Nearly every name in a tree is told to be harmless by it in a fraction of a microsecond;
@@ -208,11 +208,11 @@ class Policy:
             # A rule with a root of its own may mean a name by the folders above it only.
             suspects = PatternSet([_keyed(rule.paths) for rule in strict]).suspecting()
             copies = any(rule.copies for rule in strict)
-            known = self._suspicious[action] = Suspicion(suspects, copies=copies)
+            known = self._suspicious[action] = NameFilter(suspects, copies=copies)
         return known
 
 
-class Suspicion:
+class NameFilter:
     """A quick filter: the parts of paths about which the rules have to be asked.
 
     Args:
@@ -220,7 +220,7 @@ class Suspicion:
         copies: Whether some rules cover copies as well.
     """
 
-    def __init__(self, suspects: Suspects, *, copies: bool = False) -> None:
+    def __init__(self, suspects: NameIndex, *, copies: bool = False) -> None:
         self._suspects = suspects
         self._copies = copies
 
@@ -269,7 +269,7 @@ class _Table:
             for root, group in grouped.items()
         ]
 
-    def covering(self, request: Request) -> list[Rule]:
+    def covering(self, request: AccessRequest) -> list[Rule]:
         if not self._groups:
             return []
         parts = _parts(request.path)
@@ -300,7 +300,7 @@ class _Table:
         return found
 
 
-def decide(request: Request, policy: Policy) -> Decision:
+def decide(request: AccessRequest, policy: Policy) -> Decision:
     """Decide about one request: a verdict, and the rule that gave it."""
     return policy.decide(request)
 

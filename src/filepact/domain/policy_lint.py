@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.policy import ACTIONS, Policy, Request, Rule, decide
-from filepact.text.glob import WildcardError, literal_length, translate
+from filepact.domain.policy import ACTIONS, AccessRequest, Policy, Rule, decide
+from filepact.text.glob import GlobError, literal_length, translate
 from filepact.text.pattern_set import split_pattern
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Verdict
 
 __all__ = [
-    "Expectation",
+    "RuleCheck",
     "covers",
     "idle_lifts",
     "settled",
@@ -51,7 +51,7 @@ _ANYWHERE = "/"
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class RuleCheck:
     """An expectation of a settings file about its own rules.
 
     Attributes:
@@ -97,7 +97,7 @@ def wrong_pattern(pattern: str) -> str:
         return "starts at somebody else's home; write it from the top of the file system, with //"
     try:
         translate(body)
-    except WildcardError as error:
+    except GlobError as error:
         return f"cannot be understood: {error}"
     if not split_pattern(body)[1]:
         return "names nothing; ** is everything"
@@ -186,7 +186,7 @@ def _sparing(pattern: str) -> tuple[str, ...]:
 
 def covers(patterns: Sequence[str], path: Sequence[str]) -> bool:
     """Whether a list of patterns covers a path, given as its names from the top."""
-    request = Request(_ANYWHERE, "/".join(path) or ".", "read")
+    request = AccessRequest(_ANYWHERE, "/".join(path) or ".", "read")
     return decide(request, _denying(tuple(patterns))).verdict == "deny"
 
 
@@ -263,12 +263,12 @@ def _beaten(rule: Rule, action: Action, stronger: Policy, also: str) -> tuple[Ru
         for path in witnesses(pattern, also):
             for agent in agents:
                 base = rule.root or _ANYWHERE
-                request = Request(base, "/".join(path) or ".", action, agent)
+                request = AccessRequest(base, "/".join(path) or ".", action, agent)
                 if decide(request, own).rule is not rule:
                     continue
                 # Rules of every root count from its top, which may lie anywhere below this one.
                 top = (_FRESH, *path) if rule.root and rule.layer != "project" else path
-                asked = Request(base, "/".join(top) or ".", action, agent)
+                asked = AccessRequest(base, "/".join(top) or ".", action, agent)
                 decided = decide(asked, stronger)
                 if decided.verdict not in _WEAKER[rule.verdict]:
                     return None
@@ -307,7 +307,7 @@ def _agents(glob: str) -> tuple[str, ...]:
 # -- expectations ---------------------------------------------------------------------------
 
 
-def unmet(expectation: Expectation, policy: Policy, root: str) -> Iterator[str]:
+def unmet(expectation: RuleCheck, policy: Policy, root: str) -> Iterator[str]:
     """The differences between decisions and an expectation, one sentence each.
 
     Args:
@@ -318,7 +318,7 @@ def unmet(expectation: Expectation, policy: Policy, root: str) -> Iterator[str]:
     for path in expectation.paths:
         base, inside = ("/", path) if path.startswith("/") else (root, path)
         for action in expectation.actions:
-            found = decide(Request(base, inside, action, expectation.agent), policy)
+            found = decide(AccessRequest(base, inside, action, expectation.agent), policy)
             right = found.verdict == expectation.verdict
             if right and expectation.rule in ("", found.rule.name):
                 continue
@@ -529,7 +529,7 @@ def _class_end(part: str, at: int) -> int:
         if part[end - 1] == "]":
             try:
                 translate(part[at:end])
-            except WildcardError:
+            except GlobError:
                 continue
             return end
-    raise WildcardError("the class [ is not closed", at)
+    raise GlobError("the class [ is not closed", at)

@@ -25,9 +25,9 @@ __all__ = [
     "LARGEST",
     "UNFINISHED",
     "DisplacedFile",
-    "ExpectedState",
     "Outcome",
-    "PreparedFile",
+    "RevisionCheck",
+    "StagedFile",
     "copy_metadata",
     "digest",
     "discard",
@@ -56,7 +56,7 @@ of what is edited, far below what a program could put in its place to keep us re
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedState:
+class RevisionCheck:
     """The state a file must be in: SHA-256 of its bytes, and its permission bits."""
 
     content: str
@@ -127,7 +127,7 @@ class DisplacedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedFile:
+class StagedFile:
     """A file that we have written, in the state in which we left it.
 
     Attributes:
@@ -275,7 +275,7 @@ def token_of(name: str) -> str | None:
 # -- states ----------------------------------------------------------------------------------
 
 
-def open_expected(parent: int, name: str, expected: ExpectedState, shown: str) -> int:
+def open_expected(parent: int, name: str, expected: RevisionCheck, shown: str) -> int:
     """Open the target, if it is a regular file in the expected state."""
     try:
         old = open_named(parent, name)
@@ -300,7 +300,7 @@ def open_expected(parent: int, name: str, expected: ExpectedState, shown: str) -
 
 def write_temp(
     parent: int, temp: str, data: bytes, *, mode: int, like: int | None, shown: str
-) -> tuple[PreparedFile, tuple[str, ...]]:
+) -> tuple[StagedFile, tuple[str, ...]]:
     """Write the new text beside the target, with the old file's owner and attributes.
 
     Returns:
@@ -321,7 +321,7 @@ def write_temp(
             notes = copy_metadata(like, descriptor)
         os.fchmod(descriptor, mode)
         os.fsync(descriptor)
-        return PreparedFile(os.fstat(descriptor), content_id(data)), notes
+        return StagedFile(os.fstat(descriptor), content_id(data)), notes
     except BaseException as error:
         discard(parent, temp)
         if isinstance(error, OSError):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["HomeSecrets"]
+__all__ = ["SecretIndex"]
 
 _DEPTH = 3
 _MOST = 5_000
@@ -28,7 +28,7 @@ _FRESH = 1.0
 _SKIPPED = frozenset({".cache", ".local"})
 
 
-class HomeSecrets:
+class SecretIndex:
     """The inodes of secrets below a home folder, and in roots.
 
     Args:

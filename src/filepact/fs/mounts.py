@@ -19,7 +19,7 @@ from filepact.fs.kernel import NO_MOUNTS, file_system, mount_of
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["MountBoundary", "is_made_up"]
+__all__ = ["RootMounts", "is_made_up"]
 
 # Numbers of <linux/magic.h>.
 _MADE_UP = frozenset(
@@ -54,7 +54,7 @@ def is_made_up(descriptor: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class MountBoundary:
+class RootMounts:
     """The limit of a root where other file systems are mounted beneath it.
 
     Attributes:

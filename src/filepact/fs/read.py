@@ -24,7 +24,7 @@ from filepact.fs.resolve import HOLD
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.fs.mounts import MountBoundary
+    from filepact.fs.mounts import RootMounts
     from filepact.fs.resolve import Resolution
 
 __all__ = [
@@ -153,7 +153,7 @@ for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY"):
 _TRIES = 5
 
 
-def open_regular(found: Resolution, boundary: MountBoundary, path: str) -> int:
+def open_regular(found: Resolution, boundary: RootMounts, path: str) -> int:
     """Open the file that was resolved, and never one that has taken its place since.
 
     Where the system can hold a file without opening it, nothing else is opened at all: opening
@@ -201,7 +201,7 @@ def _regular(descriptor: int) -> int:
     raise OSError(errno.EINVAL, "not a regular file")
 
 
-def _open_checked(parent: int, name: str, boundary: MountBoundary, path: str) -> int:
+def _open_checked(parent: int, name: str, boundary: RootMounts, path: str) -> int:
     """Open by name, then check what was opened."""
     descriptor = os.open(name, OPEN | os.O_NOFOLLOW, dir_fd=parent)
     try:

@@ -23,7 +23,7 @@ from filepact.errors import (
     PathBlockedError,
     StaleFileError,
 )
-from filepact.fs.mounts import MountBoundary, is_made_up
+from filepact.fs.mounts import RootMounts, is_made_up
 from filepact.fs.path_form import check_new_name
 from filepact.fs.read import (
     FileContents,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from types import TracebackType
 
-    from filepact.fs.home_secrets import HomeSecrets
+    from filepact.fs.home_secrets import SecretIndex
     from filepact.fs.resolve import Resolution
 
-__all__ = ["FOLDER", "MOVED", "ReadOnlyRoot"]
+__all__ = ["FOLDER", "MOVED", "RootReader"]
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -53,7 +53,7 @@ MOVED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV})
 """What the system says of a canonical path on which something was exchanged."""
 
 
-class ReadOnlyRoot:
+class RootReader:
     """A directory that is held open, to read what lies beneath it.
 
     Attributes:
@@ -68,8 +68,8 @@ class ReadOnlyRoot:
         path: RootId,
         descriptor: int,
         resolver: Literal["auto", "openat2", "walk"],
-        boundary: MountBoundary,
-        secrets: HomeSecrets | None = None,
+        boundary: RootMounts,
+        secrets: SecretIndex | None = None,
     ) -> None:
         self.path = path
         self.boundary = boundary
@@ -88,7 +88,7 @@ class ReadOnlyRoot:
         *,
         resolver: Literal["auto", "openat2", "walk"] = "auto",
         mounts: bool = False,
-        secrets: HomeSecrets | None = None,
+        secrets: SecretIndex | None = None,
     ) -> Self:
         """Hold a directory.
 
@@ -125,7 +125,7 @@ class ReadOnlyRoot:
             ) from None
         try:
             _check_files(descriptor, path)
-            boundary = MountBoundary.around(descriptor, mounts=mounts)
+            boundary = RootMounts.around(descriptor, mounts=mounts)
             return cls(RootId(true), descriptor, resolver, boundary, secrets)
         except BaseException:
             os.close(descriptor)

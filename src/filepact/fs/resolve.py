@@ -1,7 +1,7 @@
 """Resolves names beneath a directory descriptor, or refuses them.
 
-Two resolvers with one meaning.  `Openat2` lets the kernel resolve a path in one step that cannot
-leave the directory.  `ComponentWalk` opens one part after the other and follows links itself; it
+Two resolvers with one meaning.  `Openat2Resolver` lets the kernel resolve a path in one step that cannot
+leave the directory.  `PathResolver` opens one part after the other and follows links itself; it
 is for kernels without that call, and it finds out how far a name exists that leads to nothing,
 and why one was refused.  Both refuse every step above the directory, also a link's, absolute links
 that do not begin with the directory's own path, and other file systems than the directory's.
@@ -19,13 +19,13 @@ from typing import Literal, Protocol
 
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError, ReadFailedError
 from filepact.fs.kernel import BENEATH, NO_LINKS, NO_MAGIC_LINKS, openat2
-from filepact.fs.mounts import MountBoundary
+from filepact.fs.mounts import RootMounts
 
 __all__ = [
     "FOLDER",
     "HOLD",
-    "ComponentWalk",
-    "Openat2",
+    "Openat2Resolver",
+    "PathResolver",
     "Resolution",
     "Resolver",
     "choose_resolver",
@@ -151,7 +151,7 @@ FOLDER = (HOLD or os.O_RDONLY | os.O_CLOEXEC) | os.O_DIRECTORY | os.O_NOFOLLOW
 """Flags for a folder to start from."""
 
 
-class ComponentWalk:
+class PathResolver:
     """Resolves one part after the other, and follows links itself.
 
     Every part is held before it is looked at, so what was looked at is what is used.  A link's
@@ -167,14 +167,14 @@ class ComponentWalk:
 
     name = "walk"
 
-    def __init__(self, true_path: str = "", boundary: MountBoundary | None = None) -> None:
+    def __init__(self, true_path: str = "", boundary: RootMounts | None = None) -> None:
         self._true_path = true_path
         self._border = boundary
 
     def find(self, folder: int, path: str) -> Resolution:
         if path.startswith("/"):
             raise _outside(path)
-        boundary = self._border or MountBoundary.around(folder)
+        boundary = self._border or RootMounts.around(folder)
         for _ in range(_WALK_TRIES):
             try:
                 return _Walk(folder, self._true_path, boundary, path).run()
@@ -186,7 +186,7 @@ class ComponentWalk:
 
     def open_folder(self, folder: int, path: str) -> int:
         _check_canonical(path)
-        boundary = self._border or MountBoundary.around(folder)
+        boundary = self._border or RootMounts.around(folder)
         here = os.dup(folder)
         try:
             for part in path.split("/"):
@@ -204,7 +204,7 @@ class ComponentWalk:
 class _Walk:
     """The state of one component walk."""
 
-    def __init__(self, folder: int, true_path: str, boundary: MountBoundary, path: str) -> None:
+    def __init__(self, folder: int, true_path: str, boundary: RootMounts, path: str) -> None:
         self.start = folder
         self.true_path = true_path
         self.boundary = boundary
@@ -330,7 +330,7 @@ class _Walk:
         return Resolution(above, (), name, "/".join(names), status, handle)
 
 
-def _check_boundary(boundary: MountBoundary, folder: int) -> None:
+def _check_boundary(boundary: RootMounts, folder: int) -> None:
     if not boundary.encloses(folder, os.fstat(folder)):
         raise OSError(EXDEV, "another file system")
 
@@ -342,7 +342,7 @@ _TRIES = 16
 _WALK_KNOWS = frozenset({EAGAIN, ELOOP, ENAMETOOLONG, ENOENT, ENOTDIR, EXDEV})
 
 
-class Openat2:
+class Openat2Resolver:
     """Resolves with the system call openat2.
 
     Args:
@@ -353,12 +353,12 @@ class Openat2:
 
     name = "openat2"
 
-    def __init__(self, true_path: str, boundary: MountBoundary) -> None:
+    def __init__(self, true_path: str, boundary: RootMounts) -> None:
         self._prefix = f"{true_path.rstrip('/')}/"
         self._true_path = true_path
         self._border = boundary
         self._how = BENEATH | NO_MAGIC_LINKS | boundary.resolve
-        self._walk = ComponentWalk(true_path, boundary)
+        self._walk = PathResolver(true_path, boundary)
 
     def find(self, folder: int, path: str) -> Resolution:
         above, _, name = path.rpartition("/")
@@ -382,7 +382,7 @@ class Openat2:
         return found or self._walk.find(folder, path)
 
     def _last(self, parent: int, name: str, asked: str) -> Resolution | None:
-        """Resolve the last part in its folder; None where `ComponentWalk` has to do it.
+        """Resolve the last part in its folder; None where `PathResolver` has to do it.
 
         A file is never named by what its descriptor is called: a save that exchanges files at
         this moment would give the old file's new name for it.
@@ -430,7 +430,7 @@ class Openat2:
 _FOLDER_HANDLE = FOLDER & ~os.O_NOFOLLOW
 
 
-def find_exactly(resolver: Resolver, boundary: MountBoundary, folder: int, path: str) -> Resolution:
+def find_exactly(resolver: Resolver, boundary: RootMounts, folder: int, path: str) -> Resolution:
     """Resolve a canonical path without following any link, not even at its end.
 
     Raises:
@@ -489,7 +489,7 @@ def _beneath(folder: int, path: str, flags: int, resolve: int) -> int:
 
 
 def choose_resolver(
-    true_path: str, wanted: Literal["auto", "openat2", "walk"], boundary: MountBoundary
+    true_path: str, wanted: Literal["auto", "openat2", "walk"], boundary: RootMounts
 ) -> Resolver:
     """The resolver for a root: the kernel's where it proves itself, else the walk.
 
@@ -502,10 +502,10 @@ def choose_resolver(
         PathBlockedError: The kernel's was demanded and does not work here.
     """
     if wanted != "walk" and _openat2_works():
-        return Openat2(true_path, boundary)
+        return Openat2Resolver(true_path, boundary)
     if wanted == "openat2":
         raise PathBlockedError("this system has no openat2", hint="Use the resolver walk.")
-    return ComponentWalk(true_path, boundary)
+    return PathResolver(true_path, boundary)
 
 
 def _openat2_works() -> bool:

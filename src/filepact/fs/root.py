@@ -18,22 +18,22 @@ from filepact.domain.document import LINK
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
 from filepact.fs.read import FileContents, read_umask, write_failed
-from filepact.fs.read_only_root import FOLDER, MOVED, ReadOnlyRoot
+from filepact.fs.read_only_root import FOLDER, MOVED, RootReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
     from filepact.domain.document import RootId
-    from filepact.fs.atomic import ExpectedState
-    from filepact.fs.home_secrets import HomeSecrets
-    from filepact.fs.mounts import MountBoundary
+    from filepact.fs.atomic import RevisionCheck
+    from filepact.fs.home_secrets import SecretIndex
+    from filepact.fs.mounts import RootMounts
     from filepact.fs.staged import StagedChange, WriteResult
 
 __all__ = ["Root"]
 
 
-class Root(ReadOnlyRoot):
+class Root(RootReader):
     """A directory that is held open, and may be changed.
 
     Attributes:
@@ -45,8 +45,8 @@ class Root(ReadOnlyRoot):
         path: RootId,
         descriptor: int,
         resolver: Literal["auto", "openat2", "walk"],
-        boundary: MountBoundary,
-        secrets: HomeSecrets | None = None,
+        boundary: RootMounts,
+        secrets: SecretIndex | None = None,
     ) -> None:
         super().__init__(path, descriptor, resolver, boundary, secrets)
         mask = read_umask()
@@ -61,7 +61,7 @@ class Root(ReadOnlyRoot):
         data: bytes | None,
         *,
         mode: int = 0,
-        expected: ExpectedState | None,
+        expected: RevisionCheck | None,
         token: str,
     ) -> StagedChange:
         """Prepare the change of one file, so that no room is needed any more to do it.
@@ -120,7 +120,7 @@ class Root(ReadOnlyRoot):
             yield parent
 
     def replace(
-        self, path: str, data: bytes, *, mode: int, expected: ExpectedState | None, token: str
+        self, path: str, data: bytes, *, mode: int, expected: RevisionCheck | None, token: str
     ) -> WriteResult:
         """Write one file durably, if it is in an expected state; arguments as for `stage`.
 
@@ -131,7 +131,7 @@ class Root(ReadOnlyRoot):
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, data, mode, expected, token, path))
 
-    def remove(self, path: str, *, expected: ExpectedState, token: str) -> WriteResult:
+    def remove(self, path: str, *, expected: RevisionCheck, token: str) -> WriteResult:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
             return _at_once(parent, _stage(parent, name, None, 0, expected, token, path))
@@ -234,7 +234,7 @@ class Root(ReadOnlyRoot):
         return self.read(path, limit=1 << 32)
 
     def resume(
-        self, path: str, *, before: ExpectedState | None, after: ExpectedState | None, token: str
+        self, path: str, *, before: RevisionCheck | None, after: RevisionCheck | None, token: str
     ) -> StagedChange:
         """A change that a process that is gone has applied and not settled, to be taken back.
 
@@ -288,7 +288,7 @@ def _stage(
     name: str,
     data: bytes | None,
     mode: int,
-    expected: ExpectedState | None,
+    expected: RevisionCheck | None,
     token: str,
     path: str,
 ) -> StagedChange:

@@ -27,9 +27,9 @@ from filepact.domain.document import LINK, content_id
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
     DisplacedFile,
-    ExpectedState,
     Outcome,
-    PreparedFile,
+    RevisionCheck,
+    StagedFile,
     discard,
     exchange,
     give_back,
@@ -191,7 +191,7 @@ class _OfOld(StagedChange):
         expected: The state that it must be in.
     """
 
-    def __init__(self, name: str, token: str, shown: str, expected: ExpectedState) -> None:
+    def __init__(self, name: str, token: str, shown: str, expected: RevisionCheck) -> None:
         super().__init__(name, token, shown)
         self._expected = expected
         self._aside: tuple[int, int] | None = None
@@ -249,7 +249,7 @@ class _Creation(StagedChange):
         ours: The new text as we left it under the temporary name.
     """
 
-    def __init__(self, name: str, token: str, shown: str, ours: PreparedFile) -> None:
+    def __init__(self, name: str, token: str, shown: str, ours: StagedFile) -> None:
         super().__init__(name, token, shown)
         self._ours = ours
 
@@ -261,7 +261,7 @@ class _Replacement(_OfOld):
     """A file that is there and takes on a new text; arguments as for the others."""
 
     def __init__(
-        self, name: str, token: str, shown: str, expected: ExpectedState, ours: PreparedFile
+        self, name: str, token: str, shown: str, expected: RevisionCheck, ours: StagedFile
     ) -> None:
         super().__init__(name, token, shown, expected)
         self._ours = ours
@@ -428,7 +428,7 @@ def replace(
     data: bytes,
     *,
     mode: int,
-    expected: ExpectedState,
+    expected: RevisionCheck,
     token: str,
     shown: str,
 ) -> StagedChange:
@@ -459,7 +459,7 @@ def replace(
 
 
 def remove(
-    parent: int, name: str, *, expected: ExpectedState, token: str, shown: str
+    parent: int, name: str, *, expected: RevisionCheck, token: str, shown: str
 ) -> StagedChange:
     """Prepare the removal of a file that is in an expected state; arguments as for `create`.
 
@@ -491,7 +491,7 @@ def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str
 
 
 def remove_link(
-    parent: int, name: str, *, expected: ExpectedState, token: str, shown: str
+    parent: int, name: str, *, expected: RevisionCheck, token: str, shown: str
 ) -> StagedChange:
     """Prepare the removal of a symbolic link; arguments and errors as for `remove`."""
     target = _target(parent, name)
@@ -504,8 +504,8 @@ def resume(
     parent: int,
     name: str,
     *,
-    before: ExpectedState | None,
-    after: ExpectedState | None,
+    before: RevisionCheck | None,
+    after: RevisionCheck | None,
     token: str,
     shown: str,
 ) -> StagedChange:
@@ -533,11 +533,11 @@ def resume(
         raise moved(shown) from None
     found: StagedChange
     if before is None:
-        found = _Creation(name, token, shown, PreparedFile(ours, after.content if after else ""))
+        found = _Creation(name, token, shown, StagedFile(ours, after.content if after else ""))
     elif after is None:
         found = _Removal(name, token, shown, before)
     else:
-        found = _Replacement(name, token, shown, before, PreparedFile(ours, after.content))
+        found = _Replacement(name, token, shown, before, StagedFile(ours, after.content))
     if isinstance(found, _OfOld):
         found.is_aside(parent)
     return found

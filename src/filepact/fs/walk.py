@@ -13,30 +13,30 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Self
 
 from filepact.errors import FilepactError, ReadFailedError, TooLargeError
 from filepact.fs.read import read_regular
-from filepact.text.gitignore import IgnoreRules, IgnoreStack, is_build
+from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet, is_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
     from types import TracebackType
 
     from filepact.fs.root import Root
-    from filepact.text.gitignore import Layer, LeftOut, Sifted
+    from filepact.text.gitignore import IgnoredFolder, IgnoreResult, Layer
 
 __all__ = [
     "MAX_DEPTH",
     "MAX_ENTRIES",
-    "Batch",
     "Entry",
+    "EntryFilter",
+    "EntryList",
     "Kind",
-    "VisibilityFilter",
-    "Walk",
+    "TreeReader",
 ]
 
 Kind = Literal["file", "folder", "link", "other"]
 """``link`` is any symbolic link, wherever it leads; ``other`` a device, pipe or socket."""
 
 
-class VisibilityFilter:
+class EntryFilter:
     """Filters the entries of a walk by the guard's rules, before they are shown or entered.
 
     Args:
@@ -135,7 +135,7 @@ _LAYERS: dict[str, Layer] = {".gitignore": "gitignore", ".ignore": "ignore"}
 _SPECIAL = frozenset({".git", ".git/", *_LAYERS})
 
 
-class Batch(NamedTuple):
+class EntryList(NamedTuple):
     """Names of one folder that follow each other, up to the next folder in it.
 
     Attributes:
@@ -157,12 +157,12 @@ class Batch(NamedTuple):
 
 class _Frame(NamedTuple):
     descriptor: int
-    batches: Iterator[Batch]
-    stack: IgnoreStack | None
+    batches: Iterator[EntryList]
+    stack: IgnoreRuleSet | None
     bare: frozenset[str]
 
 
-class Walk:
+class TreeReader:
     """One walk through everything below a folder; iterate over it once.
 
     The order is that of the paths compared by code point, so a folder stands before its contents.
@@ -173,7 +173,7 @@ class Walk:
         root: Where the names begin.
         base: A folder, as a canonical path relative to the root.
         allow: The guard's question, asked with a root-relative path and "is it a folder" before
-            an entry is yielded or entered; a `VisibilityFilter` is asked for a whole folder at once.
+            an entry is yielded or entered; a `EntryFilter` is asked for a whole folder at once.
         ignore: Whether ignore files and the default names leave entries out.
         max_depth: Deepest entries wanted; 1 is what lies directly in the base.
         most: Most names that are looked at, if fewer than ``MAX_ENTRIES``.
@@ -208,7 +208,7 @@ class Walk:
         self.unreadable: list[str] = []
         self.too_deep = 0
         self.beyond = 0
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[IgnoredFolder] = []
         self.ignored: list[str] = []
         self.cut = False
         self.cancelled = False
@@ -216,7 +216,7 @@ class Walk:
         self._root = root
         self._base = base
         self._ignore = ignore
-        self._allow = allow if isinstance(allow, VisibilityFilter) else VisibilityFilter(allow)
+        self._allow = allow if isinstance(allow, EntryFilter) else EntryFilter(allow)
         self._max_depth = max_depth
         self._asked = cancelled
         self._tell = progress
@@ -245,7 +245,7 @@ class Walk:
             if folder:
                 yield Entry(prefix + folder, folder, "folder", depth, descriptor, self._root)
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[EntryList]:
         """The same in batches, for callers that look at names only: many times as quick."""
         return self._batches
 
@@ -260,7 +260,7 @@ class Walk:
     ) -> None:
         self._batches.close()
 
-    def _run(self) -> Generator[Batch, None, None]:
+    def _run(self) -> Generator[EntryList, None, None]:
         stack = self._inherited() if self._ignore else None
         frames: list[_Frame] = []
         try:
@@ -290,7 +290,7 @@ class Walk:
                 os.close(frame.descriptor)
 
     def _enter(
-        self, above: int, name: str, path: str, stack: IgnoreStack | None, depth: int
+        self, above: int, name: str, path: str, stack: IgnoreRuleSet | None, depth: int
     ) -> _Frame | None:
         """Open and list a folder; None where a limit, the caller or the system forbids it."""
         if self._max_depth is not None and depth >= self._max_depth:
@@ -317,7 +317,7 @@ class Walk:
         return self._list(descriptor, path, stack, depth + 1)
 
     def _list(
-        self, descriptor: int, path: str, stack: IgnoreStack | None, depth: int
+        self, descriptor: int, path: str, stack: IgnoreRuleSet | None, depth: int
     ) -> _Frame | None:
         """Read the names of an open folder; it is closed again when that fails.
 
@@ -354,7 +354,7 @@ class Walk:
         names.sort()
         return _Frame(descriptor, _cut(prefix, names, odd, depth, descriptor), stack, bare)
 
-    def _note(self, prefix: str, sifted: Sifted) -> None:
+    def _note(self, prefix: str, sifted: IgnoreResult) -> None:
         """Remember what was ignored, as far as it may be seen at all."""
         folders = {found.path: found for found in sifted.folders}
         keys = [f"{path[len(prefix) :]}/" for path in folders]
@@ -365,9 +365,9 @@ class Walk:
 
     # -- ignore files -------------------------------------------------------------------------
 
-    def _inherited(self) -> IgnoreStack:
+    def _inherited(self) -> IgnoreRuleSet:
         """The rules that reach the base from above, but for those that would hide the base."""
-        stack = IgnoreStack()
+        stack = IgnoreRuleSet()
         if self._base == ".":
             return stack
         parts = self._base.split("/")
@@ -383,8 +383,8 @@ class Walk:
         return stack.sparing(self._base)
 
     def _with_files(
-        self, stack: IgnoreStack, folder: int, path: str, names: Collection[str]
-    ) -> IgnoreStack:
+        self, stack: IgnoreRuleSet, folder: int, path: str, names: Collection[str]
+    ) -> IgnoreRuleSet:
         """The stack with the ignore files of one folder, as far as they are among the names."""
         if ".git/" in names or ".git" in names:
             exclude = _exclude_file(folder)
@@ -413,15 +413,15 @@ class Walk:
 
 def _cut(
     prefix: str, keys: list[str], odd: dict[str, Kind], depth: int, descriptor: int
-) -> Iterator[Batch]:
+) -> Iterator[EntryList]:
     """The sorted names of a folder in batches; those of folders have a slash behind them."""
     start = 0
     for at, key in enumerate(keys):
         if key[-1] == "/":
-            yield Batch(prefix, keys[start:at], odd, key[:-1], depth, descriptor)
+            yield EntryList(prefix, keys[start:at], odd, key[:-1], depth, descriptor)
             start = at + 1
     if start < len(keys):
-        yield Batch(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
+        yield EntryList(prefix, keys[start:] if start else keys, odd, "", depth, descriptor)
 
 
 def _is_build(above: int, name: str) -> bool:

@@ -3,7 +3,7 @@
 A stamp is what the system says of a file without its bytes.  It says whether to look again, and
 nothing about what would be found.  Inotify says which names were touched, before the call that
 touched them returns, for whatever programs of this machine do on file systems of its own.  What
-another machine writes to a shared one is not noticed, so on such there is no `Inotify`.
+another machine writes to a shared one is not noticed, so on such there is no `InotifyWatcher`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 from filepact.errors import FilepactError, ReadFailedError
 from filepact.fs.atomic import token_of
 from filepact.fs.kernel import file_system, inotify_add_watch, inotify_init
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileEvents",
-    "Inotify",
-    "Scan",
+    "InotifyWatcher",
+    "RootStamps",
     "Stamp",
     "is_gone",
     "is_temporary",
@@ -71,7 +71,7 @@ class Stamp(NamedTuple):
         return stat.S_IMODE(self.mode)
 
 
-class Scan(NamedTuple):
+class RootStamps(NamedTuple):
     """All files and links of a root that are not ignored.
 
     Attributes:
@@ -89,7 +89,9 @@ class Scan(NamedTuple):
     cancelled: bool
 
 
-def scan(root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[], bool]) -> Scan:
+def scan(
+    root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[], bool]
+) -> RootStamps:
     """Take the stamps of a root.
 
     Links are not followed, and our own temporary files are left out.
@@ -111,7 +113,7 @@ def scan(root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[]
     def allow(path: str, is_dir: bool) -> bool:
         return not (is_dir and path in skip)
 
-    with Walk(root, allow=allow, cancelled=cancelled) as entries:
+    with TreeReader(root, allow=allow, cancelled=cancelled) as entries:
         for entry in entries:
             if len(stamps) >= most:
                 cut = True
@@ -127,7 +129,7 @@ def scan(root: Root, *, skip: Collection[str], most: int, cancelled: Callable[[]
                 if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                     stamps[entry.path] = _stamp(status)
     end = last if cut or entries.cut else None
-    return Scan(stamps, frozenset(folders), tuple(entries.unreadable), end, entries.cancelled)
+    return RootStamps(stamps, frozenset(folders), tuple(entries.unreadable), end, entries.cancelled)
 
 
 def stamp_at(root: Root, path: str) -> Stamp | None:
@@ -242,7 +244,7 @@ class FileEvents(NamedTuple):
     folders: bool
 
 
-class Inotify:
+class InotifyWatcher:
     """The inotify instance that watches folders of one root; for all threads.
 
     Args:

@@ -11,12 +11,12 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, NotFoundError
-from filepact.text.git_index import BadIndexError, read_index
+from filepact.text.git_index import InvalidIndexError, read_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["MAX_INDEX_BYTES", "Tracked", "WorkTrees"]
+__all__ = ["MAX_INDEX_BYTES", "WorkTreeIndex", "WorkTrees"]
 
 MAX_INDEX_BYTES: Final = 64 << 20
 """Largest index that is read; of a larger one it is not known what is tracked."""
@@ -25,7 +25,7 @@ _MAX_LINK_BYTES = 4_096
 _MOST_TREES = 64
 
 
-class Tracked:
+class WorkTreeIndex:
     """The names that the index of one work tree tracks.
 
     Args:
@@ -68,9 +68,9 @@ class WorkTrees:
         self._root = root
         self._bytes = read
         self._glance = glance
-        self._known: dict[str, tuple[tuple[int, ...] | None, Tracked | None]] = {}
+        self._known: dict[str, tuple[tuple[int, ...] | None, WorkTreeIndex | None]] = {}
 
-    def at(self, top: str) -> Tracked | None:
+    def at(self, top: str) -> WorkTreeIndex | None:
         """What the tree with this top folder tracks; None where that cannot be told.
 
         Args:
@@ -91,12 +91,12 @@ class WorkTrees:
         self._known[top] = stamp, tracked
         return tracked
 
-    def _read(self, folder: str, prefix: str) -> Tracked | None:
+    def _read(self, folder: str, prefix: str) -> WorkTreeIndex | None:
         try:
             data = self._bytes(f"{folder}/index", MAX_INDEX_BYTES)
         except NotFoundError:
             # Git makes the index with the first file; a folder without a HEAD is none of its own.
-            return Tracked(prefix, ()) if self._glance(f"{folder}/HEAD") else None
+            return WorkTreeIndex(prefix, ()) if self._glance(f"{folder}/HEAD") else None
         except FilepactError:
             return None
         try:
@@ -107,9 +107,9 @@ class WorkTrees:
                 path = f"{folder}/sharedindex.{shared}"
                 data = self._bytes(path, MAX_INDEX_BYTES)
                 names += read_index(data).names
-        except (FilepactError, BadIndexError):
+        except (FilepactError, InvalidIndexError):
             return None
-        return Tracked(prefix, names)
+        return WorkTreeIndex(prefix, names)
 
     def _folder(self, top: str, path: str) -> str | None:
         """The folder that Git keeps a tree's index in, if it lies in the root."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.documents import SyncKind, Watchers
+from filepact.lsp.documents import FileWatchers, SyncKind
 from filepact.lsp.failures import RequestFailedError
 from filepact.wire.messages import METHOD_NOT_FOUND
 from filepact.wire.uris import uri_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from filepact.text.lines import Unit
 
-__all__ = ["Capabilities", "Registration", "initialize_params"]
+__all__ = ["CapabilityRequest", "ServerCapabilities", "initialize_params"]
 
 NO_EDITS: Final = "files are changed through filepact's own tools, not by a language server"
 
@@ -109,7 +109,7 @@ def _offered(*, pull: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class CapabilityRequest:
     """A capability that a server registered after its start.
 
     Attributes:
@@ -123,7 +123,7 @@ class Registration:
     options: Mapping[str, Any]
 
 
-class Capabilities:
+class ServerCapabilities:
     """What one server can do, and the answers to what it requests.
 
     Args:
@@ -138,9 +138,9 @@ class Capabilities:
     def __init__(self, root: str, settings: Mapping[str, Any]) -> None:
         self._root = root
         self._settings = settings
-        self._registered: dict[str, Registration] = {}
+        self._registered: dict[str, CapabilityRequest] = {}
         self.static: Mapping[str, Any] = {}
-        self.watchers = Watchers(root)
+        self.watchers = FileWatchers(root)
 
     # -- what it can do -------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class Capabilities:
         operations = workspace.get("fileOperations") if isinstance(workspace, dict) else None
         return operations if isinstance(operations, dict) else {}
 
-    def registered(self, method: str) -> tuple[Registration, ...]:
+    def registered(self, method: str) -> tuple[CapabilityRequest, ...]:
         """All registrations of a method."""
         return tuple(one for one in self._registered.values() if one.method == method)
 
@@ -238,7 +238,7 @@ class Capabilities:
         if len(self._registered) >= _MOST_REGISTRATIONS:
             raise ValueError("too many registrations")
         options = options if isinstance(options, dict) else {}
-        self._registered[number] = Registration(number, method, options)
+        self._registered[number] = CapabilityRequest(number, method, options)
         if method == "workspace/didChangeWatchedFiles":
             self.watchers.register(number, options)
 

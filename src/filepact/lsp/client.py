@@ -13,12 +13,12 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.capabilities import Capabilities, initialize_params
+from filepact.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact.lsp.diagnostics import (
-    AffectedFile,
     Confirmation,
-    Report,
-    Survey,
+    FileDiagnosticCounts,
+    FileDiagnostics,
+    ProjectDiagnostics,
     read_diagnostics,
 )
 from filepact.lsp.failures import (
@@ -27,7 +27,7 @@ from filepact.lsp.failures import (
     ServerError,
     ServerExitedError,
 )
-from filepact.lsp.peer import Peer
+from filepact.lsp.peer import ClientProtocol
 from filepact.lsp.process import ServerProcess
 from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 
     from filepact.lsp.diagnostics import ServerState
-    from filepact.lsp.documents import Document, Notification
-    from filepact.lsp.process import Launch
+    from filepact.lsp.documents import Notification, OpenDocument
+    from filepact.lsp.process import ProcessOptions
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["PAUSES", "LanguageClient", "ServerLifecycle"]
@@ -99,7 +99,7 @@ class LanguageClient:
         self._spec = spec
         self._on_end = on_end
         self._process: ServerProcess | None = None
-        self._peer = Peer(self._write, self._answer, self._take, self._broken)
+        self._peer = ClientProtocol(self._write, self._answer, self._take, self._broken)
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
         self._over = ""
@@ -112,13 +112,13 @@ class LanguageClient:
         self._settled: dict[str, tuple[int, int]] = {}
         self._probing = bool(spec.probe)
         self._sent_after = 0
-        self.capabilities = Capabilities(root, spec.settings)
+        self.capabilities = ServerCapabilities(root, spec.settings)
         self.version = ""
         self.stamp = 0
 
     @classmethod
     async def start(
-        cls, launch: Launch, spec: ServerSpec, on_end: Callable[[str], None], seconds: float
+        cls, launch: ProcessOptions, spec: ServerSpec, on_end: Callable[[str], None], seconds: float
     ) -> LanguageClient:
         """Start a server and initialise it.
 
@@ -202,7 +202,7 @@ class LanguageClient:
 
     # -- diagnostics of a document --------------------------------------------------------
 
-    async def diagnostics(self, document: Document, deadline: float) -> Report:
+    async def diagnostics(self, document: OpenDocument, deadline: float) -> FileDiagnostics:
         """What the server finds in an open document; not fresh if it cannot be proven in time.
 
         Args:
@@ -219,13 +219,13 @@ class LanguageClient:
             reason = str(error)
         seconds = self._loop.time() - began
         if reason:
-            return Report(spec.name, document.path, reason=reason, seconds=seconds)
+            return FileDiagnostics(spec.name, document.path, reason=reason, seconds=seconds)
         found, whole = read_diagnostics(
             document.path, document.text, items, self.capabilities.unit, spec.name, spec.endings
         )
-        return Report(spec.name, document.path, found, confirmed_by, "", whole, seconds)
+        return FileDiagnostics(spec.name, document.path, found, confirmed_by, "", whole, seconds)
 
-    async def _items(self, document: Document, deadline: float) -> _Items:
+    async def _items(self, document: OpenDocument, deadline: float) -> _Items:
         if self._spec.asking == "pull":
             while not self.capabilities.pull_identifiers and not self._over:
                 # Some servers register it only seconds after their start.
@@ -241,7 +241,7 @@ class LanguageClient:
                 return answer
         return await self._await_publication(document, deadline)
 
-    async def _pull(self, document: Document, deadline: float) -> _Items:
+    async def _pull(self, document: OpenDocument, deadline: float) -> _Items:
         items: list[Any] = []
         for identifier in self.capabilities.pull_identifiers:
             found = await self._pull_one(document, identifier, deadline)
@@ -250,7 +250,9 @@ class LanguageClient:
             items += found
         return items, "pull"
 
-    async def _pull_one(self, document: Document, identifier: str | None, deadline: float) -> Any:
+    async def _pull_one(
+        self, document: OpenDocument, identifier: str | None, deadline: float
+    ) -> Any:
         params: dict[str, Any] = {"textDocument": {"uri": document.uri}}
         if identifier is not None:
             params["identifier"] = identifier
@@ -282,7 +284,7 @@ class LanguageClient:
                 self._pulled[key] = (number, answer.get("items"))
             return answer.get("items")
 
-    async def _probe(self, document: Document, deadline: float) -> _Items | None:
+    async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
         """Wait until the server has done everything; None if it does not know the request."""
         try:
             await self._request(self._spec.probe, None, deadline)
@@ -296,7 +298,7 @@ class LanguageClient:
             raise ServerError("the server has published nothing about the file")
         return last.items, "version" if last.version == document.version else "probe"
 
-    async def _await_publication(self, document: Document, deadline: float) -> _Items:
+    async def _await_publication(self, document: OpenDocument, deadline: float) -> _Items:
         """Wait for a publication about this version, or for silence after one."""
         quiet = self._spec.quiet or (_QUIET_WITHOUT_PROBE if self._spec.probe else 0.0)
         heard_from = self._began
@@ -323,7 +325,7 @@ class LanguageClient:
                 )
             await self._next_message(max(wait, 0.001))
 
-    async def _round_trip(self, document: Document, deadline: float) -> float:
+    async def _round_trip(self, document: OpenDocument, deadline: float) -> float:
         """The time when the server has certainly read all that was sent."""
         if self.capabilities.static.get("documentSymbolProvider"):
             params = {"textDocument": {"uri": document.uri}}
@@ -355,7 +357,7 @@ class LanguageClient:
 
     # -- diagnostics of the whole project -------------------------------------------------
 
-    async def survey(self, seconds: float) -> Survey:
+    async def survey(self, seconds: float) -> ProjectDiagnostics:
         """Which files of the whole project the server finds something wrong with.
 
         Texts and so places are not known here: the files have to be asked about one by one.
@@ -366,7 +368,7 @@ class LanguageClient:
         began = self._loop.time()
         if not self.capabilities.workspace_diagnostics:
             reason = "the server does not look at whole projects"
-            return Survey(self._spec.name, (), False, 0.0, reason)
+            return ProjectDiagnostics(self._spec.name, (), False, 0.0, reason)
         parts = self._partial.setdefault(_SURVEY_TOKEN, [])
         params = {"previousResultIds": [], "partialResultToken": _SURVEY_TOKEN}
         reason = ""
@@ -385,7 +387,9 @@ class LanguageClient:
         )
         whole = not reason and len(wrong) <= _MOST_SURVEYED
         took = self._loop.time() - began
-        return Survey(self._spec.name, tuple(wrong[:_MOST_SURVEYED]), whole, took, reason)
+        return ProjectDiagnostics(
+            self._spec.name, tuple(wrong[:_MOST_SURVEYED]), whole, took, reason
+        )
 
     # -- what the server says -------------------------------------------------------------
 
@@ -455,7 +459,7 @@ class LanguageClient:
         self._heard.set()
 
 
-def _affected(part: Any) -> Iterator[AffectedFile]:
+def _affected(part: Any) -> Iterator[FileDiagnosticCounts]:
     items = part.get("items") if isinstance(part, dict) else None
     for item in items if isinstance(items, list) else ():
         uri = item.get("uri") if isinstance(item, dict) else None
@@ -464,7 +468,7 @@ def _affected(part: Any) -> Iterator[AffectedFile]:
         if path is None or item.get("kind") != "full" or not isinstance(found, list):
             continue
         severities = [one.get("severity", 1) for one in found if isinstance(one, dict)]
-        yield AffectedFile(path, severities.count(1), len(severities) - severities.count(1))
+        yield FileDiagnosticCounts(path, severities.count(1), len(severities) - severities.count(1))
 
 
 class ServerLifecycle:
@@ -487,7 +491,7 @@ class ServerLifecycle:
     def __init__(
         self,
         spec: ServerSpec,
-        launch: Launch,
+        launch: ProcessOptions,
         on_start: Callable[[LanguageClient], None],
         pauses: Sequence[float] = PAUSES,
     ) -> None:

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 __all__ = [
-    "AffectedFile",
     "Confirmation",
-    "Delta",
     "Diagnostic",
-    "Report",
-    "ServerAnswer",
+    "DiagnosticsDiff",
+    "FileDiagnosticCounts",
+    "FileDiagnostics",
+    "ProjectDiagnostics",
+    "ServerDiagnostics",
     "ServerState",
     "ServerStatus",
     "Severity",
-    "Survey",
     "compare",
     "read_diagnostics",
     "weakest",
@@ -82,7 +82,7 @@ class Diagnostic:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class FileDiagnostics:
     """What one server says about one file.
 
     Attributes:
@@ -110,7 +110,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Delta:
+class DiagnosticsDiff:
     """What differs between two lists of diagnostics.
 
     Attributes:
@@ -125,7 +125,7 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerAnswer:
+class ServerDiagnostics:
     """What one server answered about some files, as they are or as somebody proposes them.
 
     Attributes:
@@ -143,13 +143,13 @@ class ServerAnswer:
     """
 
     server: str
-    reports: tuple[Report, ...]
+    reports: tuple[FileDiagnostics, ...]
     state: Literal["answered", "pending", "stale", "failed"] = "answered"
     message: str = ""
     seconds: float = 0.0
     changes: int = 0
     event: str = ""
-    before: tuple[Report, ...] = ()
+    before: tuple[FileDiagnostics, ...] = ()
     complete: bool = True
 
     @property
@@ -164,7 +164,7 @@ class ServerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class AffectedFile:
+class FileDiagnosticCounts:
     """A file that a server finds something wrong with.
 
     Attributes:
@@ -179,7 +179,7 @@ class AffectedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class ProjectDiagnostics:
     """What one server finds in a whole project.
 
     Attributes:
@@ -192,7 +192,7 @@ class Survey:
     """
 
     server: str
-    files: tuple[AffectedFile, ...]
+    files: tuple[FileDiagnosticCounts, ...]
     complete: bool
     seconds: float
     reason: str = ""
@@ -227,18 +227,18 @@ class ServerStatus:
     message: str
 
 
-def weakest(reports: Iterable[Report]) -> Confirmation:
+def weakest(reports: Iterable[FileDiagnostics]) -> Confirmation:
     """The confirmation that holds for all of them; ``none`` for no reports."""
     return min((one.confirmed_by for one in reports), key=_STRENGTH.index, default="none")
 
 
-def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> Delta:
+def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> DiagnosticsDiff:
     """The difference of two lists, by what diagnostics say and not by where they stand."""
     earlier, later = list(before), list(after)
     was, now = [one.identity for one in earlier], [one.identity for one in later]
     if was == now:
-        return Delta((), (), len(later))
-    return Delta(_only(later, now, was), _only(earlier, was, now), len(later))
+        return DiagnosticsDiff((), (), len(later))
+    return DiagnosticsDiff(_only(later, now, was), _only(earlier, was, now), len(later))
 
 
 def _only(

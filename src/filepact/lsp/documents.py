@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from filepact.lsp.spec import Notice, ServerSpec
 
 __all__ = [
-    "Change",
-    "DiskEvent",
-    "Document",
-    "Documents",
+    "DiskChange",
     "EventKind",
-    "EventTranslator",
+    "FileEvent",
+    "FileWatchers",
     "Notification",
+    "OpenDocument",
+    "OpenDocuments",
     "SyncKind",
-    "Translation",
-    "Watchers",
+    "SyncMessages",
+    "SyncProtocol",
     "beneath",
     "operation_notifications",
     "position_value",
@@ -75,7 +75,7 @@ class SyncKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class OpenDocument:
     """An open document.
 
     Attributes:
@@ -96,7 +96,7 @@ class Document:
         return uri_of(self.path)
 
 
-class Documents:
+class OpenDocuments:
     """The open documents of one server, those used last at the end.
 
     Args:
@@ -105,7 +105,7 @@ class Documents:
 
     def __init__(self, language: Callable[[str], str]) -> None:
         self._language = language
-        self._open: dict[str, Document] = {}
+        self._open: dict[str, OpenDocument] = {}
         self._shown: set[str] = set()
         self._version = 0
         self.kind = SyncKind()
@@ -114,7 +114,7 @@ class Documents:
     def __contains__(self, path: str) -> bool:
         return path in self._open
 
-    def get(self, path: str) -> Document | None:
+    def get(self, path: str) -> OpenDocument | None:
         """The document of a path; None when it is not open."""
         return self._open.get(path)
 
@@ -165,7 +165,7 @@ class Documents:
 
     def _opened(self, path: str, text: str) -> list[Notification]:
         self._version += 1
-        document = Document(path, self._language(path), self._version, text)
+        document = OpenDocument(path, self._language(path), self._version, text)
         self._open[path] = document
         self._shown.add(path)
         if not self.kind.open_close:
@@ -178,11 +178,11 @@ class Documents:
         }
         return [("textDocument/didOpen", {"textDocument": item})]
 
-    def _changed(self, before: Document, text: str) -> list[Notification]:
+    def _changed(self, before: OpenDocument, text: str) -> list[Notification]:
         if not self.kind.change:
             return [*self.close(before.path), *self._opened(before.path, text)]
         self._version += 1
-        self._open[before.path] = Document(before.path, before.language, self._version, text)
+        self._open[before.path] = OpenDocument(before.path, before.language, self._version, text)
         name = {"uri": before.uri, "version": self._version}
         change = self._difference(before.text, text) if self.kind.change == 2 else {"text": text}
         params = {"textDocument": name, "contentChanges": [change]}
@@ -223,7 +223,7 @@ def position_value(position: Position) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DiskChange:
     """Something that happened to a file on the disk.
 
     Attributes:
@@ -242,7 +242,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Translation:
+class SyncMessages:
     """What one server has to be sent for some changes, and what has to follow.
 
     Attributes:
@@ -260,7 +260,7 @@ class Translation:
     back: str | None = None
 
 
-class EventTranslator:
+class SyncProtocol:
     """Turns changes on the disk into what one server has to be sent.
 
     Args:
@@ -269,7 +269,7 @@ class EventTranslator:
         documents: What it holds open.
     """
 
-    def __init__(self, spec: ServerSpec, root: str, documents: Documents) -> None:
+    def __init__(self, spec: ServerSpec, root: str, documents: OpenDocuments) -> None:
         self._spec = spec
         self._root = root
         self._documents = documents
@@ -282,8 +282,8 @@ class EventTranslator:
         self._gone.clear()
 
     def translate(
-        self, changes: Sequence[Change], watchers: Watchers, operations: Mapping[str, Any]
-    ) -> Translation:
+        self, changes: Sequence[DiskChange], watchers: FileWatchers, operations: Mapping[str, Any]
+    ) -> SyncMessages:
         """What has to be sent; open documents first, so that events find the new texts there.
 
         Args:
@@ -314,18 +314,18 @@ class EventTranslator:
     def _leave(self, path: str, found: _Collected) -> None:
         """A file is no longer there."""
         found.texts += self._documents.close(path)
-        found.events.append(DiskEvent(path, "deleted"))
+        found.events.append(FileEvent(path, "deleted"))
         self._gone.add(path)
         # Its folders may have gone with it, and are new when they come again.
         self._folders = {one for one in self._folders if not path.startswith(one + "/")}
         found.follow(self._spec.sync.deleted)
 
-    def _arrive(self, change: Change, found: _Collected) -> None:
+    def _arrive(self, change: DiskChange, found: _Collected) -> None:
         """A file is there, new or changed."""
         path, sync = change.path, self._spec.sync
         if change.kind == "changed":
             notice = sync.written
-            found.events.append(DiskEvent(path, "changed"))
+            found.events.append(FileEvent(path, "changed"))
         else:
             notice = sync.created
             # A server that looked at the disk before it heard that the file had gone may have found
@@ -336,11 +336,11 @@ class EventTranslator:
                 found.result.back = path
             doubtful = back or change.same_date or self._documents.was_shown(path)
             new = self._folders_of(path, doubtful=doubtful)
-            found.events += [DiskEvent(one, "created") for one in new if one not in found.folders]
+            found.events += [FileEvent(one, "created") for one in new if one not in found.folders]
             found.folders.update(new)
             if sync.lazy:
-                found.events.append(DiskEvent(path, "changed"))
-            found.events.append(DiskEvent(path, "created"))
+                found.events.append(FileEvent(path, "changed"))
+            found.events.append(FileEvent(path, "created"))
         found.follow(notice)
         name = beneath(self._root, path)
         known = name is not None and self._spec.language(name) is not None
@@ -378,14 +378,14 @@ class EventTranslator:
 
 @dataclass(slots=True)
 class _Collected:
-    """What `EventTranslator.translate` has collected so far."""
+    """What `SyncProtocol.translate` has collected so far."""
 
     texts: list[Notification] = field(default_factory=list)
     saves: list[Notification] = field(default_factory=list)
-    events: list[DiskEvent] = field(default_factory=list)
+    events: list[FileEvent] = field(default_factory=list)
     folders: set[str] = field(default_factory=set)
     save: bool = False
-    result: Translation = field(default_factory=Translation)
+    result: SyncMessages = field(default_factory=SyncMessages)
 
     def follow(self, notice: Notice) -> None:
         """Note what a policy asks for besides events."""
@@ -396,7 +396,7 @@ class _Collected:
 
 
 @dataclass(frozen=True, slots=True)
-class DiskEvent:
+class FileEvent:
     """Something that happened to a file.
 
     Attributes:
@@ -416,14 +416,14 @@ class _Watcher:
     glob: Glob | None
     kinds: int
 
-    def wants(self, event: DiskEvent) -> bool:
+    def wants(self, event: FileEvent) -> bool:
         if not self.kinds & _BIT[event.kind]:
             return False
         name = "" if event.path == self.folder else beneath(self.folder, event.path)
         return name is not None and (self.glob is None or self.glob.matches(name))
 
 
-class Watchers:
+class FileWatchers:
     """The patterns of the files that one server wants to hear of.
 
     Args:
@@ -451,7 +451,7 @@ class Watchers:
         self._by_id.pop(number, None)
 
     def notification(
-        self, events: Iterable[DiskEvent], *, unasked: bool = False
+        self, events: Iterable[FileEvent], *, unasked: bool = False
     ) -> list[Notification]:
         """The events that the server wants, or all of them, as one notification."""
         changes = [
@@ -461,7 +461,7 @@ class Watchers:
         ]
         return [("workspace/didChangeWatchedFiles", {"changes": changes})] if changes else []
 
-    def wants(self, event: DiskEvent) -> bool:
+    def wants(self, event: FileEvent) -> bool:
         """Whether one of the patterns fits."""
         return any(one.wants(event) for several in self._by_id.values() for one in several)
 
@@ -488,7 +488,7 @@ class Watchers:
 
 
 def operation_notifications(
-    operations: Mapping[str, Any], root: str, changes: Iterable[Change]
+    operations: Mapping[str, Any], root: str, changes: Iterable[DiskChange]
 ) -> list[Notification]:
     """What a server asked to be told of files created, deleted and renamed.
 

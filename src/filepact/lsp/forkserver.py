@@ -23,7 +23,7 @@ from filepact.lsp.process import SUPERVISOR, supervisor_command
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.lsp.process import Descriptors, Launch
+    from filepact.lsp.process import Descriptors, ProcessOptions
 
 __all__ = ["ForkServer"]
 
@@ -77,7 +77,10 @@ class ForkServer:
         return self._child.pid
 
     def agree(
-        self, launches: Iterable[Launch], roots: Iterable[str], environment: Mapping[str, str]
+        self,
+        launches: Iterable[ProcessOptions],
+        roots: Iterable[str],
+        environment: Mapping[str, str],
     ) -> None:
         """Fix what may be started, once and for all.
 
@@ -101,7 +104,9 @@ class ForkServer:
         }
         self._send(json.dumps(agreement).encode("ascii"), ())
 
-    def start_supervisor(self, launch: Launch, descriptors: Descriptors) -> Callable[[], object]:
+    def start_supervisor(
+        self, launch: ProcessOptions, descriptors: Descriptors
+    ) -> Callable[[], object]:
         """Have a supervisor started; a failure is reported on its line.
 
         Raises:

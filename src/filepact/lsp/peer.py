@@ -11,7 +11,7 @@ from filepact.lsp.failures import (
     ServerError,
     ServerExitedError,
 )
-from filepact.wire.framing import FrameReader, FramingError, Garbled, frame
+from filepact.wire.framing import FrameError, FrameReader, InvalidMessage, frame
 from filepact.wire.messages import (
     INTERNAL_ERROR,
     SERVER_CANCELLED,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import RequestId
 
-__all__ = ["Peer"]
+__all__ = ["ClientProtocol"]
 
 
-class Peer:
+class ClientProtocol:
     """Our side of the conversation; it belongs to one event loop.
 
     Args:
@@ -69,12 +69,12 @@ class Peer:
             return
         try:
             for message in self._reader.feed(data):
-                if isinstance(message, Garbled):
+                if isinstance(message, InvalidMessage):
                     self.nonsense += 1
                 else:
                     self.heard += 1
                     self._take(message)
-        except FramingError as error:
+        except FrameError as error:
             self.close(str(error))
             self._on_broken(str(error))
 

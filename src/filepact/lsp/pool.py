@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.lsp.client import PAUSES
 from filepact.lsp.documents import beneath
-from filepact.lsp.process import GIBIBYTE, Launch
+from filepact.lsp.process import GIBIBYTE, ProcessOptions
 from filepact.lsp.session import ServerSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from filepact.lsp.diagnostics import ServerAnswer, ServerStatus, Survey
-    from filepact.lsp.documents import Change
+    from filepact.lsp.diagnostics import ProjectDiagnostics, ServerDiagnostics, ServerStatus
+    from filepact.lsp.documents import DiskChange
     from filepact.lsp.forkserver import ForkServer
     from filepact.lsp.spec import ServerSpec
 
@@ -135,7 +135,7 @@ class ServerPool:
 
     # -- work -----------------------------------------------------------------------------
 
-    def tell(self, root: str, changes: Sequence[Change]) -> None:
+    def tell(self, root: str, changes: Sequence[DiskChange]) -> None:
         """Pass on what happened on the disk, to the servers that run; waits for nothing."""
 
         async def pass_on() -> None:
@@ -157,7 +157,7 @@ class ServerPool:
         rest: float | None = None,
         slow: Collection[str] = (),
         background: bool = False,
-    ) -> Future[tuple[ServerAnswer, ...]]:
+    ) -> Future[tuple[ServerDiagnostics, ...]]:
         """What all servers find in files, by server.
 
         Each is asked about the files that it knows, and about dependents only if it looks from one
@@ -175,7 +175,7 @@ class ServerPool:
             background: Whether other questions come first.
         """
 
-        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerAnswer]:
+        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerDiagnostics]:
             own = {path: text for path, text in some.items() if path in files}
             others = {path: text for path, text in some.items() if path not in files}
             wait = 0.0 if one.spec.name in slow else seconds
@@ -191,7 +191,7 @@ class ServerPool:
         seconds: float,
         *,
         patient: bool,
-    ) -> Future[tuple[ServerAnswer, ...]]:
+    ) -> Future[tuple[ServerDiagnostics, ...]]:
         """What all servers would find if some files held other texts; nothing of it stays.
 
         Args:
@@ -206,7 +206,7 @@ class ServerPool:
         others = {path: text for path, text in files.items() if path not in proposed}
         known = self._shares(root, present, others)
 
-        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerAnswer]:
+        def ask(one: ServerSession, some: dict[str, str]) -> Coroutine[Any, Any, ServerDiagnostics]:
             there = known.get(one.spec.name, {})
             own = {path: text for path, text in there.items() if path in proposed}
             rest = {path: text for path, text in there.items() if path not in proposed}
@@ -214,7 +214,7 @@ class ServerPool:
 
         return self._ask_each(root, self._shares(root, proposed, {}), ask)
 
-    def survey(self, root: str, seconds: float = 10.0) -> tuple[Survey, ...]:
+    def survey(self, root: str, seconds: float = 10.0) -> tuple[ProjectDiagnostics, ...]:
         """Which files of a whole project its running servers find something wrong with.
 
         Args:
@@ -222,7 +222,7 @@ class ServerPool:
             seconds: How long to wait in all.
         """
 
-        async def every() -> tuple[Survey, ...]:
+        async def every() -> tuple[ProjectDiagnostics, ...]:
             return tuple(await asyncio.gather(*(one.survey(seconds) for one in self._of(root))))
 
         return () if self._loop is None else self._run(every(), seconds)
@@ -339,19 +339,19 @@ class ServerPool:
             found = self._sessions[name, root] = ServerSession(server, launch, facts, self._pauses)
         return found
 
-    def _launch(self, server: ServerSpec, root: str) -> Launch:
+    def _launch(self, server: ServerSpec, root: str) -> ProcessOptions:
         program = self.program(server) or server.command[0]
         found = {name: place for name in server.needs if (place := self._programs.get(name))}
         command = (program, *server.filled(found)[1:])
-        return Launch(command, root, self._environment, self._memory, self._starter)
+        return ProcessOptions(command, root, self._environment, self._memory, self._starter)
 
     def _ask_each(
         self,
         root: str,
         shares: Mapping[str, dict[str, str]],
-        ask: Callable[[ServerSession, dict[str, str]], Coroutine[Any, Any, ServerAnswer]],
-    ) -> Future[tuple[ServerAnswer, ...]]:
-        async def every() -> tuple[ServerAnswer, ...]:
+        ask: Callable[[ServerSession, dict[str, str]], Coroutine[Any, Any, ServerDiagnostics]],
+    ) -> Future[tuple[ServerDiagnostics, ...]]:
+        async def every() -> tuple[ServerDiagnostics, ...]:
             work = [ask(self._session(name, root), some) for name, some in shares.items()]
             if len(work) == 1:  # without a task of its own
                 return (await work[0],)

@@ -20,7 +20,7 @@ __all__ = [
     "GIBIBYTE",
     "SUPERVISOR",
     "Descriptors",
-    "Launch",
+    "ProcessOptions",
     "ServerProcess",
     "Starter",
     "supervisor_command",
@@ -41,7 +41,7 @@ Descriptors = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class ProcessOptions:
     """How a server is started.
 
     Attributes:
@@ -66,7 +66,7 @@ class Launch:
         return (program, *(word.replace("{root}", self.folder) for word in others))
 
 
-Starter = Callable[[Launch, Descriptors], Callable[[], object]]
+Starter = Callable[[ProcessOptions, Descriptors], Callable[[], object]]
 """Starts a supervisor with its descriptors, which stay the caller's to close.
 
 Returns a function to be called once it has ended; raises `ServerExitedError` if it cannot be started.
@@ -83,7 +83,7 @@ def supervisor_command(line: int | str, memory: int) -> list[str]:
     return [sys.executable, "-I", "-S", SUPERVISOR, "run", str(line), str(memory)]
 
 
-def _start_supervisor(launch: Launch, descriptors: Descriptors) -> Callable[[], object]:
+def _start_supervisor(launch: ProcessOptions, descriptors: Descriptors) -> Callable[[], object]:
     """Start a supervisor as a child of this process."""
     stdin, stdout, stderr, line = descriptors
     try:
@@ -129,7 +129,7 @@ class ServerProcess:
     @classmethod
     async def start(
         cls,
-        launch: Launch,
+        launch: ProcessOptions,
         on_output: Callable[[bytes], None],
         on_end: Callable[[str], None],
     ) -> ServerProcess:

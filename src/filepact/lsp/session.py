@@ -11,7 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.lsp.client import PAUSES, ServerLifecycle
-from filepact.lsp.diagnostics import Report, ServerAnswer, ServerStatus, Survey
+from filepact.lsp.diagnostics import (
+    FileDiagnostics,
+    ProjectDiagnostics,
+    ServerDiagnostics,
+    ServerStatus,
+)
 from filepact.lsp.failures import RequestTimeoutError, ServerError
 from filepact.lsp.sync import DocumentSync
 from filepact.wire.uris import uri_of
@@ -20,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from filepact.lsp.client import LanguageClient
-    from filepact.lsp.documents import Change
-    from filepact.lsp.process import Launch
+    from filepact.lsp.documents import DiskChange
+    from filepact.lsp.process import ProcessOptions
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["ServerSession"]
@@ -59,7 +64,7 @@ class ServerSession:
     def __init__(
         self,
         spec: ServerSpec,
-        launch: Launch,
+        launch: ProcessOptions,
         facts: Mapping[str, str],
         pauses: Sequence[float] = PAUSES,
     ) -> None:
@@ -69,7 +74,7 @@ class ServerSession:
         self._lock = asyncio.Lock()
         self._sync = DocumentSync(spec, launch.folder, facts)
         self._lifecycle = ServerLifecycle(spec, launch, self._begin, pauses)
-        self._questions: dict[str, tuple[int, asyncio.Task[Report]]] = {}
+        self._questions: dict[str, tuple[int, asyncio.Task[FileDiagnostics]]] = {}
         self._silent_for = 0.0
         self._first_report_in: float | None = None
         self._pace = _FIRST_PACE
@@ -100,7 +105,7 @@ class ServerSession:
         """Whether somebody is waiting for it."""
         return self._lock.locked()
 
-    def tell(self, changes: Sequence[Change]) -> None:
+    def tell(self, changes: Sequence[DiskChange]) -> None:
         """Note what happened on the disk; the server hears of it before it is next asked."""
         self._sync.note(changes)
         if self._lifecycle.state == "ready" and not self._lock.locked():
@@ -115,7 +120,7 @@ class ServerSession:
         patient: bool = True,
         rest: float | None = None,
         background: bool = False,
-    ) -> ServerAnswer:
+    ) -> ServerDiagnostics:
         """What the server finds in files.
 
         Args:
@@ -146,7 +151,7 @@ class ServerSession:
         else:
             reports = self._unknown([*files, *others], _BUSY)
         lifecycle = self._lifecycle
-        answer = ServerAnswer(
+        answer = ServerDiagnostics(
             self.spec.name,
             reports,
             seconds=self._loop.time() - began,
@@ -169,7 +174,7 @@ class ServerSession:
         seconds: float,
         *,
         patient: bool = True,
-    ) -> ServerAnswer:
+    ) -> ServerDiagnostics:
         """What the server would find if some files held other texts; nothing of it stays.
 
         When nobody waits, the server has to show that it has the disk's texts again.
@@ -190,7 +195,7 @@ class ServerSession:
             return self._proposal((), self._unknown([*proposed, *others], ""), began, _BUSY)
         # Where all files are new, another one has to show that nothing stays.
         known = {**files} or dict(list(others.items())[:1])
-        before: tuple[Report, ...] = ()
+        before: tuple[FileDiagnostics, ...] = ()
         shown = False
         try:
             before = await self._reports(known, deadline)
@@ -223,7 +228,7 @@ class ServerSession:
             else:
                 self._release()
 
-    async def survey(self, seconds: float) -> Survey:
+    async def survey(self, seconds: float) -> ProjectDiagnostics:
         """Which files of the whole project the server finds something wrong with.
 
         Args:
@@ -242,7 +247,7 @@ class ServerSession:
             reason = _BUSY
         except ServerError as error:
             reason = str(error)
-        return Survey(self.spec.name, (), False, self._loop.time() - began, reason)
+        return ProjectDiagnostics(self.spec.name, (), False, self._loop.time() - began, reason)
 
     async def execute(self, command: str, arguments: Sequence[Any], seconds: float) -> Any:
         """The answer to one of the server's commands; None if there is none.
@@ -284,7 +289,7 @@ class ServerSession:
         self._first_report_in = None
         self._sync.begin(client)
 
-    def _absent(self, files: Iterable[str], *, patient: bool) -> ServerAnswer | None:
+    def _absent(self, files: Iterable[str], *, patient: bool) -> ServerDiagnostics | None:
         """The answer of a server that is not waited for, which is started; None if it is asked."""
         self._lifecycle.wake()
         state = self._lifecycle.state
@@ -292,7 +297,7 @@ class ServerSession:
             return None
         starting = state == "starting"
         reason = "the server is starting" if starting else self._lifecycle.message
-        return ServerAnswer(
+        return ServerDiagnostics(
             self.spec.name,
             self._unknown(files, reason),
             "pending" if starting else "failed",
@@ -300,7 +305,9 @@ class ServerSession:
             changes=self._sync.changes,
         )
 
-    async def _reports(self, files: Mapping[str, str], deadline: float) -> tuple[Report, ...]:
+    async def _reports(
+        self, files: Mapping[str, str], deadline: float
+    ) -> tuple[FileDiagnostics, ...]:
         """What the server finds in files, for whoever holds the lock."""
         try:
             self._sync.deliver()
@@ -321,12 +328,12 @@ class ServerSession:
 
     async def _in_turn(
         self, files: Mapping[str, str], deadline: float, *, background: bool = False
-    ) -> tuple[Report, ...]:
+    ) -> tuple[FileDiagnostics, ...]:
         """What the server finds in files, a few at a time, so that few questions are left in the end.
 
         For whoever holds the lock; with `background` until somebody else waits for it.
         """
-        found: tuple[Report, ...] = ()
+        found: tuple[FileDiagnostics, ...] = ()
         left = list(files.items())
         while left:
             client, began = self._lifecycle.client, self._loop.time()
@@ -355,7 +362,7 @@ class ServerSession:
 
     async def _ask_shown(
         self, client: LanguageClient, files: Mapping[str, str], deadline: float
-    ) -> tuple[Report, ...]:
+    ) -> tuple[FileDiagnostics, ...]:
         """What the server finds in files whose texts it has."""
         reports = await self._ask_all(client, files, deadline)
         if self._sync.racy and any(one.fresh for one in reports):
@@ -384,7 +391,7 @@ class ServerSession:
 
     async def _ask_all(
         self, client: LanguageClient, files: Iterable[str], deadline: float
-    ) -> tuple[Report, ...]:
+    ) -> tuple[FileDiagnostics, ...]:
         """Ask about documents at once; a server that stays silent for long is given up."""
         heard, began = client.heard, self._loop.time()
         asked = {path: self._question(client, path) for path in files}
@@ -422,7 +429,7 @@ class ServerSession:
             return False
         return now - was[2] >= _HUNG_SECONDS
 
-    def _question(self, client: LanguageClient, path: str) -> asyncio.Task[Report]:
+    def _question(self, client: LanguageClient, path: str) -> asyncio.Task[FileDiagnostics]:
         """Ask about one document, or go on with what was asked before and still counts."""
         stamp, task = self._questions.get(path, (-1, None))
         if task is None or stamp != client.stamp or task.done():
@@ -432,17 +439,17 @@ class ServerSession:
             self._questions[path] = (client.stamp, task)
         return task
 
-    async def _diagnostics(self, client: LanguageClient, path: str) -> Report:
+    async def _diagnostics(self, client: LanguageClient, path: str) -> FileDiagnostics:
         document = self._sync.documents.get(path)
         if document is None:
-            return Report(self.spec.name, path, reason="the document is not open")
+            return FileDiagnostics(self.spec.name, path, reason="the document is not open")
         report = await client.diagnostics(document, self._loop.time() + _LONGEST_QUESTION)
         if self._sync.documents.get(path) == document:
             return report
         reason = "the text changed while the server was asked"
-        return Report(self.spec.name, path, reason=reason, seconds=report.seconds)
+        return FileDiagnostics(self.spec.name, path, reason=reason, seconds=report.seconds)
 
-    def _report(self, path: str, task: asyncio.Task[Report]) -> Report:
+    def _report(self, path: str, task: asyncio.Task[FileDiagnostics]) -> FileDiagnostics:
         """The answer to a question, as far as there is one."""
         if not task.done():
             reason = "no answer in time; the server is still being asked"
@@ -450,20 +457,20 @@ class ServerSession:
             reason = "the question was given up"
         else:
             return task.result()
-        return Report(self.spec.name, path, reason=reason)
+        return FileDiagnostics(self.spec.name, path, reason=reason)
 
-    def _unknown(self, files: Iterable[str], reason: str) -> tuple[Report, ...]:
-        return tuple(Report(self.spec.name, path, reason=reason) for path in files)
+    def _unknown(self, files: Iterable[str], reason: str) -> tuple[FileDiagnostics, ...]:
+        return tuple(FileDiagnostics(self.spec.name, path, reason=reason) for path in files)
 
     def _proposal(
         self,
-        before: tuple[Report, ...],
-        after: tuple[Report, ...],
+        before: tuple[FileDiagnostics, ...],
+        after: tuple[FileDiagnostics, ...],
         began: float,
         reason: str,
-    ) -> ServerAnswer:
+    ) -> ServerDiagnostics:
         answered = bool(after) and all(one.fresh for one in after)
-        return ServerAnswer(
+        return ServerDiagnostics(
             self.spec.name,
             after,
             "answered" if answered else "pending",
@@ -474,14 +481,16 @@ class ServerSession:
             complete=answered and all(one.complete for one in after),
         )
 
-    async def _prove_withdrawn(self, files: Mapping[str, str], before: Sequence[Report]) -> None:
+    async def _prove_withdrawn(
+        self, files: Mapping[str, str], before: Sequence[FileDiagnostics]
+    ) -> None:
         """Ask again without the proposal, unless somebody waits; where it is not as before, stop the server.
 
         The lock is given back in the end.
         """
         try:
             end = self._loop.time() + _WITHDRAW_SECONDS
-            again: tuple[Report, ...] = ()
+            again: tuple[FileDiagnostics, ...] = ()
             while not again or not all(one.fresh for one in again):
                 if self._urgent or self._loop.time() >= end:
                     return

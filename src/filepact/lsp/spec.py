@@ -23,7 +23,7 @@ __all__ = [
     "Risk",
     "Role",
     "ServerSpec",
-    "Sync",
+    "SyncMethod",
     "Unsaved",
     "is_within",
     "parse_servers",
@@ -61,7 +61,7 @@ _PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Sync:
+class SyncMethod:
     """What makes a server see a change.
 
     Attributes:
@@ -145,7 +145,7 @@ class ServerSpec:
     probe: str = ""
     quiet: float = 0.0
     first: float = 10.0
-    sync: Sync = field(default_factory=Sync)
+    sync: SyncMethod = field(default_factory=SyncMethod)
     endings: tuple[str, ...] = ()
     options: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -268,7 +268,7 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec
         table.text("probe", old.probe),
         table.seconds("quiet", old.quiet),
         table.seconds("first", old.first),
-        Sync(
+        SyncMethod(
             sync.one_of("written", get_args(Notice), old.sync.written),
             sync.one_of("created", get_args(Notice), old.sync.created),
             sync.one_of("deleted", get_args(Notice), old.sync.deleted),

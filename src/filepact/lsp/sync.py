@@ -12,7 +12,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.lsp.documents import Documents, EventTranslator, Watchers, beneath
+from filepact.lsp.documents import FileWatchers, OpenDocuments, SyncProtocol, beneath
 from filepact.lsp.failures import ServerError
 from filepact.wire.uris import path_of, uri_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from filepact.lsp.client import LanguageClient
-    from filepact.lsp.documents import Change, Notification
+    from filepact.lsp.documents import DiskChange, Notification
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["DocumentSync", "RacyTexts"]
@@ -54,13 +54,13 @@ class DocumentSync:
         opened = facts.get("solution_uri", whole)
         self._facts = {"root_uri": whole, "opened_uri": opened, **facts}
         self._client: LanguageClient | None = None
-        self._inbox: list[Change] = []
+        self._inbox: list[DiskChange] = []
         self._behind: set[str] = (
             set()
         )  # open documents to be sent again before they are asked about
         self._racy = RacyTexts(time.time)
-        self.documents = Documents(self._language)
-        self._translator = EventTranslator(spec, root, self.documents)
+        self.documents = OpenDocuments(self._language)
+        self._translator = SyncProtocol(spec, root, self.documents)
         self._events: dict[str, None] = {}
         self._counting = False
         self.changes = 0
@@ -92,7 +92,7 @@ class DocumentSync:
 
     # -- what happened on the disk --------------------------------------------------------
 
-    def note(self, changes: Iterable[Change]) -> None:
+    def note(self, changes: Iterable[DiskChange]) -> None:
         """Keep what happened on the disk until it is delivered."""
         new = list(changes)
         self.count_events()
@@ -111,7 +111,7 @@ class DocumentSync:
         if not changes:
             return
         # Without a server the documents still have to follow, for the next one.
-        client, watchers, operations = self._client, Watchers(self._root), dict[str, Any]()
+        client, watchers, operations = self._client, FileWatchers(self._root), dict[str, Any]()
         if client is not None:
             watchers = client.capabilities.watchers
             operations = dict(client.capabilities.file_operations)

@@ -7,26 +7,26 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from filepact.semantic.root_servers import Deadline
+from filepact.semantic.root_servers import CallDeadline
 from filepact.semantic.updates import (
+    DiagnosticsSummary,
     ServerUpdate,
-    Tally,
     kind_of,
     merged,
     preview_of,
     update_of,
 )
-from filepact.workspace.pending import Unheard
+from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from filepact.domain.document import WorkspacePath
-    from filepact.lsp.diagnostics import Diagnostic, Report
-    from filepact.semantic.root_servers import Answers, RootServers
-    from filepact.semantic.updates import Findings, Kind, TextChange
+    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
+    from filepact.semantic.root_servers import FreshDiagnostics, RootServers
+    from filepact.semantic.updates import Kind, TextChange, UpdateDiagnostics
 
-__all__ = ["ChangeAnalysis", "DeferredResults", "Verified"]
+__all__ = ["ChangeDiagnostics", "PendingDiagnostics", "UpdateResult"]
 
 _MOST_DEPENDENTS: Final = 40
 _PAST_COSTS: Final = 3
@@ -45,7 +45,7 @@ _Found = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class UpdateResult:
     """How the servers of one root took a change.
 
     Attributes:
@@ -58,7 +58,7 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeAnalysis:
+class ChangeDiagnostics:
     """What the servers of one root make of one change.
 
     Attributes:
@@ -89,7 +89,7 @@ class ChangeAnalysis:
 
     # -- before it is done -----------------------------------------------------------------
 
-    def preview(self, tally: Tally, deadline: Deadline) -> list[ServerUpdate]:
+    def preview(self, tally: DiagnosticsSummary, deadline: CallDeadline) -> list[ServerUpdate]:
         """How the servers would take it."""
         proposed = {
             one.absolute: one.after
@@ -126,7 +126,7 @@ class ChangeAnalysis:
         tally.leave(len(left))
         return [preview_of(one, proposed, self.servers.disk.turn) for one in asked.answers]
 
-    def baseline(self, deadline: Deadline) -> None:
+    def baseline(self, deadline: CallDeadline) -> None:
         """Record diagnostics before the change if files appear or disappear.
 
         Afterwards they could not be obtained: an earlier text can be shown to servers again, a file
@@ -141,18 +141,20 @@ class ChangeAnalysis:
             if one.before is not None and self.may_see(path)
         ]
         if self.servers.disk.begun:
-            self.servers.baseline([*there, *self._dependents(Tally("dependents"))], deadline)
+            self.servers.baseline(
+                [*there, *self._dependents(DiagnosticsSummary("dependents"))], deadline
+            )
 
     # -- afterwards -----------------------------------------------------------------------
 
     def verify(
         self,
-        tally: Tally,
-        deadline: Deadline,
+        tally: DiagnosticsSummary,
+        deadline: CallDeadline,
         told: int = 0,
         *,
         rest: float | None = None,
-    ) -> Verified:
+    ) -> UpdateResult:
         """How the servers took it.
 
         Args:
@@ -171,12 +173,12 @@ class ChangeAnalysis:
         witness = servers.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
         if not paths and not also and not witness:
-            return Verified(self._unanswered(wanted, ""))
+            return UpdateResult(self._unanswered(wanted, ""))
         slow = frozenset[str]() if rest is None or deadline.patient else servers.slow
         asked = servers.ask(paths or witness, also, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()
-            return Verified(self._unanswered("pending", asked.reason), tuple(also))
+            return UpdateResult(self._unanswered("pending", asked.reason), tuple(also))
         before = self._known_before(asked)
         self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
         changed = {one.absolute for one in self.changes}
@@ -207,7 +209,7 @@ class ChangeAnalysis:
             else one
             for one in updates
         ]
-        return Verified(updates, tuple(one for one in also if one.absolute in left))
+        return UpdateResult(updates, tuple(one for one in also if one.absolute in left))
 
     @property
     def seen(self) -> list[WorkspacePath]:
@@ -232,16 +234,16 @@ class ChangeAnalysis:
     def earlier(
         self,
         known: _Found,
-        asked: Answers,
+        asked: FreshDiagnostics,
         paths: Sequence[WorkspacePath],
-        deadline: Deadline,
+        deadline: CallDeadline,
     ) -> _Found:
         """What was found before, asked where it is not known and something is found now."""
         before = {**self._known_before(asked), **known}
         self._ask_for_past(before, asked, paths, deadline, repairs=False)
         return before
 
-    def _known_before(self, asked: Answers) -> _Found:
+    def _known_before(self, asked: FreshDiagnostics) -> _Found:
         """What servers had found before, as far as it is known."""
         steps = {one.absolute: one for one in self.changes}
         found: _Found = {}
@@ -262,9 +264,9 @@ class ChangeAnalysis:
     def _ask_for_past(
         self,
         before: _Found,
-        asked: Answers,
+        asked: FreshDiagnostics,
         paths: Sequence[WorkspacePath],
-        deadline: Deadline,
+        deadline: CallDeadline,
         *,
         repairs: bool,
     ) -> None:
@@ -303,7 +305,7 @@ class ChangeAnalysis:
 
     # -- both -----------------------------------------------------------------------------
 
-    def _dependents(self, tally: Tally) -> list[WorkspacePath]:
+    def _dependents(self, tally: DiagnosticsSummary) -> list[WorkspacePath]:
         """Files in which the change may cause diagnostics, the likeliest first."""
         found, whole = self.servers.dependents(self.changes, _MOST_DEPENDENTS)
         seen = [path for path in found if self.may_see(path)]
@@ -335,16 +337,16 @@ class _Waiting:
     """
 
     session: str
-    analysis: ChangeAnalysis
-    patience: Deadline
+    analysis: ChangeDiagnostics
+    patience: CallDeadline
     own: bool
     left: dict[WorkspacePath, None]
     told: list[Diagnostic]
     before: _Found = field(default_factory=dict)
-    found: dict[tuple[str, str], Report] = field(default_factory=dict)
+    found: dict[tuple[str, str], FileDiagnostics] = field(default_factory=dict)
 
 
-class DeferredResults:
+class PendingDiagnostics:
     """Asks about changes in the background until servers answer, for a later receipt.
 
     What a session waits for is never given up for a later change of its own: both are told as one.
@@ -356,16 +358,22 @@ class DeferredResults:
         unheard: What has come for each session, and was not told yet.
     """
 
-    def __init__(self, describe: Callable[[Iterable[str], Findings, Iterable[str]], str]) -> None:
+    def __init__(
+        self, describe: Callable[[Iterable[str], UpdateDiagnostics, Iterable[str]], str]
+    ) -> None:
         self._describe = describe
         self._lock = threading.Lock()
         self._waiting: list[_Waiting] = []
-        self.unheard = Unheard()
+        self.unheard = SessionEvents()
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
     def add(
-        self, session: str, analysis: ChangeAnalysis, verified: Verified, told: Findings | None
+        self,
+        session: str,
+        analysis: ChangeDiagnostics,
+        verified: UpdateResult,
+        told: UpdateDiagnostics | None,
     ) -> None:
         """Tell a session, once it is known, what servers find after a change.
 
@@ -384,7 +392,7 @@ class DeferredResults:
                 one.analysis = replace(one.analysis, changes=steps)
                 one.told += told.new if told is not None else ()
             elif own or verified.left:
-                patience = Deadline.after(_PATIENCE, self._over.is_set, patient=True)
+                patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
                 one = _Waiting(session, analysis, patience, own, {}, [])
                 self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
             else:
@@ -408,7 +416,7 @@ class DeferredResults:
         if thread is not None:
             thread.join(_LAST_QUESTION)
 
-    def _of(self, session: str, analysis: ChangeAnalysis) -> _Waiting | None:
+    def _of(self, session: str, analysis: ChangeDiagnostics) -> _Waiting | None:
         return next(
             (
                 one
@@ -437,12 +445,12 @@ class DeferredResults:
                         if text:
                             self.unheard.add(one.session, text)
 
-    def _go_on(self, one: _Waiting, analysis: ChangeAnalysis) -> str | None:
+    def _go_on(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
         """The lines for a later receipt; empty if there are none any more, None if not yet."""
         if not analysis.is_current or not one.patience.rest:
             return ""
         never, servers = self._over.is_set, analysis.servers
-        wait = Deadline.after(_SLICE, never, patient=True)
+        wait = CallDeadline.after(_SLICE, never, patient=True)
         own = servers.ask(analysis.seen, (), wait, background=True)
         failed = {each.server for each in own.answers if each.state == "failed"}
         if not own.answers or any(
@@ -455,7 +463,7 @@ class DeferredResults:
         with self._lock:
             part = list(islice(one.left, _PART))
         if part:
-            wait = Deadline.after(_PART_SECONDS, never, patient=True)
+            wait = CallDeadline.after(_PART_SECONDS, never, patient=True)
             rest = servers.ask((), part, wait, background=True)
             done = {
                 path
@@ -478,22 +486,22 @@ class DeferredResults:
         return self._said(one, analysis)
 
     @staticmethod
-    def _keep(one: _Waiting, asked: Answers) -> None:
+    def _keep(one: _Waiting, asked: FreshDiagnostics) -> None:
         for report in (each for answer in asked.answers for each in answer.reports):
             if report.fresh:
                 one.found[report.server, report.path] = report
 
-    def _said(self, one: _Waiting, analysis: ChangeAnalysis) -> str | None:
+    def _said(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
         """What is told in the end, once what is wrong is proven to be so still."""
         servers, changed = analysis.servers, {each.absolute for each in analysis.changes}
         wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
         paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
-        wait = Deadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
+        wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
         asked = servers.ask(analysis.seen, paths, wait)
         if not asked.answers:
             return None
         before = analysis.earlier(one.before, asked, [*analysis.seen, *paths], wait)
-        tally = Tally("dependents")
+        tally = DiagnosticsSummary("dependents")
         names: dict[str, None] = {}
         for answer in asked.answers:
             for report in answer.reports:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from filepact.domain.document import RootId
-    from filepact.workspace.observe import RawFiles, Stamp
+    from filepact.workspace.observe import ExternalFiles, Stamp
 
-__all__ = ["Dependents", "changed_names", "flowing_names"]
+__all__ = ["DependentIndex", "changed_names", "flowing_names"]
 
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 262_144
@@ -48,7 +48,7 @@ _FEW_FILES: Final = 20
 _LONGEST_LINE: Final = 500
 
 
-class Dependents:
+class DependentIndex:
     """An index of the words of a root's files, by the files' stamps; for all threads.
 
     Args:
@@ -57,7 +57,7 @@ class Dependents:
         claimed: Whether a server knows a file, by its absolute path.
     """
 
-    def __init__(self, root: RootId, files: RawFiles, claimed: Callable[[str], bool]) -> None:
+    def __init__(self, root: RootId, files: ExternalFiles, claimed: Callable[[str], bool]) -> None:
         self._root = root
         self._raw = files
         self._claimed = claimed

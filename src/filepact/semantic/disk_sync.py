@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
-from filepact.lsp.documents import Change
+from filepact.lsp.documents import DiskChange
 from filepact.workspace.observe import is_racy
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.updates import TextChange
-    from filepact.workspace.observe import FileSample, RawFiles, Stamp, WatchResult
+    from filepact.workspace.observe import ExternalFile, ExternalFiles, RootEvents, Stamp
 
 __all__ = ["DiskSync"]
 
@@ -68,7 +68,7 @@ class DiskSync:
     """
 
     def __init__(
-        self, root: RootId, files: RawFiles, pool: ServerPool, claimed: Callable[[str], bool]
+        self, root: RootId, files: ExternalFiles, pool: ServerPool, claimed: Callable[[str], bool]
     ) -> None:
         self.lock = threading.RLock()
         self._looking = threading.RLock()
@@ -139,7 +139,7 @@ class DiskSync:
             How many files they were told of.
         """
         with self.lock:
-            changes: list[Change] = []
+            changes: list[DiskChange] = []
             for step in steps:
                 old = "" if step.old is None else step.old.absolute
                 if step.old is not None:
@@ -148,15 +148,17 @@ class DiskSync:
                 same = self._note(step.path, sample)
                 if sample is None:
                     # Gone again; what it was renamed from has gone as well.
-                    changes += [Change(one, "deleted") for one in (old, step.absolute) if one]
+                    changes += [DiskChange(one, "deleted") for one in (old, step.absolute) if one]
                 elif step.kind == "deleted":
-                    changes.append(Change(step.absolute, "created", sample.text, same_date=same))
+                    changes.append(
+                        DiskChange(step.absolute, "created", sample.text, same_date=same)
+                    )
                 else:
-                    changes.append(Change(step.absolute, step.kind, sample.text, old, same))
+                    changes.append(DiskChange(step.absolute, step.kind, sample.text, old, same))
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def catch_up(self, cancelled: Callable[[], bool] = _never) -> tuple[Change, ...]:
+    def catch_up(self, cancelled: Callable[[], bool] = _never) -> tuple[DiskChange, ...]:
         """Tell the servers of what others have written since they were last told.
 
         Raises:
@@ -183,7 +185,7 @@ class DiskSync:
     def tell_anew(self, paths: Iterable[WorkspacePath]) -> int:
         """Tell the servers of files once more, whatever they know of them."""
         with self.lock:
-            changes: list[Change] = []
+            changes: list[DiskChange] = []
             for path in paths:
                 sample = self._files.take(path)
                 kind: Literal["changed", "created"] = (
@@ -191,14 +193,14 @@ class DiskSync:
                 )
                 self._note(path, sample, again=True)
                 changes.append(
-                    Change(path.absolute, "deleted")
+                    DiskChange(path.absolute, "deleted")
                     if sample is None
-                    else Change(path.absolute, kind, sample.text, same_date=True)
+                    else DiskChange(path.absolute, kind, sample.text, same_date=True)
                 )
             self._pool.tell(self._root, changes)
             return len(changes)
 
-    def _differences(self, seen: WatchResult) -> list[_Difference]:
+    def _differences(self, seen: RootEvents) -> list[_Difference]:
         """What is different from what the servers know, with the lock held.
 
         Each file is looked at once more: others may have told of it since.
@@ -231,7 +233,7 @@ class DiskSync:
             del self._racy_contents[path.path]
         return True
 
-    def _changes(self, one: _Difference, *, with_text: bool) -> Iterator[Change]:
+    def _changes(self, one: _Difference, *, with_text: bool) -> Iterator[DiskChange]:
         """What servers are told of a difference.
 
         One that looked while the file was not there has to hear that it has come, and one that
@@ -243,15 +245,17 @@ class DiskSync:
         sample = None if one.stamp is None else self._files.take(one.path)
         same = self._note(one.path, sample) or one.passing
         if sample is None or one.passing:
-            yield Change(path, "deleted")
+            yield DiskChange(path, "deleted")
         if sample is not None:
             wanted = path in self._shown or (with_text and self._claimed(path))
             kind: Literal["changed", "created"] = (
                 "changed" if one.known and not one.passing else "created"
             )
-            yield Change(path, kind, sample.text if wanted else None, same_date=same)
+            yield DiskChange(path, kind, sample.text if wanted else None, same_date=same)
 
-    def _note(self, path: WorkspacePath, sample: FileSample | None, *, again: bool = False) -> bool:
+    def _note(
+        self, path: WorkspacePath, sample: ExternalFile | None, *, again: bool = False
+    ) -> bool:
         """Keep what the servers are told of a file.
 
         Args:

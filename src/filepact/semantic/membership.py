@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.root_servers import RootServers
     from filepact.semantic.tsconfig import ProjectFiles
-    from filepact.workspace.observe import RawFiles, Stamp
+    from filepact.workspace.observe import ExternalFiles, Stamp
 
-__all__ = ["ProjectMembership"]
+__all__ = ["RootProjects"]
 
 _SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 _UNITS: Final = (".c", ".cc", ".cpp", ".cxx", ".c++", ".m", ".mm", ".cu")
@@ -30,7 +30,7 @@ _MOST_PROJECTS: Final = 100
 _MOST_IGNORED: Final = 1_000
 
 
-class ProjectMembership:
+class RootProjects:
     """The projects of one root, read again when a file that says what they are has changed.
 
     For all threads.
@@ -43,7 +43,7 @@ class ProjectMembership:
     """
 
     def __init__(
-        self, servers: RootServers, files: RawFiles, pool: ServerPool, seconds: float
+        self, servers: RootServers, files: ExternalFiles, pool: ServerPool, seconds: float
     ) -> None:
         self._servers = servers
         self._pool = pool

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from filepact.lsp.diagnostics import Diagnostic, Severity
-    from filepact.semantic.updates import Findings, WorkspaceUpdate
+    from filepact.semantic.updates import UpdateDiagnostics, WorkspaceUpdate
 
 __all__ = ["describe", "describe_late", "list_found", "place_of"]
 
@@ -56,7 +56,7 @@ def describe(update: WorkspaceUpdate, show: Callable[[str], str], *, warnings: b
 
 def describe_late(
     servers: Iterable[str],
-    findings: Findings,
+    findings: UpdateDiagnostics,
     names: Iterable[str],
     show: Callable[[str], str],
     *,
@@ -91,7 +91,7 @@ def _told(found: Iterable[Diagnostic], *, warnings: bool) -> list[Diagnostic]:
     return [one for one in found if one.severity in wanted]
 
 
-def _counts(findings: Findings, *, warnings: bool) -> str:
+def _counts(findings: UpdateDiagnostics, *, warnings: bool) -> str:
     fixed = len(_told(findings.fixed, warnings=warnings))
     parts = _by_severity(_told(findings.new, warnings=warnings), "new ")
     if fixed:

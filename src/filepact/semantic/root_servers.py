@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
-from filepact.lsp.diagnostics import Report
-from filepact.semantic.dependents import Dependents, changed_names
+from filepact.lsp.diagnostics import FileDiagnostics
+from filepact.semantic.dependents import DependentIndex, changed_names
 from filepact.semantic.disk_sync import DiskSync
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from filepact.domain.document import RootId
-    from filepact.lsp.diagnostics import Diagnostic, ServerAnswer
+    from filepact.lsp.diagnostics import Diagnostic, ServerDiagnostics
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.updates import TextChange
-    from filepact.workspace.observe import RawFiles, Stamp
+    from filepact.workspace.observe import ExternalFiles, Stamp
 
-__all__ = ["Answers", "Deadline", "RootServers"]
+__all__ = ["CallDeadline", "FreshDiagnostics", "RootServers"]
 
 _T = TypeVar("_T")
 
@@ -51,7 +51,7 @@ _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class FreshDiagnostics:
     """What servers answered, once it is sure which texts they meant.
 
     Attributes:
@@ -61,13 +61,13 @@ class Answers:
         texts: What the files held on the disk, by absolute path.
     """
 
-    answers: tuple[ServerAnswer, ...] = ()
+    answers: tuple[ServerDiagnostics, ...] = ()
     reason: str = ""
     texts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Deadline:
+class CallDeadline:
     """Until when something is waited for, unless its caller cancels it.
 
     Attributes:
@@ -81,7 +81,7 @@ class Deadline:
     patient: bool
 
     @classmethod
-    def after(cls, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> Deadline:
+    def after(cls, seconds: float, cancelled: Callable[[], bool], *, patient: bool) -> CallDeadline:
         """A deadline that many seconds from now."""
         return cls(time.monotonic() + seconds, cancelled, patient)
 
@@ -121,12 +121,12 @@ class RootServers:
         pool: The servers.
     """
 
-    def __init__(self, root: RootId, files: RawFiles, pool: ServerPool) -> None:
+    def __init__(self, root: RootId, files: ExternalFiles, pool: ServerPool) -> None:
         self.root = root
         self.disk = DiskSync(root, files, pool, self.claimed)
         self._raw = files
         self._pool = pool
-        self._dependents = Dependents(root, files, self.claimed)
+        self._dependents = DependentIndex(root, files, self.claimed)
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._misses: dict[str, int] = {}
@@ -271,7 +271,9 @@ class RootServers:
         paths = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
         return [path for path in paths if self._dependents.fits(path)]
 
-    def affected(self, members: Sequence[WorkspacePath], deadline: Deadline) -> list[WorkspacePath]:
+    def affected(
+        self, members: Sequence[WorkspacePath], deadline: CallDeadline
+    ) -> list[WorkspacePath]:
         """The files that servers find something wrong with in everything, and those shown before.
 
         Args:
@@ -304,12 +306,12 @@ class RootServers:
         self,
         paths: Sequence[WorkspacePath],
         also: Sequence[WorkspacePath],
-        deadline: Deadline,
+        deadline: CallDeadline,
         *,
         rest: float | None = None,
         slow: Collection[str] = (),
         background: bool = False,
-    ) -> Answers:
+    ) -> FreshDiagnostics:
         """What the servers find in files.
 
         Args:
@@ -321,7 +323,7 @@ class RootServers:
             background: Whether other questions come first.
         """
 
-        def question() -> tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]:
+        def question() -> tuple[Future[tuple[ServerDiagnostics, ...]], dict[str, str]]:
             files, others = self.disk.texts(paths), self.disk.texts(also)
             future = self._pool.ask(
                 self.root,
@@ -347,8 +349,8 @@ class RootServers:
         self._misses[server] = 0 if in_time else self._misses.get(server, 0) + 1
 
     def propose(
-        self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: Deadline
-    ) -> Answers:
+        self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: CallDeadline
+    ) -> FreshDiagnostics:
         """What the servers would find if some files held other texts.
 
         Args:
@@ -357,7 +359,7 @@ class RootServers:
             deadline: How long to wait.
         """
 
-        def question() -> tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]:
+        def question() -> tuple[Future[tuple[ServerDiagnostics, ...]], dict[str, str]]:
             files = self.disk.texts(paths)
             future = self._pool.propose(
                 self.root, proposed, files, deadline.for_servers, patient=deadline.patient
@@ -366,7 +368,7 @@ class RootServers:
 
         return self._until_steady(question, deadline)
 
-    def baseline(self, paths: Sequence[WorkspacePath], deadline: Deadline) -> None:
+    def baseline(self, paths: Sequence[WorkspacePath], deadline: CallDeadline) -> None:
         """Learn what is found in files now, where that is not known.
 
         Args:
@@ -387,7 +389,9 @@ class RootServers:
         if new:
             self.report(new, deadline)
 
-    def report(self, paths: Sequence[WorkspacePath], deadline: Deadline) -> tuple[Report, ...]:
+    def report(
+        self, paths: Sequence[WorkspacePath], deadline: CallDeadline
+    ) -> tuple[FileDiagnostics, ...]:
         """What the servers find in files, one report of each server and file."""
         asked = self.ask(paths, (), deadline)
         reports = [one for answer in asked.answers for one in answer.reports]
@@ -397,16 +401,16 @@ class RootServers:
         if asked.answers:
             return tuple(reports)
         return tuple(
-            Report(server, path.absolute, reason=asked.reason)
+            FileDiagnostics(server, path.absolute, reason=asked.reason)
             for path in paths
             for server in self.servers(path.absolute)
         )
 
     def _until_steady(
         self,
-        question: Callable[[], tuple[Future[tuple[ServerAnswer, ...]], dict[str, str]]],
-        deadline: Deadline,
-    ) -> Answers:
+        question: Callable[[], tuple[Future[tuple[ServerDiagnostics, ...]], dict[str, str]]],
+        deadline: CallDeadline,
+    ) -> FreshDiagnostics:
         """Ask until the answer is about the files as they were at some moment since the start."""
         start, disk = time.time_ns(), self.disk
         for asked in range(_ROUNDS):
@@ -417,7 +421,7 @@ class RootServers:
                     future, texts = question()
                     self._questions.append((future, texts))
             except RuntimeError:
-                return Answers(reason=_CLOSED)
+                return FreshDiagnostics(reason=_CLOSED)
             found = self._found_others(deadline, any_file=not asked)
             answers = deadline.wait(future)
             with disk.lock:
@@ -425,14 +429,14 @@ class RootServers:
                 self._resend_outdated()
                 moved = found or outdated or disk.moved(turn, start)
             if answers is None:
-                return Answers(reason=_CANCELLED if deadline.cancelled() else _LATE)
+                return FreshDiagnostics(reason=_CANCELLED if deadline.cancelled() else _LATE)
             if not moved:
-                return Answers(answers, "", texts)
+                return FreshDiagnostics(answers, "", texts)
             if not deadline.rest:
                 break
-        return Answers((), _RESTLESS)
+        return FreshDiagnostics((), _RESTLESS)
 
-    def _found_others(self, deadline: Deadline, *, any_file: bool) -> bool:
+    def _found_others(self, deadline: CallDeadline, *, any_file: bool) -> bool:
         """Whether others have written something that counts; the servers are told in any case.
 
         Args:

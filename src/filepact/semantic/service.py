@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError, NotFoundError
-from filepact.semantic.analysis import ChangeAnalysis, DeferredResults, Verified
-from filepact.semantic.membership import ProjectMembership
+from filepact.semantic.analysis import ChangeDiagnostics, PendingDiagnostics, UpdateResult
+from filepact.semantic.membership import RootProjects
 from filepact.semantic.receipt_lines import describe, describe_late, list_found
-from filepact.semantic.root_servers import Deadline, RootServers
+from filepact.semantic.root_servers import CallDeadline, RootServers
 from filepact.semantic.updates import (
-    Loaded,
-    Provider,
+    DiagnosticsSummary,
+    LoadResult,
+    ServerEntry,
     ServerUpdate,
-    Surveyed,
-    Synced,
-    Tally,
+    SyncResult,
+    WorkspaceDiagnostics,
     WorkspaceUpdate,
     combine,
     text_changes,
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId
     from filepact.domain.operation import Session
-    from filepact.lsp.diagnostics import Diagnostic, Report
+    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact.lsp.pool import ServerPool
-    from filepact.semantic.updates import Findings, LoadedKind, TextChange
-    from filepact.workspace.documents import Versions
-    from filepact.workspace.pending import News
+    from filepact.semantic.updates import LoadedKind, TextChange, UpdateDiagnostics
+    from filepact.workspace.documents import DocumentCache
+    from filepact.workspace.pending import SessionEvent
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["SemanticWorkspace"]
@@ -94,10 +94,10 @@ class SemanticWorkspace:
             root.path: RootServers(root.path, self._files, pool) for root in workspace.guard.roots
         }
         self._members = {
-            root: ProjectMembership(servers, self._files, pool, budget)
+            root: RootProjects(servers, self._files, pool, budget)
             for root, servers in self._servers.items()
         }
-        self._deferred = DeferredResults(self._late)
+        self._deferred = PendingDiagnostics(self._late)
 
     def close(self) -> None:
         """End all servers."""
@@ -129,7 +129,7 @@ class SemanticWorkspace:
     def preview(
         self,
         changes: ChangeSet,
-        versions: Versions,
+        versions: DocumentCache,
         *,
         session: Session,
         seconds: float | None = None,
@@ -145,7 +145,7 @@ class SemanticWorkspace:
             cancelled: Asked now and then; true ends it.
         """
         deadline = self._deadline(seconds, cancelled)
-        tally, servers, message = Tally("dependents"), list[ServerUpdate](), ""
+        tally, servers, message = DiagnosticsSummary("dependents"), list[ServerUpdate](), ""
         try:
             for analysis in self._analyses(changes, versions, session):
                 if not analysis.concerns_servers:
@@ -161,7 +161,7 @@ class SemanticWorkspace:
     def baseline(
         self,
         changes: ChangeSet,
-        versions: Versions,
+        versions: DocumentCache,
         *,
         session: Session,
         cancelled: Callable[[], bool] = _never,
@@ -186,7 +186,7 @@ class SemanticWorkspace:
     def verify(
         self,
         changes: ChangeSet,
-        versions: Versions,
+        versions: DocumentCache,
         *,
         session: Session,
         seconds: float | None = None,
@@ -204,8 +204,8 @@ class SemanticWorkspace:
         brief = brief and self.mode != "always"
         deadline = self._deadline(wait * _OWN_SHARE if brief else wait, cancelled)
         rest = wait * _REST_SHARE if brief else None
-        tally, servers = Tally("dependents"), list[ServerUpdate]()
-        pending: list[tuple[ChangeAnalysis, Verified]] = []
+        tally, servers = DiagnosticsSummary("dependents"), list[ServerUpdate]()
+        pending: list[tuple[ChangeDiagnostics, UpdateResult]] = []
         try:
             for analysis in self._analyses(changes, versions, session):
                 disk = analysis.servers.disk
@@ -226,18 +226,20 @@ class SemanticWorkspace:
         """What a receipt says of an update; empty where no server knows the files."""
         return describe(update, self._show)
 
-    def _late(self, servers: Iterable[str], findings: Findings, paths: Iterable[str]) -> str:
+    def _late(
+        self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]
+    ) -> str:
         return describe_late(servers, findings, paths, self._show)
 
     def listed(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""
         return "\n".join(list_found(found, self._show))
 
-    def news(self, session_id: str) -> tuple[News, ...]:
+    def news(self, session_id: str) -> tuple[SessionEvent, ...]:
         """What was found since of changes whose receipts could not tell, until it was `heard`."""
         return self._deferred.unheard.news(session_id)
 
-    def heard(self, session_id: str, news: Sequence[News]) -> None:
+    def heard(self, session_id: str, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not about servers is left out."""
         self._deferred.unheard.heard(session_id, news)
 
@@ -250,7 +252,7 @@ class SemanticWorkspace:
         session: Session,
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
-    ) -> tuple[Report, ...]:
+    ) -> tuple[FileDiagnostics, ...]:
         """What the servers find in files; servers that do not run are started and waited for.
 
         Args:
@@ -279,13 +281,13 @@ class SemanticWorkspace:
         session: Session,
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
-    ) -> Surveyed:
+    ) -> WorkspaceDiagnostics:
         """What the servers find in everything; arguments as for `look`.
 
         Of a large root only files are looked at that a server names, or was asked about before.
         """
         deadline = self._deadline(seconds, cancelled, patient=True)
-        reports: list[Report] = []
+        reports: list[FileDiagnostics] = []
         messages: dict[str, None] = {}
         may_see = self._may_see(session)
         for servers in self._servers.values() if self.mode != "off" else ():
@@ -297,9 +299,9 @@ class SemanticWorkspace:
             reports += servers.report(seen, deadline) if seen else ()
         messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
         complete = not messages and all(one.complete for one in reports)
-        return Surveyed(tuple(reports), complete, tuple(messages))
+        return WorkspaceDiagnostics(tuple(reports), complete, tuple(messages))
 
-    def sync(self, *, force: bool = False) -> Synced:
+    def sync(self, *, force: bool = False) -> SyncResult:
         """Tell the servers of what others have written.
 
         Args:
@@ -324,11 +326,11 @@ class SemanticWorkspace:
         updated = tuple(path for path, claimed in known.items() if claimed)
         skipped = tuple(path for path, claimed in known.items() if not claimed)
         after = sum(one.disk.turn for one in roots)
-        return Synced(updated, skipped, len(known), before, after, bool(reason), reason)
+        return SyncResult(updated, skipped, len(known), before, after, bool(reason), reason)
 
     # -- the workspace --------------------------------------------------------------------
 
-    def load(self, path: str) -> Loaded:
+    def load(self, path: str) -> LoadResult:
         """Open a solution, a project or a folder for the servers.
 
         Those that run begin anew where that is another one than before, and they are told which.
@@ -360,18 +362,18 @@ class SemanticWorkspace:
             self._pool.restart(root, announced=True)
         return self._loaded(absolute, servers)
 
-    def reload(self) -> Loaded:
+    def reload(self) -> LoadResult:
         """End all servers, so that they begin with the disk as it is; they start when needed."""
         for servers in self._servers.values():
             self._restart(servers)
         first = next(iter(self._servers.values()))
         return self._loaded(self._members[first.root].opened or first.root, first)
 
-    def status(self) -> tuple[Provider, ...]:
+    def status(self) -> tuple[ServerEntry, ...]:
         """All servers that may be used, installed or not."""
         running = self._pool.status()
         return tuple(
-            Provider(
+            ServerEntry(
                 one.name,
                 one.role,
                 tuple(glob for glob, _ in one.files),
@@ -382,7 +384,7 @@ class SemanticWorkspace:
             for one in self._pool.servers
         )
 
-    def _loaded(self, path: str, servers: RootServers) -> Loaded:
+    def _loaded(self, path: str, servers: RootServers) -> LoadResult:
         """What was opened.
 
         Args:
@@ -394,12 +396,14 @@ class SemanticWorkspace:
         files = len(servers.files())
         read = self._members[servers.root].solution()
         if read is None:
-            return Loaded(kind, path, (), files)
+            return LoadResult(kind, path, (), files)
         said = dict.fromkeys(
             f"{self._show(one['path'])}{':' + str(one['line']) if one['line'] else ''}: {one['text']}"
             for one in read["messages"]
         )
-        return Loaded(kind, path, tuple(read["projects"]), files, read["approximate"], tuple(said))
+        return LoadResult(
+            kind, path, tuple(read["projects"]), files, read["approximate"], tuple(said)
+        )
 
     def _restart(self, servers: RootServers) -> None:
         # In this order: what is written while they end is seen by those that follow.
@@ -410,13 +414,13 @@ class SemanticWorkspace:
 
     def _deadline(
         self, seconds: float | None, cancelled: Callable[[], bool], *, patient: bool = False
-    ) -> Deadline:
+    ) -> CallDeadline:
         wait = self.budget if seconds is None else seconds
-        return Deadline.after(wait, cancelled, patient=patient or self.mode == "always")
+        return CallDeadline.after(wait, cancelled, patient=patient or self.mode == "always")
 
     def _analyses(
-        self, changes: ChangeSet, versions: Versions, session: Session
-    ) -> Iterator[ChangeAnalysis]:
+        self, changes: ChangeSet, versions: DocumentCache, session: Session
+    ) -> Iterator[ChangeDiagnostics]:
         """A change by root."""
         if self.mode == "off":
             return
@@ -426,7 +430,7 @@ class SemanticWorkspace:
         may_see = self._may_see(session)
         for root, steps in by_root.items():
             if root in self._servers:
-                yield ChangeAnalysis(self._servers[root], steps, may_see)
+                yield ChangeDiagnostics(self._servers[root], steps, may_see)
 
     def _may_see(self, session: Session) -> Callable[[WorkspacePath], bool]:
         """Whether a session may be told what is in a file."""
@@ -434,8 +438,8 @@ class SemanticWorkspace:
         return lambda path: not hides(path, session.agent)
 
     def _reports(
-        self, servers: RootServers, paths: Sequence[WorkspacePath], deadline: Deadline
-    ) -> tuple[Report, ...]:
+        self, servers: RootServers, paths: Sequence[WorkspacePath], deadline: CallDeadline
+    ) -> tuple[FileDiagnostics, ...]:
         known = [path for path in paths if servers.claimed(path.absolute)]
         return servers.report(known, deadline) if known and self.mode != "off" else ()
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.text.glob import WildcardError, translate
+from filepact.text.glob import GlobError, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -178,6 +178,6 @@ def _patterns(globs: Iterable[str]) -> tuple[re.Pattern[str], ...]:
         last = posixpath.basename(plain)
         beneath = not set("*?") & set(last) and "." not in last[1:]
         for one in (plain, f"{plain}/**") if beneath else (plain,):
-            with suppress(WildcardError):
+            with suppress(GlobError):
                 found.append(re.compile(translate(one), re.DOTALL))
     return tuple(found)

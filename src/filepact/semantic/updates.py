@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import (
         Confirmation,
         Diagnostic,
-        Report,
-        ServerAnswer,
+        FileDiagnostics,
+        ServerDiagnostics,
         ServerStatus,
     )
     from filepact.lsp.spec import Role
-    from filepact.workspace.documents import Versions
+    from filepact.workspace.documents import DocumentCache
 
 __all__ = [
-    "Findings",
+    "DiagnosticsSummary",
     "Kind",
-    "Loaded",
+    "LoadResult",
     "LoadedKind",
-    "Provider",
     "Scope",
+    "ServerEntry",
     "ServerUpdate",
-    "Surveyed",
-    "Synced",
-    "Tally",
+    "SyncResult",
     "TextChange",
+    "UpdateDiagnostics",
+    "WorkspaceDiagnostics",
     "WorkspaceUpdate",
     "combine",
     "kind_of",
@@ -90,7 +90,7 @@ def merged(earlier: Iterable[TextChange], later: Iterable[TextChange]) -> tuple[
     return tuple(found.values())
 
 
-def text_changes(changes: ChangeSet, versions: Versions) -> tuple[TextChange, ...]:
+def text_changes(changes: ChangeSet, versions: DocumentCache) -> tuple[TextChange, ...]:
     """The text changes of a change set.
 
     A deletion and a creation of the same bytes are a rename.  Folders, links and changes of permission
@@ -192,7 +192,7 @@ class ServerUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class UpdateDiagnostics:
     """What the servers find, of all that were asked.
 
     Attributes:
@@ -240,7 +240,7 @@ class WorkspaceUpdate:
     in_workspace_after: bool
     message: str | None = None
     servers: tuple[ServerUpdate, ...] = ()
-    findings: Findings | None = None
+    findings: UpdateDiagnostics | None = None
 
 
 # -- from answers to an update -----------------------------------------------------------
@@ -274,7 +274,7 @@ _EVENTS: Final[dict[Kind, str]] = {
 }
 
 
-class Tally:
+class DiagnosticsSummary:
     """Adds up what several servers find in several files, and what they found before.
 
     Args:
@@ -303,7 +303,11 @@ class Tally:
         self._complete &= not files
 
     def add(
-        self, report: Report, before: Iterable[Diagnostic] | None, *, only_new: bool = False
+        self,
+        report: FileDiagnostics,
+        before: Iterable[Diagnostic] | None,
+        *,
+        only_new: bool = False,
     ) -> None:
         """Add a server's report about a file.
 
@@ -332,13 +336,13 @@ class Tally:
         self._known = self._counted = True
         self._before += before
 
-    def findings(self) -> Findings | None:
+    def findings(self) -> UpdateDiagnostics | None:
         """The sum; None where nothing is known."""
         if not self._known:
             return None
         delta = compare(self._before, self._after)
         total = self._total if self._counted else None
-        return Findings(
+        return UpdateDiagnostics(
             self._scope,
             True,
             self._complete,
@@ -358,7 +362,7 @@ def kind_of(steps: Iterable[TextChange]) -> Kind:
 
 
 def update_of(
-    answer: ServerAnswer, wanted: Kind, changed: Collection[str], told: int
+    answer: ServerDiagnostics, wanted: Kind, changed: Collection[str], told: int
 ) -> ServerUpdate:
     """How a server took a change.
 
@@ -390,7 +394,7 @@ def update_of(
     )
 
 
-def preview_of(answer: ServerAnswer, changed: Collection[str], told: int) -> ServerUpdate:
+def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -> ServerUpdate:
     """How a server would take a change.
 
     Args:
@@ -407,7 +411,7 @@ def preview_of(answer: ServerAnswer, changed: Collection[str], told: int) -> Ser
 
 def combine(
     servers: Iterable[ServerUpdate],
-    findings: Findings | None,
+    findings: UpdateDiagnostics | None,
     members: tuple[bool, bool],
     message: str = "",
 ) -> WorkspaceUpdate:
@@ -439,7 +443,7 @@ LoadedKind = Literal["solution", "project", "folder"]
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncResult:
     """What others had written, of which the servers were told now.
 
     Attributes:
@@ -462,7 +466,7 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadResult:
     """What was opened for the servers.
 
     Attributes:
@@ -483,7 +487,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ServerEntry:
     """A server that may be used.
 
     Attributes:
@@ -504,7 +508,7 @@ class Provider:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class WorkspaceDiagnostics:
     """What servers find in a whole workspace.
 
     Attributes:
@@ -513,6 +517,6 @@ class Surveyed:
         messages: Why it is not.
     """
 
-    reports: tuple[Report, ...]
+    reports: tuple[FileDiagnostics, ...]
     complete: bool
     messages: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import apsw
 
-from filepact.domain.operation import Integrity, Salvaged, Unusable
+from filepact.domain.operation import ContentProblem, JournalCheckResult, SalvageResult
 from filepact.errors import StateFailedError
 from filepact.store.connection import Database, Transaction, open_to_read, unfit
 from filepact.store.content import ContentStore, sync
@@ -43,7 +43,9 @@ _TOUCHED: Final = (
 )
 
 
-def check_journal(path: str, tell: Callable[[str], None] = lambda _said: None) -> Integrity:
+def check_journal(
+    path: str, tell: Callable[[str], None] = lambda _said: None
+) -> JournalCheckResult:
     """Read everything in a journal, and change nothing.
 
     Args:
@@ -54,13 +56,13 @@ def check_journal(path: str, tell: Callable[[str], None] = lambda _said: None) -
         StateFailedError: It is no journal, or of a newer filepact.
     """
     if unfit(Path(path)):
-        return Integrity(("the file was emptied, or its log overwritten",))
+        return JournalCheckResult(("the file was emptied, or its log overwritten",))
     problems: list[str] = []
     contents = ContentStore(Path(path).parent / "contents")
     try:
         with _reading(path) as tx:
             if tx.value("PRAGMA user_version") == 0:
-                return Integrity()  # Nothing was written to it yet.
+                return JournalCheckResult()  # Nothing was written to it yet.
             tell("reading the journal's tables")
             with _noting(problems, "the structure"):
                 for (said,) in tx.all(f"PRAGMA integrity_check({_PROBLEMS})"):
@@ -70,7 +72,7 @@ def check_journal(path: str, tell: Callable[[str], None] = lambda _said: None) -
                     problems.append("rows name others that are not there")
             damaged: list[int] = []
             kept = unfinished = 0
-            lost: tuple[Unusable, ...] = ()
+            lost: tuple[ContentProblem, ...] = ()
             names: list[str] = []
             strays: list[str] = []
             with _noting(problems, "the contents"):
@@ -82,9 +84,11 @@ def check_journal(path: str, tell: Callable[[str], None] = lambda _said: None) -
                 unfinished = tx.value("SELECT count(*) FROM operation WHERE state = 'intended'")
             with _noting(problems, "the contents in files"):
                 strays = [str(file) for file in contents.strays(tx)]
-            return Integrity(tuple(problems), kept, tuple(names), lost, tuple(strays), unfinished)
+            return JournalCheckResult(
+                tuple(problems), kept, tuple(names), lost, tuple(strays), unfinished
+            )
     except (apsw.CorruptError, apsw.NotADBError) as error:
-        return Integrity((f"the file cannot be read as a journal ({error})",))
+        return JournalCheckResult((f"the file cannot be read as a journal ({error})",))
 
 
 @contextmanager
@@ -141,17 +145,17 @@ def damaged_contents(
     return damaged
 
 
-def unusable(tx: Transaction, numbers: list[int]) -> tuple[Unusable, ...]:
+def unusable(tx: Transaction, numbers: list[int]) -> tuple[ContentProblem, ...]:
     """The operations, and the proposals that wait, that need some contents, file by file."""
     if not numbers:
         return ()
     rows = tx.among(_TOUCHED.format(kind="operation", key="seq", only=""), numbers)
     waiting = " AND o.state = 'proposed'"
     rows += tx.among(_TOUCHED.format(kind="proposal", key="number", only=waiting), numbers)
-    found: dict[tuple[str, str], Unusable] = {}
+    found: dict[tuple[str, str], ContentProblem] = {}
     for change_id, summary, root, path, content in rows:
         name = f"{from_text(root).rstrip('/')}/{from_text(path)}"
-        one = Unusable(from_text(change_id), from_text(summary), name, content)
+        one = ContentProblem(from_text(change_id), from_text(summary), name, content)
         # Both sides of one change may be damaged.
         found.setdefault((one.id, name), one)
     return tuple(found.values())
@@ -199,7 +203,7 @@ _LEAST: Final = 512
 _BROKEN: Final = (apsw.CorruptError, apsw.IOError)
 
 
-def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> Salvaged:
+def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> SalvageResult:
     """Put a sound journal in the place of a damaged one; nobody else may have it open meanwhile.
 
     Args:
@@ -242,7 +246,7 @@ def salvage(path: str, tell: Callable[[str], None] = lambda _said: None) -> Salv
         place.with_name(place.name + end).unlink(missing_ok=True)
     fresh.replace(place)
     sync(place.parent)
-    return Salvaged(str(aside), operations, kept, tuple(lost))
+    return SalvageResult(str(aside), operations, kept, tuple(lost))
 
 
 # -- reading ----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import apsw
 
-from filepact.domain.document import Remembered, Revision
+from filepact.domain.document import KnownTextRecord, Revision
 from filepact.store.content import pack, unpack
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
 
-__all__ = ["KEPT", "KnownTexts"]
+__all__ = ["KEPT", "SqliteKnownTexts"]
 
 KEPT: Final = 86_400.0
 """Seconds for which it is kept: who goes on with a conversation mostly does so within a day."""
@@ -57,7 +57,7 @@ class _Open(NamedTuple):
     file: tuple[int, int]
 
 
-class KnownTexts:
+class SqliteKnownTexts:
     """The texts by conversation and file; a failure of any kind only means that nothing is known.
 
     Args:
@@ -75,7 +75,7 @@ class KnownTexts:
         # Who looks something up never waits for who writes.
         self._reading_lock, self._writing_lock = Lock(), Lock()
 
-    def get(self, conversation: str, path: WorkspacePath) -> Remembered | None:
+    def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
         """What was kept of a file, unless that is too long ago."""
         if not self._path.exists():
             return None
@@ -89,10 +89,10 @@ class KnownTexts:
             for revision, mode, read, shown, size, packed in rows:
                 text = unpack(packed, size).decode("utf-8", "surrogatepass")
                 spans = None if shown is None else tuple((a, b) for a, b in json.loads(shown))
-                return Remembered(text, Revision(revision, mode), spans, bool(read))
+                return KnownTextRecord(text, Revision(revision, mode), spans, bool(read))
         return None
 
-    def put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+    def put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         """Keep what is known of files by conversation; None forgets it."""
         with self._writing_lock:
             try:
@@ -102,7 +102,7 @@ class KnownTexts:
             except (apsw.Error, OSError, ValueError):
                 return
 
-    def _put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+    def _put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         self._writing = self._opened(self._writing)
         database, now = self._writing.database, time.time()
         with database:

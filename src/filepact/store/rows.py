@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import Revision, RootId, WorkspacePath
 from filepact.domain.operation import Actor, Operation, Proposal, Session
-from filepact.domain.permission_log import Named, Question
+from filepact.domain.permission_log import LoggedFile, PermissionRecord
 from filepact.errors import InvalidParamsError, NotFoundError
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ _FILES: Final = (
 )
 
 
-def insert_question(tx: Transaction, question: Question, *, kept: int = KEPT) -> None:
+def insert_question(tx: Transaction, question: PermissionRecord, *, kept: int = KEPT) -> None:
     """Insert a question, and delete all but the newest ``kept``."""
     number = tx.value(
         "INSERT INTO question (asked, session, root, title, action, verdict, decided_by, how, more)"
@@ -356,7 +356,7 @@ def insert_question(tx: Transaction, question: Question, *, kept: int = KEPT) ->
 
 def select_questions(
     tx: Transaction, root: RootId | None, session: str | None, limit: int, *, reads: bool
-) -> tuple[Question, ...]:
+) -> tuple[PermissionRecord, ...]:
     """The newest questions first; a negative limit is none."""
     rows = tx.all(
         _QUESTIONS,
@@ -367,14 +367,14 @@ def select_questions(
             limit,
         ),
     )
-    files: dict[int, list[Named]] = {}
+    files: dict[int, list[LoggedFile]] = {}
     for owner, path, *lines in tx.among(_FILES, [row[0] for row in rows]):
-        files.setdefault(owner, []).append(Named(from_text(path), *lines))
+        files.setdefault(owner, []).append(LoggedFile(from_text(path), *lines))
     return tuple(_question(row, tuple(files.get(row[0], ()))) for row in rows)
 
 
-def _question(row: tuple[Any, ...], files: tuple[Named, ...]) -> Question:
-    return Question(
+def _question(row: tuple[Any, ...], files: tuple[LoggedFile, ...]) -> PermissionRecord:
+    return PermissionRecord(
         when=row[1],
         session=to_session(row[2:6]),
         root=RootId(from_text(row[6])),

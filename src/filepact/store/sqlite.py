@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     from filepact.domain.operation import (
         Approval,
         ChangeId,
-        Limits,
+        JournalStatistics,
         Operation,
         OperationState,
         Proposal,
+        ProposalLimits,
         ProposalState,
-        Pruned,
+        PruneResult,
         Session,
-        Statistics,
     )
-    from filepact.domain.permission_log import Question
+    from filepact.domain.permission_log import PermissionRecord
     from filepact.store.connection import Transaction
     from filepact.store.rows import Sides
 
@@ -62,7 +62,7 @@ _NAMED_AT_MOST = 5
 
 
 class SqliteStore:
-    """Satisfies `filepact.workspace.journal.Store`, where every method is described.
+    """Satisfies `filepact.workspace.journal.JournalStore`, where every method is described.
 
     What must be known after a power cut is synchronised to the disk; how an operation ended is
     not, since that can be seen from the files.
@@ -131,7 +131,7 @@ class SqliteStore:
         contents: Mapping[str, bytes],
         *,
         supersedes: Sequence[ChangeId] = (),
-        limits: Limits | None = None,
+        limits: ProposalLimits | None = None,
     ) -> None:
         with self._database.writing(durable=True) as tx:
             for earlier in supersedes:
@@ -345,7 +345,7 @@ class SqliteStore:
 
     # -- questions and reports ----------------------------------------------------------------
 
-    def note(self, question: Question) -> None:
+    def note(self, question: PermissionRecord) -> None:
         with self._database.writing(durable=False) as tx:
             insert_question(tx, question)
 
@@ -356,7 +356,7 @@ class SqliteStore:
         session: str | None = None,
         limit: int | None = 50,
         reads: bool = False,
-    ) -> tuple[Question, ...]:
+    ) -> tuple[PermissionRecord, ...]:
         with self._database.reading() as tx:
             most = -1 if limit is None else limit
             return select_questions(tx, root, session, most, reads=reads)
@@ -368,10 +368,10 @@ class SqliteStore:
             found = tx.all("SELECT path FROM root ORDER BY number")
         return tuple(RootId(os.fsdecode(path)) for (path,) in found)
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> JournalStatistics:
         return upkeep.statistics(self._database)
 
-    def prune(self, *, keep_bytes: int, keep_seconds: float) -> Pruned:
+    def prune(self, *, keep_bytes: int, keep_seconds: float) -> PruneResult:
         return upkeep.prune(
             self._database, self._contents, keep_bytes=keep_bytes, keep_seconds=keep_seconds
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from filepact.domain.operation import Pruned, Statistics
+from filepact.domain.operation import JournalStatistics, PruneResult
 from filepact.errors import NoChangeError, PendingFullError, UserDeniedError
 from filepact.store.rows import from_text, missing, root_number, select_proposals, to_text
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from filepact.domain.operation import Approval, Limits, Operation, Proposal
+    from filepact.domain.operation import Approval, Operation, Proposal, ProposalLimits
     from filepact.store.connection import Database, Transaction
     from filepact.store.content import ContentStore
 
@@ -143,7 +143,7 @@ def expire(tx: Transaction, before: float) -> list[str]:
 
 
 def check_room(
-    tx: Transaction, proposal: Proposal, contents: Mapping[str, bytes], limits: Limits
+    tx: Transaction, proposal: Proposal, contents: Mapping[str, bytes], limits: ProposalLimits
 ) -> None:
     """Refuse a proposal for which there is no room beside those that wait.
 
@@ -199,7 +199,7 @@ WHERE p.state = 'proposed' AND c.after IS NOT NULL
 # -- room -------------------------------------------------------------------------------------
 
 
-def statistics(database: Database) -> Statistics:
+def statistics(database: Database) -> JournalStatistics:
     """Figures of the whole journal."""
     with database.reading() as tx:
         operations = tx.value("SELECT count(*) FROM operation")
@@ -207,12 +207,12 @@ def statistics(database: Database) -> Statistics:
         contents = tx.value("SELECT count(*) FROM content WHERE kept <> 'gone'")
         beside = tx.value("SELECT coalesce(sum(stored), 0) FROM content WHERE kept = 'file'")
         oldest = _oldest(tx)
-    return Statistics(operations, proposals, contents, database.size() + beside, oldest)
+    return JournalStatistics(operations, proposals, contents, database.size() + beside, oldest)
 
 
 def prune(
     database: Database, contents: ContentStore, *, keep_bytes: int, keep_seconds: float
-) -> Pruned:
+) -> PruneResult:
     """Give up contents, oldest last use first, until the rest takes ``keep_bytes`` or less.
 
     Many short transactions, so that other processes go on between them.
@@ -249,7 +249,7 @@ def prune(
         contents.remove_strays(tx)
     shrink(database)
     with database.reading() as tx:
-        return Pruned(dropped, before - total, total, _oldest(tx))
+        return PruneResult(dropped, before - total, total, _oldest(tx))
 
 
 def _barrier(tx: Transaction, horizon: float) -> int:

@@ -19,7 +19,7 @@ from filepact.text.detect_encoding import (
     UNIT,
     UTF_8,
     Encoding,
-    Given,
+    NamedEncoding,
     declared,
     is_stable,
     recognise,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Encoding",
-    "Given",
+    "NamedEncoding",
     "SourceText",
     "decode",
     "detect",
@@ -68,12 +68,12 @@ class SourceText:
     text: str
     encoding: Encoding
     data: bytes = field(repr=False)
-    given: Given | None = None
+    given: NamedEncoding | None = None
     name: str = ""
 
 
 def detect(
-    head: bytes, *, complete: bool, name: str = "", given: Given | None = None
+    head: bytes, *, complete: bool, name: str = "", given: NamedEncoding | None = None
 ) -> Encoding | None:
     """The encoding of a file, from its first bytes.
 
@@ -90,7 +90,7 @@ def detect(
     return None if found is None else found[1]
 
 
-def decode(data: bytes, *, name: str = "", given: Given | None = None) -> SourceText:
+def decode(data: bytes, *, name: str = "", given: NamedEncoding | None = None) -> SourceText:
     """All bytes of a file as text.
 
     Args:
@@ -128,7 +128,7 @@ def encode(text: str, encoding: Encoding, *, name: str = "") -> bytes:
     return encoding.bom + _to_bytes(text, encoding, name)
 
 
-def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
+def encode_new(text: str, name: str, given: NamedEncoding | None = None) -> bytes:
     """A text as the bytes of a new file: UTF-8, unless somebody or the text itself names another.
 
     A mark at the start of the text makes it UTF-8 with that mark.
@@ -156,7 +156,7 @@ def encode_new(text: str, name: str, given: Given | None = None) -> bytes:
     return data
 
 
-def _encoding_of_new(text: str, name: str, given: Given | None) -> Encoding:
+def _encoding_of_new(text: str, name: str, given: NamedEncoding | None) -> Encoding:
     """The encoding of a text that is written for the first time."""
     if given is not None:
         codec = given.codec.removesuffix("-sig")

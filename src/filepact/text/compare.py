@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Region", "compare_lines"]
+__all__ = ["DiffRange", "compare_lines"]
 
 _TOTAL_STEPS = 1_000_000
 _MOST_FOR_LINES = 4_000_000
@@ -25,7 +25,7 @@ _FIRST_TRY_STEPS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class DiffRange:
     """Old lines ``[old_start, old_end)`` became new lines ``[new_start, new_end)``; 0-based."""
 
     old_start: int
@@ -38,7 +38,7 @@ _Run = tuple[int, int, int]
 """So many equal lines: (from this old line, from this new line, how many)."""
 
 
-def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[Region]:
+def compare_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffRange]:
     """The regions that differ, in order; they never touch each other.
 
     The lines between two regions are equal one by one.  Equal texts give an empty list.
@@ -76,13 +76,13 @@ def _common_tail(old: Sequence[str], new: Sequence[str], head: int) -> int:
     return count
 
 
-def _between(runs: Iterable[_Run]) -> list[Region]:
+def _between(runs: Iterable[_Run]) -> list[DiffRange]:
     """The regions between runs of equal lines."""
     regions = []
     old_at = new_at = 0
     for i, j, count in runs:
         if i > old_at or j > new_at:
-            regions.append(Region(old_at, i, new_at, j))
+            regions.append(DiffRange(old_at, i, new_at, j))
         old_at, new_at = i + count, j + count
     return regions
 
@@ -242,13 +242,13 @@ class _Comparison:
                 x -= 1
 
 
-def _settle(regions: list[Region], old: Sequence[str], new: Sequence[str]) -> list[Region]:
+def _settle(regions: list[DiffRange], old: Sequence[str], new: Sequence[str]) -> list[DiffRange]:
     """Slide each pure insertion or removal to where a person would cut.
 
     ``x A B A y`` minus ``A B`` or minus ``B A`` is the same text.  The cut before a line of
     little indentation, after a blank line, reads best; among equals the last is taken.
     """
-    settled: list[Region] = []
+    settled: list[DiffRange] = []
     for index, region in enumerate(regions):
         removed, added = region.old_end - region.old_start, region.new_end - region.new_start
         if removed and added:
@@ -274,7 +274,7 @@ def _settle(regions: list[Region], old: Sequence[str], new: Sequence[str]) -> li
             if cost < best_cost:
                 best, best_cost = shift, cost
         settled.append(
-            Region(
+            DiffRange(
                 region.old_start + best,
                 region.old_end + best,
                 region.new_start + best,

@@ -30,7 +30,7 @@ __all__ = [
     "UTF_8",
     "WIDER",
     "Encoding",
-    "Given",
+    "NamedEncoding",
     "Origin",
     "declared",
     "find_charset",
@@ -47,7 +47,7 @@ Origin = Literal["caller", "settings", ".editorconfig", "declared", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class NamedEncoding:
     """An encoding that somebody named from outside the file.
 
     Attributes:
@@ -133,7 +133,7 @@ _BINARY_STARTS = re.compile(
 
 
 def recognise(
-    data: bytes, *, complete: bool, name: str = "", given: Given | None = None
+    data: bytes, *, complete: bool, name: str = "", given: NamedEncoding | None = None
 ) -> tuple[str, Encoding] | None:
     """The text of a file and its encoding, or None when it is not text.
 
@@ -153,7 +153,7 @@ def recognise(
     witnesses = [] if given is None else [given]
     own = declared(data, name, complete=complete)
     if own is not None:
-        witnesses.append(Given(own, "declared"))
+        witnesses.append(NamedEncoding(own, "declared"))
     for witness in witnesses:
         codec = witness.codec.removesuffix("-sig")
         for form in (codec, *WIDER.get(codec, ())):

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from filepact.text.compare import Region, compare_lines
+from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import middle_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.text.lines import Middle
+    from filepact.text.lines import DiffLines
 
 __all__ = [
-    "Region",
+    "DiffRange",
     "compare_lines",
     "cut_diff",
     "quote_name",
@@ -181,7 +181,7 @@ def _hunks(old: str, new: str, context: int) -> Iterator[str]:
     if regions and not _has_room(middle, regions, len(before), context):
         before, after, first = _records(old), _records(new), 0
         regions = compare_lines(before, after)
-    group: list[Region] = []
+    group: list[DiffRange] = []
     for region in regions:
         if group and region.old_start - group[-1].old_end > 2 * context:
             yield _hunk(before, after, group, context, first)
@@ -191,7 +191,7 @@ def _hunks(old: str, new: str, context: int) -> Iterator[str]:
         yield _hunk(before, after, group, context, first)
 
 
-def _has_room(middle: Middle, regions: list[Region], lines: int, context: int) -> bool:
+def _has_room(middle: DiffLines, regions: list[DiffRange], lines: int, context: int) -> bool:
     """Whether the context around every change is within what was compared.
 
     Patch programs take a hunk with less context than usual to stand at an end of the file.
@@ -201,7 +201,7 @@ def _has_room(middle: Middle, regions: list[Region], lines: int, context: int) -
     )
 
 
-def _hunk(old: list[str], new: list[str], group: list[Region], context: int, first: int) -> str:
+def _hunk(old: list[str], new: list[str], group: list[DiffRange], context: int, first: int) -> str:
     """One hunk; ``first`` is the 0-based number in the file of the first of the lines given."""
     before = min(context, group[0].old_start)
     after = min(context, len(old) - group[-1].old_end)

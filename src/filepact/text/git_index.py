@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["BadIndexError", "IndexNames", "read_index"]
+__all__ = ["IndexNames", "InvalidIndexError", "read_index"]
 
 _BEFORE_HASH = 40
 _FLAGS = 2
@@ -18,7 +18,7 @@ _HASHES = (20, 32)
 _MOST_NAME = 65_536
 
 
-class BadIndexError(ValueError):
+class InvalidIndexError(ValueError):
     """These bytes are no index that is understood."""
 
 
@@ -38,19 +38,19 @@ def read_index(data: bytes) -> IndexNames:
     """Read the names of an index file.
 
     Raises:
-        BadIndexError: The bytes are cut off, or something else.
+        InvalidIndexError: The bytes are cut off, or something else.
     """
     version = int.from_bytes(data[4:8], "big")
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
-        raise BadIndexError("not an index of version 2, 3 or 4")
+        raise InvalidIndexError("not an index of version 2, 3 or 4")
     for width in _HASHES:
         try:
             names, end = _entries(data, width, packed=version == 4)
             return IndexNames(names, _shared(data, end, width))
-        except (IndexError, BadIndexError):
+        except (IndexError, InvalidIndexError):
             # Which hash it has stands in another file; with the wrong one nothing fits.
             continue
-    raise BadIndexError("the entries and the end of the file do not fit")
+    raise InvalidIndexError("the entries and the end of the file do not fit")
 
 
 def _entries(data: bytes, width: int, *, packed: bool) -> tuple[list[bytes], int]:
@@ -62,7 +62,7 @@ def _entries(data: bytes, width: int, *, packed: bool) -> tuple[list[bytes], int
     for _ in range(int.from_bytes(data[8:12], "big")):
         start = at + fixed
         if start >= limit:
-            raise BadIndexError("cut off")
+            raise InvalidIndexError("cut off")
         flags = data[start - 2] << 8 | data[start - 1]
         if flags & _EXTENDED:
             start += 2
@@ -70,17 +70,17 @@ def _entries(data: bytes, width: int, *, packed: bool) -> tuple[list[bytes], int
             drop, start = _number(data, start)
             end = data.find(b"\0", start, start + _MOST_NAME)
             if drop > len(last) or end < 0:
-                raise BadIndexError("a name does not fit the one before it")
+                raise InvalidIndexError("a name does not fit the one before it")
             last = last[: len(last) - drop] + data[start:end]
             if len(last) > _MOST_NAME:
-                raise BadIndexError("a name is too long")
+                raise InvalidIndexError("a name is too long")
             at = end + 1
         else:
             end = start + (flags & _LENGTH)
             if flags & _LENGTH == _LENGTH:
                 end = data.find(b"\0", end)
             if end < 0 or end >= limit or data[end]:
-                raise BadIndexError("a name has no end")
+                raise InvalidIndexError("a name has no end")
             last = data[start:end]
             at = end + 8 - (end - at) % 8
         names.append(last)
@@ -96,7 +96,7 @@ def _number(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         value = (value + 1) << 7 | byte & 0x7F
         if value > _MOST_NAME:
-            raise BadIndexError("a name is too long")
+            raise InvalidIndexError("a name is too long")
     return value, at + 1
 
 
@@ -110,5 +110,5 @@ def _shared(data: bytes, at: int, width: int) -> str:
             shared = data[at + 8 : at + 8 + width].hex()
         at += 8 + size
     if at != limit:
-        raise BadIndexError("the end does not fit")
+        raise InvalidIndexError("the end does not fit")
     return shared

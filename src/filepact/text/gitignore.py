@@ -16,16 +16,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-from filepact.text.glob import WildcardError, literal_length, translate
+from filepact.text.glob import GlobError, literal_length, translate
 
 __all__ = [
     "DEFAULT_IGNORED",
     "MACHINE_FOLDERS",
     "MAX_RULES",
+    "IgnoreResult",
+    "IgnoreRuleSet",
     "IgnoreRules",
-    "IgnoreStack",
-    "LeftOut",
-    "Sifted",
+    "IgnoredFolder",
     "Why",
     "is_build",
 ]
@@ -132,7 +132,7 @@ def _expression(rule: _Rule) -> str | None:
     cut = 0 if rule.on_name else literal_length(rule.pattern)
     try:
         return re.escape(rule.pattern[:cut]) + translate(rule.pattern[cut:])
-    except WildcardError:
+    except GlobError:
         return None
 
 
@@ -277,14 +277,14 @@ def is_build(names: Collection[str]) -> bool:
     )
 
 
-class LeftOut(NamedTuple):
+class IgnoredFolder(NamedTuple):
     """A folder that is left out, relative to the root, and why."""
 
     path: str
     why: Why
 
 
-class Sifted(NamedTuple):
+class IgnoreResult(NamedTuple):
     """The names of one folder, some of them left out.
 
     Attributes:
@@ -296,12 +296,12 @@ class Sifted(NamedTuple):
 
     kept: list[str]
     bare: frozenset[str] = frozenset()
-    folders: tuple[LeftOut, ...] = ()
+    folders: tuple[IgnoredFolder, ...] = ()
     files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class IgnoreStack:
+class IgnoreRuleSet:
     """All rules in force in one folder; the nearest file stands last.
 
     Attributes:
@@ -331,7 +331,7 @@ class IgnoreStack:
         ]
         object.__setattr__(self, "_order", tuple(order))
 
-    def with_rules(self, layer: Layer, rules: IgnoreRules) -> IgnoreStack:
+    def with_rules(self, layer: Layer, rules: IgnoreRules) -> IgnoreRuleSet:
         """The stack with one more file, nearer than all that it has."""
         if not rules:
             return self
@@ -341,7 +341,7 @@ class IgnoreStack:
             return replace(self, gitignore=(*self.gitignore, rules))
         return replace(self, exclude=(*self.exclude, rules))
 
-    def repository(self, tracked: Tracking = _nobody_knows) -> IgnoreStack:
+    def repository(self, tracked: Tracking = _nobody_knows) -> IgnoreRuleSet:
         """The stack at the top of a repository: rules of Git above it do not reach inside.
 
         Args:
@@ -349,7 +349,7 @@ class IgnoreStack:
         """
         return replace(self, gitignore=(), exclude=(), tracked=tracked, bare=False)
 
-    def within(self, folder: str, bare: frozenset[str]) -> IgnoreStack:
+    def within(self, folder: str, bare: frozenset[str]) -> IgnoreRuleSet:
         """The stack for a folder that was kept.
 
         Args:
@@ -358,7 +358,7 @@ class IgnoreStack:
         """
         return replace(self, bare=True) if folder in bare and not self.bare else self
 
-    def sparing(self, path: str) -> IgnoreStack:
+    def sparing(self, path: str) -> IgnoreRuleSet:
         """The stack without the rules that ignore a folder which was named outright.
 
         Where nothing in that folder is tracked, that says nothing of the folders in it either.
@@ -379,7 +379,7 @@ class IgnoreStack:
 
     def sift(
         self, prefix: str, names: list[str], built: Callable[[str], bool] = lambda _name: True
-    ) -> Sifted:
+    ) -> IgnoreResult:
         """Those names of one folder that are not ignored, when the folder is not.
 
         Rules for Git say nothing about tracked files; those of ``.ignore`` files do.
@@ -411,7 +411,7 @@ class IgnoreStack:
                     doubtful.append((key, ""))
                 else:
                     kept.append(key)
-        return self._settled(prefix, kept, doubtful, built) if doubtful else Sifted(kept)
+        return self._settled(prefix, kept, doubtful, built) if doubtful else IgnoreResult(kept)
 
     def _settled(
         self,
@@ -419,11 +419,11 @@ class IgnoreStack:
         kept: list[str],
         doubtful: list[tuple[str, _Said]],
         built: Callable[[str], bool],
-    ) -> Sifted:
+    ) -> IgnoreResult:
         """Keep those names after all that are tracked, or that people may have given."""
         tracked = self.tracked()
         bare: set[str] = set()
-        folders: list[LeftOut] = []
+        folders: list[IgnoredFolder] = []
         files: list[str] = []
         for key, said in doubtful:
             is_dir = key[-1] == "/"
@@ -449,5 +449,5 @@ class IgnoreStack:
             if not is_dir:
                 files.append(path)
             elif name not in _SILENT:
-                folders.append(LeftOut(path, why))
-        return Sifted(kept, frozenset(bare), tuple(folders), tuple(files))
+                folders.append(IgnoredFolder(path, why))
+        return IgnoreResult(kept, frozenset(bare), tuple(folders), tuple(files))

@@ -21,7 +21,7 @@ __all__ = [
     "MAX_ALTERNATIVES",
     "MAX_LENGTH",
     "Glob",
-    "WildcardError",
+    "GlobError",
     "compile_filter",
     "literal_length",
     "translate",
@@ -88,7 +88,7 @@ class Glob:
                 return cls._build(pattern, plain)
             below = cls._build(pattern, [text.rstrip("/") for text in folders])
             return cls._build(pattern, plain, below, directories_only=not plain)
-        except WildcardError as error:
+        except GlobError as error:
             raise _refusal(pattern, f"{error} (at character {error.at + 1})") from error
 
     @classmethod
@@ -221,13 +221,13 @@ def _expand(pattern: str) -> list[str]:
     """All patterns that the braces expand to, in order.
 
     Raises:
-        WildcardError: Braces do not pair, or stand for too many patterns.
+        GlobError: Braces do not pair, or stand for too many patterns.
     """
     expanded, at = _sequence(pattern, 0, depth=0)
     if at < len(pattern):
-        raise WildcardError("a } without its {", at)
+        raise GlobError("a } without its {", at)
     if sum(map(len, expanded)) > _MAX_EXPANDED:
-        raise WildcardError("its braces stand for too much text", 0)
+        raise GlobError("its braces stand for too much text", 0)
     return expanded
 
 
@@ -241,7 +241,7 @@ def _sequence(pattern: str, at: int, *, depth: int) -> tuple[list[str], int]:
         if char == "{":
             options, at = _alternatives(pattern, at, depth=depth + 1)
             if len(results) * len(options) > MAX_ALTERNATIVES:
-                raise WildcardError(
+                raise GlobError(
                     f"its braces stand for more than {MAX_ALTERNATIVES} patterns", at - 1
                 )
             results = [result + option for result in results for option in options]
@@ -258,18 +258,16 @@ def _sequence(pattern: str, at: int, *, depth: int) -> tuple[list[str], int]:
 
 def _alternatives(pattern: str, opened: int, *, depth: int) -> tuple[list[str], int]:
     if depth > _MAX_NESTED:
-        raise WildcardError(f"braces are nested more than {_MAX_NESTED} deep", opened)
+        raise GlobError(f"braces are nested more than {_MAX_NESTED} deep", opened)
     options: list[str] = []
     at = opened
     while True:
         found, at = _sequence(pattern, at + 1, depth=depth)
         options += found
         if len(options) > MAX_ALTERNATIVES:
-            raise WildcardError(
-                f"its braces stand for more than {MAX_ALTERNATIVES} patterns", opened
-            )
+            raise GlobError(f"its braces stand for more than {MAX_ALTERNATIVES} patterns", opened)
         if at >= len(pattern):
-            raise WildcardError("a { without its }", opened)
+            raise GlobError("a { without its }", opened)
         if pattern[at] == "}":
             return options, at + 1
 
@@ -313,7 +311,7 @@ _Token = tuple[str, str]
 """A kind (``*``, ``**``, ``/`` or ``1`` for one character) and the expression for it."""
 
 
-class WildcardError(ValueError):
+class GlobError(ValueError):
     """The pattern cannot be understood; ``at`` is the 0-based place in it."""
 
     def __init__(self, message: str, at: int) -> None:
@@ -334,7 +332,7 @@ def translate(pattern: str) -> str:
     folders, anywhere else it is a ``*``.  The expression is meant for ``re.DOTALL``.
 
     Raises:
-        WildcardError: A class is not closed, or a backslash stands at the end.
+        GlobError: A class is not closed, or a backslash stands at the end.
     """
     segments = _segments(_tokens(pattern))
     # Two ** in a row match what one matches.
@@ -410,7 +408,7 @@ def _tokens(pattern: str) -> list[_Token]:
         if char == "\\":
             at += 1
             if at == end:
-                raise WildcardError("a backslash at the end escapes nothing", at - 1)
+                raise GlobError("a backslash at the end escapes nothing", at - 1)
             char = pattern[at]
             tokens.append((_SLASH, "") if char == "/" else ("1", re.escape(char)))
         elif char == "/":
@@ -431,14 +429,14 @@ def _character_class(pattern: str, start: int) -> tuple[str, int]:
     opened = at
     while True:
         if at >= len(pattern):
-            raise WildcardError("the class [ is not closed", start)
+            raise GlobError("the class [ is not closed", start)
         char = pattern[at]
         if char == "]" and at > opened:
             break
         if pattern.startswith("[:", at) and (close := pattern.find(":]", at + 2)) > 0:
             name = pattern[at + 2 : close]
             if name not in _NAMED_CLASSES:
-                raise WildcardError(f"no such class [:{name}:]", at)
+                raise GlobError(f"no such class [:{name}:]", at)
             members.append(_NAMED_CLASSES[name])
             previous, at = None, close + 2
             continue
@@ -460,5 +458,5 @@ def _member(pattern: str, at: int, start: int) -> tuple[str, int]:
     if pattern.startswith("\\", at):
         at += 1
     if at >= len(pattern):
-        raise WildcardError("the class [ is not closed", start)
+        raise GlobError("the class [ is not closed", start)
     return pattern[at], at + 1

@@ -21,9 +21,9 @@ from filepact.text.lines import split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from filepact.text.compare import Region
+    from filepact.text.compare import DiffRange
 
-__all__ = ["Lost", "lost_place"]
+__all__ = ["ChangeConflict", "lost_place"]
 
 _CLOSING = (")", "]", "}")
 _OPENING = ("{", "(", "[")
@@ -33,7 +33,7 @@ _HEADING = re.compile(r"#{1,6} .*\S|\[.*\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ChangeConflict:
     """A change that has no certain place any more.
 
     Attributes:
@@ -47,7 +47,7 @@ class Lost:
     why: str
 
 
-def lost_place(base: str, mine: str, theirs: str) -> Lost | None:
+def lost_place(base: str, mine: str, theirs: str) -> ChangeConflict | None:
     """The first change from ``base`` to ``mine`` that has no certain place in ``theirs``.
 
     Args:
@@ -70,7 +70,7 @@ def lost_place(base: str, mine: str, theirs: str) -> Lost | None:
 class _Search:
     """Two versions of a text, and which lines of the one are which of the other."""
 
-    def __init__(self, base: list[str], other: list[str], since: list[Region]) -> None:
+    def __init__(self, base: list[str], other: list[str], since: list[DiffRange]) -> None:
         self._base, self._other = _Layout(base), _Layout(other)
         self._since = since
         self._ends = [region.old_end for region in since]
@@ -86,7 +86,7 @@ class _Search:
         self._gone = [i for i in sorted(once.values()) if self._there[i] < 0]
         self._twins: dict[tuple[int, int, tuple[str, ...]], tuple[list[int], list[int]]] = {}
 
-    def lost(self, change: Region, new: Sequence[str]) -> Lost | None:
+    def lost(self, change: DiffRange, new: Sequence[str]) -> ChangeConflict | None:
         """Why a change has no certain place; None when it has one."""
         first, end = change.old_start, change.old_end
         if first == end:
@@ -104,7 +104,7 @@ class _Search:
             or self._among_twins(first, end, there, depth, around)
             or ("" if around else self._without_neighbours(first, end, there))
         )
-        return Lost(first + 1, there + 1, why) if why else None
+        return ChangeConflict(first + 1, there + 1, why) if why else None
 
     def _shift(self, at: int) -> int:
         """By how many lines the seam before a line of the base has moved."""
@@ -333,7 +333,7 @@ class _Layout:
         return at
 
 
-def _partners(count: int, since: list[Region]) -> list[int]:
+def _partners(count: int, since: list[DiffRange]) -> list[int]:
     """For each line of the base its number in the other text; -1 where it has none."""
     there: list[int] = []
     new = 0

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
+    "DiffLines",
     "LineIndex",
-    "Middle",
     "Position",
     "Unit",
     "adopt_line_ends",
@@ -234,7 +234,7 @@ def common_tail(a: str, b: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Middle:
+class DiffLines:
     """The lines in which two texts differ, with some equal ones around.
 
     Attributes:
@@ -284,7 +284,7 @@ def _after_margin(shared: str) -> int:
     return kept
 
 
-def middle_of(old: str, new: str) -> Middle:
+def middle_of(old: str, new: str) -> DiffLines:
     """Cut off the lines that two texts share at both ends, but for a margin.
 
     Lines end at LF.  The margin leaves room for showing a change among its neighbours, and for
@@ -296,7 +296,7 @@ def middle_of(old: str, new: str) -> Middle:
     old_end, new_end = len(old) - tail, len(new) - tail
     shared = old[old_end:]
     kept = _after_margin(shared)
-    return Middle(
+    return DiffLines(
         old=old[start : old_end + kept],
         new=new[start : new_end + kept],
         start=start,

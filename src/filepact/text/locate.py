@@ -22,15 +22,15 @@ from filepact.errors import (
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
 from filepact.text.miss_report import explain_miss
-from filepact.text.reapply import Uncertain, carry
+from filepact.text.reapply import RebaseError, carry
 from filepact.text.tolerant_match import STEPS, Step, differing, find_alike, rival_of, unnumbered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.text.tolerant_match import Alike, Step
+    from filepact.text.tolerant_match import LineMatch, Step
 
-__all__ = ["MOST_PLACES", "Placement", "place"]
+__all__ = ["MOST_PLACES", "MatchResult", "place"]
 
 MOST_PLACES: Final = 200_000
 """Most places that are replaced at once."""
@@ -43,7 +43,7 @@ _Ends = Literal["lf", "cr", "wide"]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class MatchResult:
     """The places of a replacement, and how they were found.
 
     Attributes:
@@ -92,7 +92,9 @@ class _Request:
     shown: str
 
 
-def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str = "") -> Placement:
+def place(
+    text: str, old: str, new: str, *, replace_all: bool = False, name: str = ""
+) -> MatchResult:
     r"""Find the text to be replaced.  Both texts are plain: ``$``, ``\1`` and ``&`` mean themselves.
 
     Bare LFs of ``new`` become the line ends that the place has; a ``new`` with a CR in it says
@@ -125,7 +127,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
         placement = _characters(request) or _lines(request)
         if placement is None and (bare := unnumbered(old, new)) is not None:
             placement = _without_numbers(request, *bare)
-    except Uncertain as uncertain:
+    except RebaseError as uncertain:
         placement, reason = None, f" Its lines are there, but {uncertain}."
     if placement is not None:
         return placement
@@ -138,7 +140,7 @@ def place(text: str, old: str, new: str, *, replace_all: bool = False, name: str
     )
 
 
-def _without_numbers(request: _Request, old: str, new: str) -> Placement | None:
+def _without_numbers(request: _Request, old: str, new: str) -> MatchResult | None:
     """The same request without the line numbers in its texts."""
     if old == new:
         raise _no_change(request.shown)
@@ -148,13 +150,13 @@ def _without_numbers(request: _Request, old: str, new: str) -> Placement | None:
         return None
     others = [step for step in placement.steps if step != "exact"]
     steps = [step for step in STEPS if step == "line numbers" or step in others]
-    return Placement(placement.edits, tuple(steps), placement.spans, request.text)
+    return MatchResult(placement.edits, tuple(steps), placement.spans, request.text)
 
 
 # -- found by its characters --------------------------------------------------------------
 
 
-def _characters(request: _Request) -> Placement | None:
+def _characters(request: _Request) -> MatchResult | None:
     """The first of the strict steps that finds something.
 
     Raises:
@@ -180,7 +182,7 @@ def _characters(request: _Request) -> Placement | None:
         )
         if all(request.text[edit.start : edit.end] == edit.text for edit in edits):
             raise _no_change(request.shown)
-        return Placement(EditList(edits), (step,), spans, request.text)
+        return MatchResult(EditList(edits), (step,), spans, request.text)
     return None
 
 
@@ -356,13 +358,13 @@ def _fit(text: str, ends: _Ends, new: str, start: int, end: int) -> str:
 # -- found by its lines -------------------------------------------------------------------
 
 
-def _lines(request: _Request) -> Placement | None:
+def _lines(request: _Request) -> MatchResult | None:
     """The one place whose lines equal those that were sent, but for blanks and typography.
 
     Raises:
         AmbiguousMatchError: There are several places, or the lines may be meant for another one.
         NoChangeError: The text would stay as it is.
-        Uncertain: There is one, but the change cannot be carried over to it with certainty.
+        RebaseError: There is one, but the change cannot be carried over to it with certainty.
     """
     old, new = (part.replace("\r\n", "\n") for part in (request.old, request.new))
     if "\r" in old or "\r" in new:
@@ -382,7 +384,7 @@ def _lines(request: _Request) -> Placement | None:
     if rival is not None:
         raise _rivalled(request, place, rival)
     if whole and new and not new.endswith("\n"):
-        raise Uncertain("the new text lacks the line end that the old text has at its end")
+        raise RebaseError("the new text lacks the line end that the old text has at its end")
     fresh = new.removesuffix("\n").split("\n") if whole else new.split("\n")
     if whole and not new:
         fresh = []
@@ -390,10 +392,10 @@ def _lines(request: _Request) -> Placement | None:
     if not edits:
         raise _no_change(request.shown)
     span = place.start, place.after
-    return Placement(edits, _steps_of(request, place, sent), (span,), request.text)
+    return MatchResult(edits, _steps_of(request, place, sent), (span,), request.text)
 
 
-def _steps_of(request: _Request, place: Alike, sent: list[str]) -> tuple[Step, ...]:
+def _steps_of(request: _Request, place: LineMatch, sent: list[str]) -> tuple[Step, ...]:
     pairs = [
         (one, request.text[line.start : line.end])
         for one, line in zip(sent, place.lines, strict=True)
@@ -447,7 +449,7 @@ def _too_many(request: _Request, count: int) -> InvalidParamsError:
     )
 
 
-def _alike(request: _Request, places: list[Alike]) -> AmbiguousMatchError:
+def _alike(request: _Request, places: list[LineMatch]) -> AmbiguousMatchError:
     lines = _lines_of(request.text, [place.start for place in places])
     return AmbiguousMatchError(
         f"{request.shown}: the text to replace is not in the file as it was sent, and but for "
@@ -460,7 +462,7 @@ def _alike(request: _Request, places: list[Alike]) -> AmbiguousMatchError:
     )
 
 
-def _rivalled(request: _Request, place: Alike, rival: int) -> AmbiguousMatchError:
+def _rivalled(request: _Request, place: LineMatch, rival: int) -> AmbiguousMatchError:
     (line,) = _lines_of(request.text, [place.start])
     return AmbiguousMatchError(
         f"{request.shown}: the text to replace is not in the file as it was sent. But for blanks, "

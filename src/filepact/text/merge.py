@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from filepact.text.compare import Region, compare_lines
+from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Conflict", "Merge", "Side", "merge"]
+__all__ = ["Conflict", "MergeResult", "MergeSide", "merge"]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class MergeSide:
     """The lines of one of the three texts at a conflict.
 
     Attributes:
@@ -31,13 +31,13 @@ class Side:
 class Conflict:
     """Lines that both sides changed, each in its own way."""
 
-    base: Side
-    mine: Side
-    theirs: Side
+    base: MergeSide
+    mine: MergeSide
+    theirs: MergeSide
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeResult:
     """The outcome of a merge.
 
     Attributes:
@@ -49,10 +49,10 @@ class Merge:
 
     text: str | None
     conflicts: tuple[Conflict, ...]
-    taken: tuple[Region, ...]
+    taken: tuple[DiffRange, ...]
 
 
-def merge(base: str, mine: str, theirs: str) -> Merge:
+def merge(base: str, mine: str, theirs: str) -> MergeResult:
     """Bring two changes of one text together.
 
     Changes conflict when both changed or removed a same line of the base, or both add lines at
@@ -60,12 +60,12 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
     Changes of neighbouring lines are both kept.
     """
     if theirs in (mine, base):
-        return Merge(mine, (), ())
+        return MergeResult(mine, (), ())
     lines, own, other = split_lines(base), split_lines(mine), split_lines(theirs)
     if mine == base:
-        return Merge(theirs, (), tuple(compare_lines(own, other)))
+        return MergeResult(theirs, (), tuple(compare_lines(own, other)))
     merged: list[str] = []
-    taken: list[Region] = []
+    taken: list[DiffRange] = []
     conflicts: list[Conflict] = []
     at = own_at = other_at = 0
     for start, end, own_part, other_part in _groups(lines, own, other):
@@ -79,7 +79,7 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
             merged.extend(ours)
         elif not own_part:
             taken.extend(
-                Region(
+                DiffRange(
                     r.old_start - start + own_at,
                     r.old_end - start + own_at,
                     r.new_start - other_at + len(merged),
@@ -91,25 +91,25 @@ def merge(base: str, mine: str, theirs: str) -> Merge:
         else:
             conflicts.append(
                 Conflict(
-                    Side(start + 1, tuple(lines[start:end])),
-                    Side(own_at + 1, tuple(ours)),
-                    Side(other_at + 1, tuple(yours)),
+                    MergeSide(start + 1, tuple(lines[start:end])),
+                    MergeSide(own_at + 1, tuple(ours)),
+                    MergeSide(other_at + 1, tuple(yours)),
                 )
             )
         at, own_at, other_at = end, own_end, other_end
     if conflicts:
-        return Merge(None, tuple(conflicts), ())
+        return MergeResult(None, tuple(conflicts), ())
     merged.extend(lines[at:])
-    return Merge("".join(merged), (), tuple(taken))
+    return MergeResult("".join(merged), (), tuple(taken))
 
 
-def _growth(regions: Sequence[Region]) -> int:
+def _growth(regions: Sequence[DiffRange]) -> int:
     return sum(r.new_end - r.new_start - (r.old_end - r.old_start) for r in regions)
 
 
 def _groups(
     base: list[str], own: list[str], other: list[str]
-) -> list[tuple[int, int, list[Region], list[Region]]]:
+) -> list[tuple[int, int, list[DiffRange], list[DiffRange]]]:
     """Ranges of the base in which changes of both sides meet, with these changes."""
     changes = [(region, True) for region in compare_lines(base, own)]
     changes += [(region, False) for region in compare_lines(base, other)]
@@ -117,7 +117,7 @@ def _groups(
     # After a last line without an end nothing can follow, so there every seam is one place.
     ended = all(map(_is_ended, (base, own, other)))
     closed = -1 if ended else len(base)
-    groups: list[tuple[int, int, list[Region], list[Region]]] = []
+    groups: list[tuple[int, int, list[DiffRange], list[DiffRange]]] = []
     for region, is_own in changes:
         if groups and _meets(groups[-1], region, closed):
             start, end, own_part, other_part = groups.pop()
@@ -129,7 +129,9 @@ def _groups(
     return groups
 
 
-def _meets(group: tuple[int, int, list[Region], list[Region]], region: Region, closed: int) -> bool:
+def _meets(
+    group: tuple[int, int, list[DiffRange], list[DiffRange]], region: DiffRange, closed: int
+) -> bool:
     """Whether a change shares a line, or a point of insertion, with those before it."""
     _, end, own_part, other_part = group
     if region.old_start < end:
@@ -142,7 +144,7 @@ def _meets(group: tuple[int, int, list[Region], list[Region]], region: Region, c
     )
 
 
-def _adds(region: Region) -> bool:
+def _adds(region: DiffRange) -> bool:
     return region.new_end - region.new_start > region.old_end - region.old_start
 
 

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from heapq import nsmallest
 from typing import TYPE_CHECKING
 
-from filepact.text.compare import Region, compare_lines
+from filepact.text.compare import DiffRange, compare_lines
 from filepact.text.lines import common_head, line_ends
 from filepact.text.tolerant_match import TYPOGRAPHY
 
@@ -52,7 +52,7 @@ _INNER_BLANKS = re.compile(r"(?<=[^ \t])[ \t]+(?=[^ \t])")
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class MatchExplanation:
     """The explanation for the author of a text that is not in the file.
 
     Attributes:
@@ -66,15 +66,17 @@ class Explanation:
     line: int | None = None
 
 
-def explain_miss(text: str, old: str) -> Explanation:
+def explain_miss(text: str, old: str) -> MatchExplanation:
     """Explain why ``old``, which is not empty, is nowhere in the text."""
     if not text:
-        return Explanation("The file is empty.", "Nothing was changed. Use write_file to fill it.")
+        return MatchExplanation(
+            "The file is empty.", "Nothing was changed. Use write_file to fill it."
+        )
     whole, sent = text.replace("\r\n", "\n"), old.replace("\r\n", "\n")
     if line_ends(text) == "cr":
         whole, sent = text.replace("\r", "\n"), sent.replace("\r", "\n")
     if sent.count("\n") > _MOST_SENT or whole.count("\n") > _MOST_THERE:
-        return Explanation(
+        return MatchExplanation(
             "So many lines are not looked through for similar ones.",
             "Nothing was changed. Send less of the text, as the file has it.",
         )
@@ -84,7 +86,7 @@ def explain_miss(text: str, old: str) -> Explanation:
         if repaired and repaired != sent and (at := whole.find(repaired)) != -1:
             line = whole.count("\n", 0, at) + 1
             shown = _numbered(lines, line - 1, line - 1 + min(repaired.count("\n") + 1, 3))
-            return Explanation(
+            return MatchExplanation(
                 f"{say} Without that, it stands at line {line}:\n{shown}", hint, line
             )
     unnumbered = _without_numbers(sent)
@@ -148,7 +150,7 @@ _REPAIRS: tuple[tuple[str, str, Callable[[str], str]], ...] = (
 # -- the nearest lines ------------------------------------------------------------------------
 
 
-def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
+def _nearest(lines: list[str], whole: str, sent: str, note: str) -> MatchExplanation:
     wanted = sent.split("\n")
     if len(wanted) > 1 and not wanted[-1]:
         wanted.pop()
@@ -170,7 +172,7 @@ def _nearest(lines: list[str], whole: str, sent: str, note: str) -> Explanation:
         return _show(
             lines, _Difference(number, _contrast_lines(wanted[index], lines[number])), note
         )
-    return Explanation(
+    return MatchExplanation(
         f"{note}No line of the file is similar to it.",
         "Nothing was changed. Read the file; the text may have been changed or removed, "
         "or it is in another file.",
@@ -251,7 +253,10 @@ def _first_difference(
     first_found: tuple[int, _Contrast] | None = None
     aligned: list[tuple[int, int]] = []
     at = other = 0
-    for region in [*compare_lines(keys, near), Region(len(keys), len(keys), len(near), len(near))]:
+    for region in [
+        *compare_lines(keys, near),
+        DiffRange(len(keys), len(keys), len(near), len(near)),
+    ]:
         run = [(at + i, low + other + i) for i in range(region.old_start - at)]
         aligned += run
         found = next(((i, j) for i, j in run if wanted[i] != lines[j]), None)
@@ -268,7 +273,7 @@ def _first_difference(
 
 
 def _in_region(
-    lines: list[str], wanted: list[str], region: Region, low: int
+    lines: list[str], wanted: list[str], region: DiffRange, low: int
 ) -> tuple[int, _Contrast] | None:
     """The difference of lines that could not be aligned; None outside of what was sent."""
     sent, there = wanted[region.old_start : region.old_end], region.new_end - region.new_start
@@ -297,7 +302,7 @@ def _elsewhere(lines: list[str], number: int, sent: str) -> int | None:
     return next((i for i in close if sent.strip() and lines[i] == sent), None)
 
 
-def _show(lines: list[str], difference: _Difference, note: str) -> Explanation:
+def _show(lines: list[str], difference: _Difference, note: str) -> MatchExplanation:
     line, contrast = difference.line, difference.contrast
     first = line if difference.first is None else difference.first
     last = line if difference.last is None else difference.last
@@ -315,7 +320,7 @@ def _show(lines: list[str], difference: _Difference, note: str) -> Explanation:
         f"sent: {contrast.sent}" if contrast.sent else "",
         _numbered(lines, after, min(after + _SHOWN_AROUND, last + 1)),
     ]
-    return Explanation("\n".join(filter(None, shown)), line=line + 1)
+    return MatchExplanation("\n".join(filter(None, shown)), line=line + 1)
 
 
 def _numbered(lines: list[str], start: int, end: int) -> str:

@@ -17,15 +17,15 @@ from filepact.text.locate import place
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.text.locate import Placement
+    from filepact.text.locate import MatchResult
 
-__all__ = ["Sequenced", "Wanted", "joined", "place_all"]
+__all__ = ["EditRequest", "EditSet", "joined", "place_all"]
 
 _NOBODY = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EditRequest:
     """One requested replacement.
 
     Attributes:
@@ -40,7 +40,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequenced:
+class EditSet:
     """Several replacements, placed.
 
     Attributes:
@@ -49,16 +49,16 @@ class Sequenced:
     """
 
     edits: EditList
-    placements: tuple[Placement, ...]
+    placements: tuple[MatchResult, ...]
 
 
 def place_all(
     text: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[EditRequest],
     *,
     name: str = "",
     check: Callable[[], None] = lambda: None,
-) -> Sequenced:
+) -> EditSet:
     """Place replacements one after the other.
 
     Args:
@@ -77,7 +77,7 @@ def place_all(
     if len(wanted) == 1:
         (one,) = wanted
         only = place(text, one.old, one.new, replace_all=one.replace_all, name=name)
-        return Sequenced(only.edits, (only,))
+        return EditSet(only.edits, (only,))
     marks = _Marks(text, name or "the file")
     now = text
     placements = []
@@ -95,7 +95,7 @@ def place_all(
             f"{name or 'the file'}: the edits together leave the file as it is",
             hint="Nothing was changed; read the file again if you expected otherwise.",
         )
-    return Sequenced(_all_joined([one.edits for one in placements]), tuple(placements))
+    return EditSet(_all_joined([one.edits for one in placements]), tuple(placements))
 
 
 def _numbered(error: FilepactError, number: int, count: int) -> FilepactError:
@@ -124,7 +124,7 @@ class _Marks:
         self.placed = self.wrote
         self.shown = shown
 
-    def add(self, placement: Placement, number: int) -> None:
+    def add(self, placement: MatchResult, number: int) -> None:
         """Check one more replacement, and mark what it writes.
 
         Raises:
@@ -160,7 +160,7 @@ def _marked(edits: EditList, marks: str, sign: str) -> str:
     ).apply(marks)
 
 
-def _claimed(marks: str, placement: Placement, sign: str) -> str:
+def _claimed(marks: str, placement: MatchResult, sign: str) -> str:
     """Marks after a replacement whose whole places, as they are then, are its own."""
     grown = [0] * len(placement.spans)
     at = 0

@@ -15,7 +15,7 @@ from filepact.text.lines import chomp, split_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["GOES_ON", "PAGE", "Page", "beginning", "cut_mark", "cut_to", "left_in", "size_of"]
+__all__ = ["GOES_ON", "PAGE", "LineWriter", "beginning", "cut_mark", "cut_to", "left_in", "size_of"]
 
 PAGE: Final = 40_000
 """What an answer may take where its reader is known to be shown that much."""
@@ -47,7 +47,7 @@ def cut_to(text: str, most: int) -> str:
     return data.decode("utf-8", "ignore") + mark
 
 
-class Page:
+class LineWriter:
     """Lines, one below the other, as long as there is room.
 
     Args:

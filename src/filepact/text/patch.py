@@ -15,16 +15,16 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.lines import chomp
 from filepact.text.patch_model import FilePatch, Hunk, created_text, reverse
 from filepact.text.patch_parse import is_envelope, parse
-from filepact.text.patch_place import HunkPlacer
+from filepact.text.patch_place import HunkMatcher
 from filepact.text.patch_refusals import already_applied, already_there, holds_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
-    "Applied",
     "FilePatch",
     "Hunk",
+    "PatchResult",
     "apply",
     "created_text",
     "is_envelope",
@@ -36,7 +36,7 @@ _reverse = reverse
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class PatchResult:
     """The edits that a patch makes in a text.
 
     Attributes:
@@ -63,7 +63,7 @@ def apply(
     reverse: bool = False,
     name: str = "",
     check: Callable[[], None] = lambda: None,
-) -> Applied:
+) -> PatchResult:
     """Find the place of every hunk and make the edits.
 
     Lines match without regard to their ends, unless the patch itself has both kinds; lines that
@@ -91,7 +91,7 @@ def apply(
     return applied
 
 
-def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) -> Applied:
+def _applied(text: str, patch: FilePatch, name: str, check: Callable[[], None]) -> PatchResult:
     target = _Target.of(text, "\n", check)
     try:
         return _placed(target, patch, name)
@@ -134,10 +134,10 @@ class _Target:
         return "\r\n" if self.lines[at].endswith("\r\n") else self.end
 
 
-def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = False) -> Applied:
+def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = False) -> PatchResult:
     hunks, lines = patch.hunks, target.lines
     exact = _distinguishes_ends(hunks)
-    placement = HunkPlacer(
+    placement = HunkMatcher(
         lines,
         exact=exact,
         open_end=target.open_end,
@@ -169,7 +169,7 @@ def _placed(target: _Target, patch: FilePatch, name: str, *, lenient: bool = Fal
         for number, others in placement.twins.items()
     )
     far = tuple(placement.far(hunks, places))
-    return Applied(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far)
+    return PatchResult(EditList(tuple(edits)), len(hunks), tuple(notes), twins, far)
 
 
 def _lines(places: Sequence[int]) -> str:
@@ -242,7 +242,7 @@ def _is_applied(target: _Target, patch: FilePatch, name: str) -> bool:
     if not back or not all(hunk.old for hunk in back):
         return False
     try:
-        HunkPlacer(
+        HunkMatcher(
             target.lines,
             exact=_distinguishes_ends(back),
             open_end=target.open_end,

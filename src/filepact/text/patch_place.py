@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError
 from filepact.text.lines import chomp
-from filepact.text.patch_refusals import MOST_SHOWN, Refusals
+from filepact.text.patch_refusals import MOST_SHOWN, HunkErrors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from filepact.errors import FilepactError
     from filepact.text.patch_model import Hunk
 
-__all__ = ["HunkPlacer"]
+__all__ = ["HunkMatcher"]
 
 _MOST_COMPARED = 50_000_000
 _ANCHOR_COST = 4
@@ -34,7 +34,7 @@ _EDGE = 2
 _MISCOUNTED = 3
 
 
-class HunkPlacer:
+class HunkMatcher:
     """The lines of one file, and the search for hunks in them.
 
     Args:
@@ -71,7 +71,7 @@ class HunkPlacer:
         self._name = name
         self._keys = self._keyed(lines)
         self._places: dict[str, list[int]] = {}
-        self._refusals = Refusals(self._keys, self._places, name)
+        self._refusals = HunkErrors(self._keys, self._places, name)
         self._outline: _Outline | None = None
         self._compared = self._counted = 0
         self._open_end = open_end

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from filepact.text.patch_model import Hunk
 
-__all__ = ["MOST_SHOWN", "Refusals", "already_applied", "already_there", "holds_more"]
+__all__ = ["MOST_SHOWN", "HunkErrors", "already_applied", "already_there", "holds_more"]
 
 MOST_SHOWN = 6
 _NEARBY = 30
@@ -43,7 +43,7 @@ def holds_more(name: str) -> PatchContextMismatchError:
     )
 
 
-class Refusals:
+class HunkErrors:
     """The errors about hunks of a patch for one file.
 
     Args:

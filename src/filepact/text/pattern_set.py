@@ -21,7 +21,7 @@ from filepact.text.glob import literal_length, translate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["PatternSet", "Suspects", "split_pattern"]
+__all__ = ["NameIndex", "PatternSet", "split_pattern"]
 
 _REMEMBERED = 50_000
 _WILD = re.compile(r"[*?\[\]\\]")
@@ -78,7 +78,7 @@ class PatternSet:
             that will be asked about.
 
     Raises:
-        WildcardError: A pattern cannot be understood.
+        GlobError: A pattern cannot be understood.
     """
 
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
@@ -152,12 +152,12 @@ class PatternSet:
         self._remembered[name] = answer
         return answer
 
-    def suspecting(self) -> Suspects:
+    def suspecting(self) -> NameIndex:
         """A quick question about a name: could any list cover a path that ends in it?
 
         It remembers nothing, for trees in which nearly every name is another one.
         """
-        return Suspects(
+        return NameIndex(
             everything=bool(self._everything),
             literal=_covering(self._literal),
             ends=_covering(self._ends),
@@ -170,7 +170,7 @@ class PatternSet:
         )
 
 
-class Suspects:
+class NameIndex:
     """The names that a path can end in which some list covers, and perhaps a few more.
 
     Args:

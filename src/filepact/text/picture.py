@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Picture", "picture_of"]
+__all__ = ["Image", "picture_of"]
 
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})
 _ALONE = frozenset({0x01, 0xFF, *range(0xD0, 0xDA)})
 
 
-class Picture(NamedTuple):
+class Image(NamedTuple):
     """A picture.
 
     Attributes:
@@ -26,16 +26,16 @@ class Picture(NamedTuple):
     height: int = 0
 
 
-def picture_of(head: bytes) -> Picture | None:
+def picture_of(head: bytes) -> Image | None:
     """The picture that begins with these bytes; None for everything but PNG, JPEG, GIF and WebP."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return Picture("PNG", "image/png", _big(head[16:20]), _big(head[20:24]))
+        return Image("PNG", "image/png", _big(head[16:20]), _big(head[20:24]))
     if head.startswith((b"GIF87a", b"GIF89a")):
-        return Picture("GIF", "image/gif", _little(head[6:8]), _little(head[8:10]))
+        return Image("GIF", "image/gif", _little(head[6:8]), _little(head[8:10]))
     if head.startswith(b"\xff\xd8\xff"):
-        return Picture("JPEG", "image/jpeg", *_jpeg(head))
+        return Image("JPEG", "image/jpeg", *_jpeg(head))
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return Picture("WebP", "image/webp", *_webp(head))
+        return Image("WebP", "image/webp", *_webp(head))
     return None
 
 

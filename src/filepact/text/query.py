@@ -23,9 +23,9 @@ from filepact.text.codec import decode
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.text.codec import Given
+    from filepact.text.codec import NamedEncoding
 
-__all__ = ["MAX_PATTERN", "Hit", "Query", "searchable"]
+__all__ = ["MAX_PATTERN", "Query", "QueryMatch", "searchable"]
 
 MAX_PATTERN: Final = 4_000
 """Longest pattern, in characters."""
@@ -45,7 +45,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class QueryMatch:
     """One match in the bytes that were searched.
 
     Attributes:
@@ -142,7 +142,7 @@ class Query:
         """The bytes that are searched: CRLF as LF, so that ``$`` matches before both."""
         return data if self.keeps_cr else data.replace(b"\r\n", b"\n")
 
-    def find(self, data: bytes) -> list[Hit]:
+    def find(self, data: bytes) -> list[QueryMatch]:
         """Every match in UTF-8 text."""
         return list(self.hits(self.prepare(data)))
 
@@ -152,7 +152,7 @@ class Query:
         *,
         stop: Callable[[], bool] = lambda: False,
         seconds: float = 2.0,
-    ) -> Iterator[Hit]:
+    ) -> Iterator[QueryMatch]:
         """Matches one by one, from the beginning.
 
         Args:
@@ -170,7 +170,7 @@ class Query:
             tail = end - 1 if end > start and text[end - 1] == 10 else end
             spanned = text.count(b"\n", start, tail) if self.multiline else 0
             line_end = text.find(b"\n", tail)
-            yield Hit(
+            yield QueryMatch(
                 line,
                 line + spanned,
                 start,
@@ -339,7 +339,7 @@ def _stopped() -> TimedOutError:
 
 
 def searchable(
-    data: bytes, *, name: str, given: Callable[[], Given | None] = lambda: None
+    data: bytes, *, name: str, given: Callable[[], NamedEncoding | None] = lambda: None
 ) -> bytes | None:
     """The bytes of a file as UTF-8 text without a byte-order mark, or None when it is no text.
 

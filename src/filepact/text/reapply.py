@@ -23,10 +23,10 @@ from filepact.text.tolerant_match import body_of, fold, indent_of, trail_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from filepact.text.compare import Region
-    from filepact.text.tolerant_match import Alike, Line
+    from filepact.text.compare import DiffRange
+    from filepact.text.tolerant_match import LineMatch, TextLine
 
-__all__ = ["Uncertain", "carry"]
+__all__ = ["RebaseError", "carry"]
 
 _UNITS = (2, 3, 4)
 _PIECES = re.compile(r"\w+|\W")
@@ -34,11 +34,11 @@ _AROUND = 6_000
 _LEAST_LIKENESS = 0.5
 
 
-class Uncertain(Exception):  # noqa: N818 - not an error of the caller's, but an answer
+class RebaseError(Exception):
     """The change cannot be carried over with certainty; says why, as the end of a sentence."""
 
 
-def carry(text: str, place: Alike, sent: list[str], new: list[str]) -> EditList:
+def carry(text: str, place: LineMatch, sent: list[str], new: list[str]) -> EditList:
     """The edits of the file's text that do to its lines what was done to the author's.
 
     Args:
@@ -48,7 +48,7 @@ def carry(text: str, place: Alike, sent: list[str], new: list[str]) -> EditList:
         new: What shall be there, without line ends.
 
     Raises:
-        Uncertain: There is more than one way to do it.
+        RebaseError: There is more than one way to do it.
     """
     return _Carrying(text, place, sent, new).edits()
 
@@ -66,7 +66,7 @@ class _Carrying:
 
     __slots__ = ("indentation", "new", "pairs", "place", "regions", "sent", "text")
 
-    def __init__(self, text: str, place: Alike, sent: list[str], new: list[str]) -> None:
+    def __init__(self, text: str, place: LineMatch, sent: list[str], new: list[str]) -> None:
         self.text = text
         self.place = place
         self.sent = sent
@@ -88,7 +88,7 @@ class _Carrying:
             one.old_end - one.old_start != one.new_end - one.new_start for one in self.regions
         )
         if uneven and not self._distinct():
-            raise Uncertain("lines that are the same in what was sent differ in the file")
+            raise RebaseError("lines that are the same in what was sent differ in the file")
         edits: list[Edit] = []
         for region in self.regions:
             edits += self._region(region)
@@ -103,7 +103,7 @@ class _Carrying:
             if pair and body_of(pair.sent)
         )
 
-    def _region(self, region: Region) -> list[Edit]:
+    def _region(self, region: DiffRange) -> list[Edit]:
         olds = range(region.old_start, region.old_end)
         news = range(region.new_start, region.new_end)
         if len(olds) == len(news):
@@ -112,7 +112,7 @@ class _Carrying:
             ]
         missed = range(region.old_start + 1, region.old_end)
         if any(before in missed for before in self.place.missed):
-            raise Uncertain("a blank line of the file stands among the lines that change")
+            raise RebaseError("a blank line of the file stands among the lines that change")
         if not olds:
             return [self._insertion(region)]
         lines = [self.place.lines[old] for old in olds]
@@ -121,7 +121,7 @@ class _Carrying:
             if not news and not any(self.sent[old].strip() for old in olds):
                 # Blank lines are taken away, some of which the file does not have.
                 return [Edit(line.start, line.after, "") for line in present]
-            raise Uncertain("a blank line among the lines that change is not in the file")
+            raise RebaseError("a blank line among the lines that change is not in the file")
         return [self._replacement(region, present)]
 
     # -- line for line ---------------------------------------------------------------------
@@ -130,7 +130,7 @@ class _Carrying:
         """One line in the place of one."""
         line, pair, fresh = self.place.lines[old], self.pairs[old], self.new[new]
         if line is None or pair is None:
-            raise Uncertain("a blank line that shall be changed is not in the file")
+            raise RebaseError("a blank line that shall be changed is not in the file")
         if not body_of(fresh):
             return [Edit(line.start, line.end, "")]
         if not body_of(pair.sent):
@@ -152,11 +152,11 @@ class _Carrying:
 
     # -- some lines for others -------------------------------------------------------------
 
-    def _insertion(self, region: Region) -> Edit:
+    def _insertion(self, region: DiffRange) -> Edit:
         """New lines between two."""
         at = region.old_start
         if at in self.place.missed:
-            raise Uncertain("the file has a blank line where the new lines belong")
+            raise RebaseError("the file has a blank line where the new lines belong")
         before = self.place.lines[at - 1] if at else None
         after = self.place.lines[at] if at < len(self.sent) else None
         lines = self._fresh_lines(region)
@@ -166,11 +166,11 @@ class _Carrying:
                 return Edit(before.after, before.after, "".join(end + line for line in lines))
             return Edit(before.after, before.after, "".join(line + end for line in lines))
         if after is None:
-            raise Uncertain("new lines stand between blank lines that the file does not have")
+            raise RebaseError("new lines stand between blank lines that the file does not have")
         end = self._terminator(after)
         return Edit(after.start, after.start, "".join(line + end for line in lines))
 
-    def _replacement(self, region: Region, lines: list[Line]) -> Edit:
+    def _replacement(self, region: DiffRange, lines: list[TextLine]) -> Edit:
         """Lines in the place of a different number of lines."""
         for old in range(region.old_start, region.old_end):
             pair = self.pairs[old]
@@ -187,11 +187,11 @@ class _Carrying:
 
     def _check_plain(self, pair: _Pair) -> None:
         if body_of(pair.sent) != body_of(pair.there):
-            raise Uncertain(
+            raise RebaseError(
                 "the file has typographic characters in a line that is not changed line for line"
             )
 
-    def _fresh_lines(self, region: Region) -> list[str]:
+    def _fresh_lines(self, region: DiffRange) -> list[str]:
         return [
             self._fresh(new, region.old_start, region.old_end)
             for new in range(region.new_start, region.new_end)
@@ -226,7 +226,7 @@ class _Carrying:
             index += step
         return None
 
-    def _terminator(self, line: Line) -> str:
+    def _terminator(self, line: TextLine) -> str:
         """The line's own end, or the one before it for a last line that has none."""
         if line.end < line.after:
             return self.text[line.end : line.after]
@@ -235,10 +235,10 @@ class _Carrying:
             return "\n"
         return "\r\n" if self.text.startswith("\r\n", max(start - 2, 0)) else self.text[start - 1]
 
-    def _no_depth(self, line: str) -> Uncertain:
+    def _no_depth(self, line: str) -> RebaseError:
         shown = body_of(line)
         shown = shown if len(shown) <= 60 else shown[:59] + "\u2026"
-        return Uncertain(f"how deep the file would indent this line cannot be told: {shown}")
+        return RebaseError(f"how deep the file would indent this line cannot be told: {shown}")
 
 
 def _similar(sent: str, fresh: str) -> bool:
@@ -252,7 +252,7 @@ def _carried(sent: str, there: str, fresh: str) -> str:
         return fresh
     old, new = _PIECES.findall(sent), _PIECES.findall(fresh)
     if len(old) * len(new) > 1_000_000:
-        raise Uncertain("a line with typographic characters is too long to compare")
+        raise RebaseError("a line with typographic characters is too long to compare")
     offsets = [0]
     for piece in old:
         offsets.append(offsets[-1] + len(piece))
@@ -264,7 +264,7 @@ def _carried(sent: str, there: str, fresh: str) -> str:
             continue
         changed = "".join(new[new_start:new_end])
         if changed != fold(changed) and sent != fold(sent):
-            raise Uncertain("typographic characters were sent where the file has plain ones")
+            raise RebaseError("typographic characters were sent where the file has plain ones")
         parts.append(changed)
     return "".join(parts)
 

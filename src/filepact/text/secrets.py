@@ -16,11 +16,19 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FORMS", "LONGEST_KEY", "Finding", "Form", "find_secrets", "holds_private_key", "redact"]
+__all__ = [
+    "FORMS",
+    "LONGEST_KEY",
+    "SecretMatch",
+    "SecretPattern",
+    "find_secrets",
+    "holds_private_key",
+    "redact",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SecretMatch:
     """A secret in a text.
 
     Attributes:
@@ -35,7 +43,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class SecretPattern:
     """The form of one kind of token.
 
     Attributes:
@@ -51,79 +59,87 @@ class Form:
     before: str = ""
 
 
-FORMS: Final[tuple[Form, ...]] = (
-    Form("AWS access key", ("AKIA", "ASIA"), r"(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}"),
-    Form("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,255}"),
-    Form("GitHub token", ("github_pat_",), r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}"),
-    Form(
+FORMS: Final[tuple[SecretPattern, ...]] = (
+    SecretPattern("AWS access key", ("AKIA", "ASIA"), r"(?![A-Z2-7]{9}EXAMPLE)[A-Z2-7]{16}"),
+    SecretPattern("GitHub token", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,255}"),
+    SecretPattern("GitHub token", ("github_pat_",), r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}"),
+    SecretPattern(
         "GitLab token",
         ("glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glsoat-", "glft-", "glagent-"),
         r"[A-Za-z0-9_-]{20,64}",
     ),
-    Form(
+    SecretPattern(
         "Slack token",
         ("xoxa-", "xoxb-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
         r"[0-9A-Za-z][A-Za-z0-9-]{19,250}",
     ),
-    Form("Slack token", ("xapp-",), r"[0-9]-[A-Z0-9]{5,30}-[0-9]{5,30}-[a-z0-9]{20,100}"),
-    Form("Slack address", ("hooks.slack.com/",), r"(?:services|workflows)/[A-Za-z0-9+/_-]{40,80}"),
-    Form(
+    SecretPattern("Slack token", ("xapp-",), r"[0-9]-[A-Z0-9]{5,30}-[0-9]{5,30}-[a-z0-9]{20,100}"),
+    SecretPattern(
+        "Slack address", ("hooks.slack.com/",), r"(?:services|workflows)/[A-Za-z0-9+/_-]{40,80}"
+    ),
+    SecretPattern(
         "Stripe key",
         ("sk_live_", "rk_live_", "sk_test_", "rk_test_"),
         r"[A-Za-z0-9]{20,250}",
     ),
-    Form("Stripe secret", ("whsec_",), r"[A-Za-z0-9]{32,64}"),
-    Form("Google key", ("AIza",), r"[A-Za-z0-9_-]{35}"),
-    Form("Google secret", ("GOCSPX-",), r"[A-Za-z0-9_-]{28}"),
-    Form("Google token", ("ya29.",), r"[A-Za-z0-9_-]{40,300}"),
-    Form("OpenAI key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), r"[A-Za-z0-9_-]{40,250}"),
-    Form("OpenAI key", ("sk-",), r"[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
-    Form("Anthropic key", ("sk-ant-",), r"(?:api|admin|oat|sid)[0-9]{2}-[A-Za-z0-9_-]{40,250}"),
-    Form("OpenRouter key", ("sk-or-v1-",), r"[a-f0-9]{64}"),
-    Form("Hugging Face token", ("hf_",), r"[A-Za-z]{34}"),
-    Form("Groq key", ("gsk_",), r"[A-Za-z0-9]{52}"),
-    Form("xAI key", ("xai-",), r"[A-Za-z0-9]{80}"),
-    Form("Replicate token", ("r8_",), r"[A-Za-z0-9]{37}"),
-    Form("Perplexity key", ("pplx-",), r"[A-Za-z0-9]{48}"),
-    Form("npm token", ("npm_",), r"[A-Za-z0-9]{36}"),
-    Form("PyPI token", ("pypi-AgE",), r"[A-Za-z0-9_-]{50,300}"),
-    Form("RubyGems key", ("rubygems_",), r"[a-f0-9]{48}"),
-    Form("SendGrid key", ("SG.",), r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    Form("Twilio key", ("SK",), r"[0-9a-f]{32}"),
-    Form("Mailgun key", ("key-",), r"[0-9a-f]{32}"),
-    Form("DigitalOcean token", ("doo_v1_", "dop_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
-    Form("Docker token", ("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{27,40}"),
-    Form("Databricks token", ("dapi",), r"[a-f0-9]{32}(?:-[0-9])?"),
-    Form("Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
-    Form("Square token", ("sq0atp-", "sq0csp-", "sq0idp-"), r"[A-Za-z0-9_-]{22,60}"),
-    Form("Telegram token", (":AA",), r"[A-Za-z0-9_-]{33}", before=r"[0-9]{8,10}"),
-    Form(
+    SecretPattern("Stripe secret", ("whsec_",), r"[A-Za-z0-9]{32,64}"),
+    SecretPattern("Google key", ("AIza",), r"[A-Za-z0-9_-]{35}"),
+    SecretPattern("Google secret", ("GOCSPX-",), r"[A-Za-z0-9_-]{28}"),
+    SecretPattern("Google token", ("ya29.",), r"[A-Za-z0-9_-]{40,300}"),
+    SecretPattern("OpenAI key", ("sk-proj-", "sk-svcacct-", "sk-admin-"), r"[A-Za-z0-9_-]{40,250}"),
+    SecretPattern("OpenAI key", ("sk-",), r"[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}"),
+    SecretPattern(
+        "Anthropic key", ("sk-ant-",), r"(?:api|admin|oat|sid)[0-9]{2}-[A-Za-z0-9_-]{40,250}"
+    ),
+    SecretPattern("OpenRouter key", ("sk-or-v1-",), r"[a-f0-9]{64}"),
+    SecretPattern("Hugging Face token", ("hf_",), r"[A-Za-z]{34}"),
+    SecretPattern("Groq key", ("gsk_",), r"[A-Za-z0-9]{52}"),
+    SecretPattern("xAI key", ("xai-",), r"[A-Za-z0-9]{80}"),
+    SecretPattern("Replicate token", ("r8_",), r"[A-Za-z0-9]{37}"),
+    SecretPattern("Perplexity key", ("pplx-",), r"[A-Za-z0-9]{48}"),
+    SecretPattern("npm token", ("npm_",), r"[A-Za-z0-9]{36}"),
+    SecretPattern("PyPI token", ("pypi-AgE",), r"[A-Za-z0-9_-]{50,300}"),
+    SecretPattern("RubyGems key", ("rubygems_",), r"[a-f0-9]{48}"),
+    SecretPattern("SendGrid key", ("SG.",), r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    SecretPattern("Twilio key", ("SK",), r"[0-9a-f]{32}"),
+    SecretPattern("Mailgun key", ("key-",), r"[0-9a-f]{32}"),
+    SecretPattern("DigitalOcean token", ("doo_v1_", "dop_v1_", "dor_v1_"), r"[a-f0-9]{64}"),
+    SecretPattern("Docker token", ("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{27,40}"),
+    SecretPattern("Databricks token", ("dapi",), r"[a-f0-9]{32}(?:-[0-9])?"),
+    SecretPattern("Shopify token", ("shpat_", "shpca_", "shppa_", "shpss_"), r"[a-fA-F0-9]{32}"),
+    SecretPattern("Square token", ("sq0atp-", "sq0csp-", "sq0idp-"), r"[A-Za-z0-9_-]{22,60}"),
+    SecretPattern("Telegram token", (":AA",), r"[A-Za-z0-9_-]{33}", before=r"[0-9]{8,10}"),
+    SecretPattern(
         "Discord address",
         ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
         r"[0-9]{17,20}/[A-Za-z0-9_-]{60,80}",
     ),
-    Form("Azure storage key", ("AccountKey=",), r"[A-Za-z0-9+/]{86}=="),
-    Form("age key", ("AGE-SECRET-KEY-1",), r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
-    Form("Vault token", ("hvs.", "hvb.", "hvr."), r"[A-Za-z0-9_-]{24,300}"),
-    Form("Terraform token", (".atlasv1.",), r"[A-Za-z0-9_-]{60,70}", before=r"[A-Za-z0-9]{14}"),
-    Form("Linear key", ("lin_api_",), r"[A-Za-z0-9]{40}"),
-    Form("Notion token", ("ntn_",), r"[A-Za-z0-9]{46}"),
-    Form("Postman key", ("PMAK-",), r"[a-f0-9]{24}-[a-f0-9]{34}"),
-    Form("Grafana token", ("glsa_",), r"[A-Za-z0-9]{32}_[a-f0-9]{8}"),
-    Form("Grafana token", ("glc_",), r"[A-Za-z0-9+/]{32,400}={0,2}"),
-    Form("Sentry token", ("sntrys_", "sntryu_"), r"[A-Za-z0-9+/=_-]{40,400}"),
-    Form("New Relic key", ("NRAK-",), r"[A-Z0-9]{27}"),
-    Form("Atlassian token", ("ATATT3",), r"[A-Za-z0-9_=-]{60,300}"),
-    Form("Doppler token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa."), r"[A-Za-z0-9_.-]{40,80}"),
-    Form("Pulumi token", ("pul-",), r"[a-f0-9]{40}"),
-    Form("Fly.io token", ("FlyV1 fm1_", "FlyV1 fm2_"), r"[A-Za-z0-9+/=_-]{40,700}"),
-    Form("Supabase token", ("sbp_",), r"[a-f0-9]{40}"),
-    Form(
+    SecretPattern("Azure storage key", ("AccountKey=",), r"[A-Za-z0-9+/]{86}=="),
+    SecretPattern("age key", ("AGE-SECRET-KEY-1",), r"[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
+    SecretPattern("Vault token", ("hvs.", "hvb.", "hvr."), r"[A-Za-z0-9_-]{24,300}"),
+    SecretPattern(
+        "Terraform token", (".atlasv1.",), r"[A-Za-z0-9_-]{60,70}", before=r"[A-Za-z0-9]{14}"
+    ),
+    SecretPattern("Linear key", ("lin_api_",), r"[A-Za-z0-9]{40}"),
+    SecretPattern("Notion token", ("ntn_",), r"[A-Za-z0-9]{46}"),
+    SecretPattern("Postman key", ("PMAK-",), r"[a-f0-9]{24}-[a-f0-9]{34}"),
+    SecretPattern("Grafana token", ("glsa_",), r"[A-Za-z0-9]{32}_[a-f0-9]{8}"),
+    SecretPattern("Grafana token", ("glc_",), r"[A-Za-z0-9+/]{32,400}={0,2}"),
+    SecretPattern("Sentry token", ("sntrys_", "sntryu_"), r"[A-Za-z0-9+/=_-]{40,400}"),
+    SecretPattern("New Relic key", ("NRAK-",), r"[A-Z0-9]{27}"),
+    SecretPattern("Atlassian token", ("ATATT3",), r"[A-Za-z0-9_=-]{60,300}"),
+    SecretPattern(
+        "Doppler token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa."), r"[A-Za-z0-9_.-]{40,80}"
+    ),
+    SecretPattern("Pulumi token", ("pul-",), r"[a-f0-9]{40}"),
+    SecretPattern("Fly.io token", ("FlyV1 fm1_", "FlyV1 fm2_"), r"[A-Za-z0-9+/=_-]{40,700}"),
+    SecretPattern("Supabase token", ("sbp_",), r"[a-f0-9]{40}"),
+    SecretPattern(
         "PlanetScale token",
         ("pscale_tkn_", "pscale_pw_", "pscale_oauth_"),
         r"[A-Za-z0-9_.-]{32,64}",
     ),
-    Form("Figma token", ("figd_",), r"[A-Za-z0-9_-]{40}"),
+    SecretPattern("Figma token", ("figd_",), r"[A-Za-z0-9_-]{40}"),
 )
 """The forms of tokens that their makers gave fixed first letters."""
 
@@ -177,12 +193,12 @@ LONGEST_KEY: Final = 40_000
 
 
 @cache
-def _expression(form: Form, first: str) -> re.Pattern[str]:
+def _expression(form: SecretPattern, first: str) -> re.Pattern[str]:
     # Nothing stands before plain first letters, so that the search can jump to them.
     return re.compile(form.before + re.escape(first) + form.rest + _AFTER)
 
 
-def find_secrets(text: str) -> tuple[Finding, ...]:
+def find_secrets(text: str) -> tuple[SecretMatch, ...]:
     """Every private key and every token in a text, in order."""
     found = _tokens(text)
     if any(word in text for word in _BLOCK_WORDS):
@@ -231,8 +247,8 @@ def _web_keys(text: str) -> Iterator[tuple[int, int]]:
         at = last
 
 
-def _tokens(text: str) -> list[Finding]:
-    found: list[Finding] = []
+def _tokens(text: str) -> list[SecretMatch]:
+    found: list[SecretMatch] = []
     for form in FORMS:
         for first in form.begins:
             if first not in text:
@@ -240,18 +256,18 @@ def _tokens(text: str) -> list[Finding]:
             for match in _expression(form, first).finditer(text):
                 before = text[match.start() - 1 : match.start()]
                 if not (before.isascii() and before.isalnum()) and before != "_":
-                    found.append(Finding(form.name, *match.span()))
+                    found.append(SecretMatch(form.name, *match.span()))
     return found
 
 
-def _blocks(text: str) -> list[Finding]:
+def _blocks(text: str) -> list[SecretMatch]:
     """Private keys with all their lines, up to their end or as far as one can reach."""
-    found: list[Finding] = []
+    found: list[SecretMatch] = []
     at = 0
     while (block := _BLOCK.search(text, at)) is not None:
         furthest = block.start() + LONGEST_KEY
         end = _BLOCK_END.search(text, block.start(), furthest)
         at = end.end() if end is not None else min(furthest, len(text))
-        found.append(Finding("private key", block.start(), at))
-    found += [Finding("private key", *span) for span in _web_keys(text)]
+        found.append(SecretMatch("private key", block.start(), at))
+    found += [SecretMatch("private key", *span) for span in _web_keys(text)]
     return found

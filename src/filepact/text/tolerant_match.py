@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = [
     "STEPS",
     "TYPOGRAPHY",
-    "Alike",
-    "Line",
+    "LineMatch",
     "Step",
+    "TextLine",
     "body_of",
     "differing",
     "find_alike",
@@ -156,7 +156,7 @@ _MOST_PLACES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TextLine:
     """One line of the file: ``[start, end)`` without its end, ``after`` where the next begins."""
 
     start: int
@@ -165,7 +165,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class LineMatch:
     """A place whose lines are alike.
 
     Attributes:
@@ -175,7 +175,7 @@ class Alike:
         blanks_at_edges: How many blank lines at the edges of what was sent are not in the file.
     """
 
-    lines: tuple[Line | None, ...]
+    lines: tuple[TextLine | None, ...]
     missed: tuple[int, ...]
     blanks_at_edges: int
 
@@ -200,7 +200,7 @@ class _Exhausted(Exception):  # noqa: N818 - an answer, not an error
     """So many lines were compared that the search is given up."""
 
 
-def find_alike(text: str, sent: list[str], separator: str) -> list[Alike]:
+def find_alike(text: str, sent: list[str], separator: str) -> list[LineMatch]:
     """All places whose lines that are not blank are alike; few are enough to tell there are several.
 
     Blank lines between them may be one or two more or fewer.
@@ -262,9 +262,9 @@ class _Search:
         self.gaps = [after - before - 1 for (before, _), (after, _) in pairwise(bodies)]
         self.budget = _MOST_COMPARED
 
-    def places(self, index: int, word: str) -> list[Alike]:
+    def places(self, index: int, word: str) -> list[LineMatch]:
         """The places where the line ``index`` of those that are not blank holds the word."""
-        found: list[Alike] = []
+        found: list[LineMatch] = []
         at = self.text.find(word)
         while at != -1 and len(found) < _MOST_PLACES:
             line = self._line_at(at)
@@ -275,28 +275,28 @@ class _Search:
             at = self.text.find(word, line.after)
         return found
 
-    def _line_at(self, offset: int) -> Line:
+    def _line_at(self, offset: int) -> TextLine:
         start = self.text.rfind(self.separator, 0, offset) + 1
         return self._line_from(start, self.text.find(self.separator, offset))
 
-    def _line_from(self, start: int, found: int) -> Line:
+    def _line_from(self, start: int, found: int) -> TextLine:
         if found == -1:
-            return Line(start, len(self.text), len(self.text))
+            return TextLine(start, len(self.text), len(self.text))
         wide = self.separator == "\n" and self.text.startswith("\r", found - 1) and found > start
-        return Line(start, found - wide, found + 1)
+        return TextLine(start, found - wide, found + 1)
 
-    def _before(self, line: Line) -> Line | None:
+    def _before(self, line: TextLine) -> TextLine | None:
         if not line.start:
             return None
         start = self.text.rfind(self.separator, 0, line.start - 1) + 1
         return self._line_from(start, line.start - 1)
 
-    def _next(self, line: Line) -> Line | None:
+    def _next(self, line: TextLine) -> TextLine | None:
         if line.after >= len(self.text):
             return None
         return self._line_from(line.after, self.text.find(self.separator, line.after))
 
-    def _alike(self, line: Line, body: str) -> bool:
+    def _alike(self, line: TextLine, body: str) -> bool:
         self.budget -= 1
         if self.budget < 0:
             raise _Exhausted
@@ -305,11 +305,11 @@ class _Search:
         there = self.text[line.start : line.end].strip(BLANKS)
         return len(there) == len(body) and (there == body or fold(there) == body)
 
-    def _around(self, line: Line, index: int) -> Alike | None:
+    def _around(self, line: TextLine, index: int) -> LineMatch | None:
         """The place around one line that is alike, if the others are alike too."""
         anchor = line
         found = [line]
-        gaps: list[list[Line]] = []
+        gaps: list[list[TextLine]] = []
         for i in range(index - 1, -1, -1):
             step = self._walk(line, self.gaps[i], self.bodies[i][1], self._before)
             if step is None:
@@ -328,10 +328,10 @@ class _Search:
         return self._place(found, gaps)
 
     def _walk(
-        self, line: Line, gap: int, body: str, following: Callable[[Line], Line | None]
-    ) -> tuple[Line, list[Line]] | None:
+        self, line: TextLine, gap: int, body: str, following: Callable[[TextLine], TextLine | None]
+    ) -> tuple[TextLine, list[TextLine]] | None:
         """The next line that is not blank, if it is alike, and the blank ones up to there."""
-        blank: list[Line] = []
+        blank: list[TextLine] = []
         while len(blank) <= gap + 2:
             near = following(line)
             if near is None:
@@ -344,9 +344,9 @@ class _Search:
             line = near
         return None
 
-    def _place(self, found: list[Line], gaps: list[list[Line]]) -> Alike:
+    def _place(self, found: list[TextLine], gaps: list[list[TextLine]]) -> LineMatch:
         """Blank lines are paired from the top; what is over is missing on one side."""
-        lines: list[Line | None] = [None] * len(self.sent)
+        lines: list[TextLine | None] = [None] * len(self.sent)
         missed: list[int] = []
         for (index, _), line in zip(self.bodies, found, strict=True):
             lines[index] = line
@@ -360,17 +360,17 @@ class _Search:
         self._edge(lines, range(first - 1, -1, -1), found[0], self._before)
         self._edge(lines, range(last + 1, len(lines)), found[-1], self._next)
         edges = lines[:first].count(None) + lines[last + 1 :].count(None)
-        return Alike(tuple(lines), tuple(missed), edges)
+        return LineMatch(tuple(lines), tuple(missed), edges)
 
     def _edge(
         self,
-        lines: list[Line | None],
+        lines: list[TextLine | None],
         indexes: range,
-        line: Line,
-        following: Callable[[Line], Line | None],
+        line: TextLine,
+        following: Callable[[TextLine], TextLine | None],
     ) -> None:
         """Pair the blank lines before the first or after the last line that is not blank."""
-        near: Line | None = line
+        near: TextLine | None = line
         for index in indexes:
             near = following(near) if near is not None else None
             if near is None or not self._alike(near, ""):
@@ -389,7 +389,7 @@ _MOST_PAIRS = 200_000
 _FEW = 30
 
 
-def rival_of(text: str, place: Alike, sent: list[str], separator: str) -> int | None:
+def rival_of(text: str, place: LineMatch, sent: list[str], separator: str) -> int | None:
     """The line of another place that the lines may have been sent for.
 
     Of the lines that were sent, as they were sent, there stand at such a place either the first
@@ -426,7 +426,7 @@ def rival_of(text: str, place: Alike, sent: list[str], separator: str) -> int | 
 
 
 def _elsewhere(
-    text: str, place: Alike, wanted: dict[str, list[int]], separator: str, least: int
+    text: str, place: LineMatch, wanted: dict[str, list[int]], separator: str, least: int
 ) -> list[tuple[int, str]]:
     """The 0-based numbers of lines outside the place that stand as they were sent, in order.
 
@@ -446,7 +446,7 @@ def _elsewhere(
 
 
 def _starts_by_search(
-    text: str, place: Alike, wanted: dict[str, list[int]], separator: str, least: int
+    text: str, place: LineMatch, wanted: dict[str, list[int]], separator: str, least: int
 ) -> list[tuple[int, str]]:
     """The offsets of the lines outside the place, by one search a line."""
     first, last = _edges(wanted)
@@ -465,7 +465,7 @@ def _starts_by_search(
     return sorted(found)
 
 
-def _places(text: str, place: Alike, line: str, separator: str) -> Iterator[int]:
+def _places(text: str, place: LineMatch, line: str, separator: str) -> Iterator[int]:
     """Every offset outside the place at which a line stands."""
     size = len(line)
     if place.start > 0 and text.startswith(line) and _ends_at(text, size, separator):
@@ -480,7 +480,7 @@ def _places(text: str, place: Alike, line: str, separator: str) -> Iterator[int]
 
 
 def _starts_by_lines(
-    text: str, place: Alike, wanted: Container[str], separator: str
+    text: str, place: LineMatch, wanted: Container[str], separator: str
 ) -> list[tuple[int, str]]:
     """The same for many lines: every line of the text costs a little."""
     found: list[tuple[int, str]] = []
@@ -538,7 +538,7 @@ def _by_distance(
     return max(begin, 0) if count >= least else None
 
 
-def _kept(text: str, place: Alike, sent: list[str]) -> int:
+def _kept(text: str, place: LineMatch, sent: list[str]) -> int:
     """The number of lines in the place that are exactly as sent, blank ones aside."""
     return sum(
         line is not None and text[line.start : line.end] == one and bool(body_of(one))

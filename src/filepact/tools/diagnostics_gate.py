@@ -9,7 +9,7 @@ from filepact.errors import NewErrorsError
 if TYPE_CHECKING:
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
-    from filepact.tools.registry import Call
+    from filepact.tools.registry import CallContext
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import Receipt
 
@@ -19,7 +19,9 @@ NEW_ERRORS_RULE: Final = "new errors"
 """Stands for a rule where a person is asked because servers find new errors."""
 
 
-def foresee(semantics: SemanticWorkspace, draft: Draft, call: Call) -> WorkspaceUpdate | None:
+def foresee(
+    semantics: SemanticWorkspace, draft: Draft, call: CallContext
+) -> WorkspaceUpdate | None:
     """The servers' findings for a change that is only shown, or that they may cause to be refused.
 
     Args:
@@ -42,7 +44,7 @@ def foresee(semantics: SemanticWorkspace, draft: Draft, call: Call) -> Workspace
     return update
 
 
-def remember(semantics: SemanticWorkspace, draft: Draft, call: Call) -> float | None:
+def remember(semantics: SemanticWorkspace, draft: Draft, call: CallContext) -> float | None:
     """Record diagnostics before a change for files whose diagnostics it makes unobtainable.
 
     Args:
@@ -105,7 +107,7 @@ def follow(
     semantics: SemanticWorkspace,
     draft: Draft,
     receipt: Receipt,
-    call: Call,
+    call: CallContext,
     foreseen: WorkspaceUpdate | None,
     seconds: float | None = None,
 ) -> str:

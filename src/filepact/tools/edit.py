@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from filepact.domain.operation import Operation
 from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
-from filepact.text.multi_edit import Wanted, place_all
+from filepact.text.multi_edit import EditRequest, place_all
 from filepact.text.page import cut_to, size_of
 from filepact.tools.answer import fitted, receipt_facts, render_receipt
-from filepact.tools.registry import Alias, Written, tool
+from filepact.tools.registry import ChangeAnswer, ParameterName, tool
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
 from filepact.workspace.target import check_revision
@@ -22,8 +22,8 @@ from filepact.workspace.target import check_revision
 if TYPE_CHECKING:
     from filepact.domain.operation import Proposal
     from filepact.text.edit import EditList
-    from filepact.text.locate import Placement
-    from filepact.workspace.folders import Inside
+    from filepact.text.locate import MatchResult
+    from filepact.workspace.folders import FolderContents
     from filepact.workspace.target import Target
 
 __all__ = ["DryRun", "Expected", "edit_file", "history", "manage_files", "write_file"]
@@ -38,7 +38,7 @@ Expected = Annotated[
 ]
 
 
-class Replacement(BaseModel):
+class EditParameters(BaseModel):
     """One replacement of several in one file."""
 
     model_config = ConfigDict(extra="forbid")
@@ -55,7 +55,7 @@ def write_file(
     content: Annotated[str, Field(description="The whole text, or the text to append.")],
     append: Annotated[bool, Field(description="Append instead of overwriting.")] = False,
     create_dirs: Annotated[
-        bool, Field(description="Make missing parent folders."), Alias("createDirs")
+        bool, Field(description="Make missing parent folders."), ParameterName("createDirs")
     ] = False,
     dry_run: DryRun = False,
     expected_revision: Expected = None,
@@ -92,7 +92,7 @@ def edit_file(
     new_string: Annotated[str | None, Field(description="What to put in its place.")] = None,
     replace_all: Annotated[bool, Field(description="Replace every occurrence.")] = False,
     edits: Annotated[
-        list[Replacement] | None,
+        list[EditParameters] | None,
         Field(
             description="Several replacements, one after the other, all or none; instead of "
             "old_string and new_string.",
@@ -124,10 +124,12 @@ def edit_file(
             hint="Send its whole text with write_file.",
             path=target.spot.shown,
         )
-    placements: list[Placement] = []
+    placements: list[MatchResult] = []
 
     def make(text: str) -> EditList:
-        wanted = [Wanted(one.old_string, one.new_string, one.replace_all) for one in replacements]
+        wanted = [
+            EditRequest(one.old_string, one.new_string, one.replace_all) for one in replacements
+        ]
         placed = place_all(text, wanted, name=target.spot.shown, check=draft.deadline.check)
         placements[:] = placed.placements
         return placed.edits
@@ -149,8 +151,8 @@ def edit_file(
 
 
 def _replacements(
-    old: str | None, new: str | None, edits: list[Replacement] | None, *, replace_all: bool
-) -> list[Replacement]:
+    old: str | None, new: str | None, edits: list[EditParameters] | None, *, replace_all: bool
+) -> list[EditParameters]:
     """The replacements asked for, whichever way."""
     if edits is not None:
         if old is not None or new is not None:
@@ -164,7 +166,7 @@ def _replacements(
         raise InvalidParamsError(
             f"{missing} is missing", hint="Send old_string and new_string, or edits."
         )
-    return [Replacement(old_string=old, new_string=new, replace_all=replace_all)]
+    return [EditParameters(old_string=old, new_string=new, replace_all=replace_all)]
 
 
 def _to_be_written(missing: NotFoundError) -> NotFoundError:
@@ -229,7 +231,7 @@ def manage_files(
         ) from None
 
 
-def _delete(draft: Draft, path: str, inside: Inside | None, expected: str | None) -> str:
+def _delete(draft: Draft, path: str, inside: FolderContents | None, expected: str | None) -> str:
     if inside is None:
         target = draft.open(path, expected_revision=expected, there=True, itself=True)
         draft.delete(target, emptied_by=None)
@@ -243,7 +245,9 @@ def _delete(draft: Draft, path: str, inside: Inside | None, expected: str | None
     return f"delete the folder {spot.shown} with {_count_files(inside)}"
 
 
-def _move(draft: Draft, path: str, to: str, inside: Inside | None, expected: str | None) -> str:
+def _move(
+    draft: Draft, path: str, to: str, inside: FolderContents | None, expected: str | None
+) -> str:
     if inside is None:
         source, target = draft.open_all([path, to], there=[path], itself=[path, to])
         if expected is not None:
@@ -274,7 +278,7 @@ def _move(draft: Draft, path: str, to: str, inside: Inside | None, expected: str
     return f"move the folder {old.shown} with {_count_files(inside)} to {new.shown}"
 
 
-def _count_files(inside: Inside) -> str:
+def _count_files(inside: FolderContents) -> str:
     return f"{len(inside.files):,} {'file' if len(inside.files) == 1 else 'files'}"
 
 
@@ -298,7 +302,7 @@ def history(
         int, Field(ge=0, le=50, description="For status: seconds to wait for a decision.")
     ] = 0,
     dry_run: DryRun = False,
-) -> str | Written:
+) -> str | ChangeAnswer:
     """List, show, undo or redo changes that you have made yourself.
 
     undo of a change that waits takes it back.
@@ -308,7 +312,7 @@ def history(
     if action in ("undo", "redo"):
         go_back = past.undo if action == "undo" else past.redo
         receipt = go_back(change, dry_run=dry_run)
-        return Written(render_receipt(receipt, page=past.page), receipt_facts(receipt))
+        return ChangeAnswer(render_receipt(receipt, page=past.page), receipt_facts(receipt))
     if action == "diff":
         return _shown(past, past.change(change))
     if change is not None:

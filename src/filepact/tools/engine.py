@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING
 
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.diagnostics_gate import follow, foresee, remember
-from filepact.tools.registry import Written
+from filepact.tools.registry import ChangeAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
-    from filepact.tools.registry import Call
+    from filepact.tools.registry import CallContext
     from filepact.workspace.draft import Draft
     from filepact.workspace.history import SessionHistory
-    from filepact.workspace.pending import News
+    from filepact.workspace.pending import SessionEvent
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Submitted", "Telling", "WorkspaceEngine"]
+__all__ = ["DraftResult", "EngineEvents", "WorkspaceEngine"]
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class DraftResult:
     """A change that was done, stored or shown.
 
     Attributes:
@@ -41,7 +41,7 @@ class Submitted:
     rest: float | None = None
 
 
-class Telling:
+class EngineEvents:
     """The part of an engine that knows what its callers should hear besides.
 
     Args:
@@ -53,23 +53,23 @@ class Telling:
         self._workspace = workspace
         self._semantics = semantics
 
-    def news(self, call: Call) -> tuple[News, ...]:
+    def news(self, call: CallContext) -> tuple[SessionEvent, ...]:
         """The notices about people's decisions and servers' late findings; empty mostly."""
         late = () if self._semantics is None else self._semantics.news(call.session.id)
         return (*self._workspace.news(call.session), *late)
 
-    def heard(self, call: Call, news: Sequence[News]) -> None:
+    def heard(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
         """The caller was told these."""
         self._workspace.heard(call.session, news)
         if self._semantics is not None:
             self._semantics.heard(call.session.id, news)
 
 
-class WorkspaceEngine(Telling):
+class WorkspaceEngine(EngineEvents):
     """Carries out tool calls on a workspace."""
 
     @contextmanager
-    def port(self, call: Call, name: str) -> Iterator[Reader | SessionHistory]:
+    def port(self, call: CallContext, name: str) -> Iterator[Reader | SessionHistory]:
         """The port of a tool that looks at files, or at what its caller has done."""
         if name == "past":
             yield self._workspace.past(
@@ -80,24 +80,24 @@ class WorkspaceEngine(Telling):
                 call.session, deadline=call.deadline, progress=call.progress, page=call.page
             )
 
-    def draft(self, call: Call, tool: str) -> Draft:
+    def draft(self, call: CallContext, tool: str) -> Draft:
         """The port of a tool that changes files."""
         return self._workspace.draft(call.session, tool, call.deadline)
 
-    def submit(self, call: Call, draft: Draft, summary: str) -> Submitted:
+    def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         """Do, store or only show what a draft holds; servers are asked what only they know before."""
         semantics = self._semantics
         if semantics is None:
-            return Submitted(self._workspace.submit(draft, summary))
+            return DraftResult(self._workspace.submit(draft, summary))
         foreseen = foresee(semantics, draft, call)
         rest = remember(semantics, draft, call)
-        return Submitted(self._workspace.submit(draft, summary), foreseen, rest)
+        return DraftResult(self._workspace.submit(draft, summary), foreseen, rest)
 
-    def written(self, call: Call, draft: Draft, submitted: Submitted) -> Written:
+    def written(self, call: CallContext, draft: Draft, submitted: DraftResult) -> ChangeAnswer:
         """The answer, with what servers find in the change."""
         receipt, said = submitted.receipt, ""
         if self._semantics is not None:
             foreseen, rest = submitted.foreseen, submitted.rest
             said = follow(self._semantics, draft, receipt, call, foreseen, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
-        return Written(text, receipt_facts(receipt))
+        return ChangeAnswer(text, receipt_facts(receipt))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError, TimedOutError
-from filepact.tools.form import Outcome, as_json, printable
+from filepact.tools.form import CallResult, as_json, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact.tools.form import Attempt
+    from filepact.tools.form import PendingCall
 
-__all__ = ["CALL_SECONDS", "Envelope", "Meta", "in_envelope"]
+__all__ = ["CALL_SECONDS", "CallSummary", "Envelope", "in_envelope"]
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ CALL_SECONDS: Final = 1_200.0
 
 
 @dataclass(frozen=True, slots=True)
-class Meta:
+class CallSummary:
     """How a call went, whatever came of it.
 
     Attributes:
@@ -60,7 +60,7 @@ class Meta:
 
 
 def in_envelope(
-    data: Mapping[str, Any] | None, meta: Meta, error: FilepactError | None = None
+    data: Mapping[str, Any] | None, meta: CallSummary, error: FilepactError | None = None
 ) -> dict[str, Any]:
     """The whole answer; without ``error`` the call has succeeded."""
     return {
@@ -88,7 +88,7 @@ class Envelope:
         self._limit = limit
         self._clock = clock
 
-    def __call__(self, attempt: Attempt) -> Outcome:
+    def __call__(self, attempt: PendingCall) -> CallResult:
         """Make an attempt and put what comes of it into an envelope."""
         began = self._clock()
         over = False
@@ -115,7 +115,7 @@ class Envelope:
             )
         cancelled = attempt.call.cancelled()
         news = () if cancelled else attempt.known_news()
-        meta = Meta(
+        meta = CallSummary(
             self._clock() - began,
             cancelled=cancelled,
             timed_out=over or isinstance(error, TimedOutError),
@@ -123,7 +123,7 @@ class Envelope:
             news=tuple(one.text for one in news),
         )
         answer = printable(in_envelope(data, meta, error))
-        return Outcome(
+        return CallResult(
             as_json(answer),
             failed=error is not None,
             code="" if error is None else error.code,

@@ -16,9 +16,9 @@ from filepact.text.page import PAGE, cut_to, size_of
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Session
-    from filepact.workspace.pending import News
+    from filepact.workspace.pending import SessionEvent
 
-__all__ = ["Attempt", "Call", "Form", "Outcome", "as_json", "plain", "printable"]
+__all__ = ["CallContext", "CallResult", "Form", "PendingCall", "as_json", "plain", "printable"]
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ _FAILURE: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallContext:
     """The caller of a tool, with its limits and ways to report progress to it.
 
     Attributes:
@@ -49,7 +49,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResult:
     """The answer to one call.
 
     Attributes:
@@ -80,7 +80,7 @@ class Outcome:
     note: str = ""
 
 
-class Attempt(ABC):
+class PendingCall(ABC):
     """A call that is about to be carried out.
 
     Attributes:
@@ -88,11 +88,11 @@ class Attempt(ABC):
         call: Who calls.
     """
 
-    def __init__(self, name: str, call: Call) -> None:
+    def __init__(self, name: str, call: CallContext) -> None:
         self.name = name
         self.call = call
 
-    def known_news(self) -> tuple[News, ...]:
+    def known_news(self) -> tuple[SessionEvent, ...]:
         """The news, or none where they cannot be had: what was done must not be hidden by that."""
         try:
             return tuple(self.news())
@@ -101,23 +101,23 @@ class Attempt(ABC):
             return ()
 
     @abstractmethod
-    def work(self, call: Call, /) -> Outcome:
+    def work(self, call: CallContext, /) -> CallResult:
         """Carry the call out for whom it is given; raises what goes wrong."""
 
     @abstractmethod
-    def news(self) -> Sequence[News]:
+    def news(self) -> Sequence[SessionEvent]:
         """The notices for the caller besides the answer; empty mostly."""
 
     @abstractmethod
-    def heard(self, news: Sequence[News], /) -> None:
+    def heard(self, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
 
 
-Form = Callable[[Attempt], Outcome]
+Form = Callable[[PendingCall], CallResult]
 """Makes the attempt, and an answer of whatever comes of it; it raises nothing."""
 
 
-def plain(attempt: Attempt) -> Outcome:
+def plain(attempt: PendingCall) -> CallResult:
     """Text for a reader; a refusal begins with its code, and news stand at the end."""
     page = attempt.call.page
     room = min(sum(map(_size_of_news, attempt.known_news())), page // 2)
@@ -126,11 +126,11 @@ def plain(attempt: Attempt) -> Outcome:
     except FilepactError as error:
         page = min(page, _FAILURE)
         report = cut_to(printable(error.report()), page - min(room, page // 2))
-        outcome = Outcome(report, failed=True, code=error.code)
+        outcome = CallResult(report, failed=True, code=error.code)
     except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
         # The text of a foreign exception may name host paths or hold contents: log only.
         _log.exception("%s failed", attempt.name)
-        outcome = Outcome(
+        outcome = CallResult(
             f"{FilepactError.code}: {attempt.name} failed unexpectedly\n"
             "The server's log has the details; read the file again before you go on.",
             failed=True,
@@ -141,10 +141,10 @@ def plain(attempt: Attempt) -> Outcome:
     return _with_news(outcome, attempt, page)
 
 
-def _with_news(outcome: Outcome, attempt: Attempt, page: int) -> Outcome:
+def _with_news(outcome: CallResult, attempt: PendingCall, page: int) -> CallResult:
     """The answer, and as much of the news as there is room for; the rest is told later."""
     text = outcome.text
-    told: list[News] = []
+    told: list[SessionEvent] = []
     for one in attempt.known_news():
         between = "\n" if told else "\n\n"
         longer = f"{text}{between}{cut_to(printable(one.text), page // 4)}"
@@ -156,7 +156,7 @@ def _with_news(outcome: Outcome, attempt: Attempt, page: int) -> Outcome:
     return replace(outcome, text=text, sent=partial(attempt.heard, told))
 
 
-def _size_of_news(news: News) -> int:
+def _size_of_news(news: SessionEvent) -> int:
     return size_of(printable(news.text)) + 2
 
 

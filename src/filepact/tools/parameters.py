@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["TEXT_LIMIT", "Alias", "Parameters", "brief", "expected"]
+__all__ = ["TEXT_LIMIT", "ParameterName", "ToolParameters", "brief", "expected"]
 
 TEXT_LIMIT = 10_000_000
 """Most bytes, as UTF-8, of one text that is sent."""
@@ -74,7 +74,7 @@ _FOREIGN: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
+class ParameterName:
     """Marks a parameter that is documented under another name than Python's.
 
     Attributes:
@@ -86,7 +86,7 @@ class Alias:
     also: tuple[str, ...] = ()
 
 
-class Parameters:
+class ToolParameters:
     """The parameters of one tool, without its port.
 
     Args:
@@ -105,7 +105,7 @@ class Parameters:
         fields: dict[str, Any] = {}
         for parameter in parameters:
             hint = hints[parameter.name]
-            alias = next((m for m in _metadata(hint) if isinstance(m, Alias)), None)
+            alias = next((m for m in _metadata(hint) if isinstance(m, ParameterName)), None)
             documented = alias.documented if alias else parameter.name
             self._documented[parameter.name] = documented
             for name in (documented, parameter.name, *(alias.also if alias else ())):

@@ -10,16 +10,16 @@ from pydantic import Field
 
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.confusables import shown_name
-from filepact.text.page import GOES_ON, Page, beginning, cut_mark, cut_to, size_of
+from filepact.text.page import GOES_ON, LineWriter, beginning, cut_mark, cut_to, size_of
 from filepact.text.query import Query
-from filepact.tools.registry import Alias, Blob, tool
+from filepact.tools.registry import ContentAnswer, ParameterName, tool
 from filepact.workspace.reader import Reader
 from filepact.workspace.search_report import render_found, render_grepped
 
 if TYPE_CHECKING:
-    from filepact.text.picture import Picture
-    from filepact.workspace.excerpt import Window
-    from filepact.workspace.grep import Line
+    from filepact.text.picture import Image
+    from filepact.workspace.excerpt import LineExcerpt
+    from filepact.workspace.grep import MatchLine
 
 __all__ = ["directory_tree", "grep", "read_file", "search_files"]
 
@@ -49,7 +49,7 @@ def read_file(
     offset: Annotated[int, Field(description="First line, 0-indexed; below 0 from the end.")] = 0,
     column: Annotated[int, Field(ge=0, description="Characters of it to skip.")] = 0,
     numbers: Annotated[bool, Field(description="Number the lines.")] = True,
-) -> str | Blob:
+) -> str | ContentAnswer:
     """Read a file, as much as fits one answer or a range of lines, or look at an image.
 
     Lines come as `NUMBER\u2502TEXT`; only TEXT is in the file. The last line says what was sent, the
@@ -81,7 +81,7 @@ def read_file(
         if shown is None:
             raise
         picture, data = shown
-        return Blob(data, mime=picture.mime, note=_describe(path, picture, len(data)))
+        return ContentAnswer(data, mime=picture.mime, note=_describe(path, picture, len(data)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +94,19 @@ class _Part:
     numbers: bool
 
 
-def _describe(path: str, picture: Picture, size: int) -> str:
+def _describe(path: str, picture: Image, size: int) -> str:
     pixels = f", {picture.width} x {picture.height} pixels" if picture.width else ""
     return f"[{shown_name(path)} | {picture.name}{pixels} | {size:,} bytes]"
 
 
-def _read_bytes(files: Reader, path: str, offset: int, count: int | None) -> Blob:
+def _read_bytes(files: Reader, path: str, offset: int, count: int | None) -> ContentAnswer:
     """A file's bytes, or as many as fit on a page."""
     # Parts of a multiple of three bytes can be put together without being decoded first.
     room = max((files.page - _FOOTER) // 4 * 3, 3)
     whole = files.page // 4 * 3
     piece = files.piece(path, first=offset, most=whole if count is None else min(count, whole))
     if len(piece.data) == piece.size:
-        return Blob(piece.data, note=files.marked("").lstrip())
+        return ContentAnswer(piece.data, note=files.marked("").lstrip())
     data = piece.data[:room]
     end = piece.first + len(data)
     said = f"bytes {piece.first}-{end - 1}" if data else f"no bytes at offset {piece.first}"
@@ -115,7 +115,7 @@ def _read_bytes(files: Reader, path: str, offset: int, count: int | None) -> Blo
         words.append(f"revision {piece.revision}")
     if end < piece.size:
         words.append(f"next: offset={end}")
-    return Blob(data, note=files.marked(f"[{' | '.join(words)}]"))
+    return ContentAnswer(data, note=files.marked(f"[{' | '.join(words)}]"))
 
 
 def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
@@ -124,7 +124,7 @@ def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
     while len(paths) > 1 and _size_of_list(paths) > files.page // 4:
         paths = paths[: len(paths) * 3 // 4]
     names = [f"==> {shown_name(path)} <==\n" for path in paths]
-    found: list[Window | str] = []
+    found: list[LineExcerpt | str] = []
     sheets: list[_Sheet] = []
     texts: list[str] = []
     taken = size = 0
@@ -161,7 +161,7 @@ def _size_of_list(paths: list[str]) -> int:
     return size_of(json.dumps(paths, ensure_ascii=False))
 
 
-def _window_or_why(files: Reader, path: str, part: _Part) -> Window | str:
+def _window_or_why(files: Reader, path: str, part: _Part) -> LineExcerpt | str:
     """What is read of a file, or why nothing is."""
     try:
         try:
@@ -185,7 +185,7 @@ class _Sheet:
     """
 
     text: str
-    window: Window | None = None
+    window: LineExcerpt | None = None
     sent: int = 0
     reached: int = 0
 
@@ -196,7 +196,7 @@ class _Sheet:
         return self.text
 
 
-def _rendered(found: Window | str, part: _Part, page: int) -> _Sheet:
+def _rendered(found: LineExcerpt | str, part: _Part, page: int) -> _Sheet:
     if isinstance(found, str):
         return _Sheet(cut_to(found, page))
     return _render_window(found, numbers=part.numbers, page=page)
@@ -227,14 +227,14 @@ def _read_text(files: Reader, path: str, part: _Part, page: int) -> str:
     return _render_window(window, numbers=part.numbers, page=page).told(files)
 
 
-def _render_window(window: Window, *, numbers: bool, page: int) -> _Sheet:
+def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
     """The lines that fit on a page, and the footer; a line is cut only where no page holds it."""
     # Lines that are counted from the end have no other number.
     begin = window.first + (window.first >= 0)
     last = len(window.lines) - 1
     width = max(len(str(begin)), len(str(begin + last)))
     labels = size_of(f"{begin:>{width}}\u2502") if numbers else 0
-    sheet = Page(page)
+    sheet = LineWriter(page)
     cut_at, reached = -1, 0
     lines = window.lines
     size = size_of("\n".join(lines)) + 1 + labels * len(lines)
@@ -264,7 +264,7 @@ def _render_window(window: Window, *, numbers: bool, page: int) -> _Sheet:
     return _Sheet(text, window, sheet.worth, reached if sheet.worth == cut_at + 1 else 0)
 
 
-def _footer(window: Window, nature: str, sent: int, reached: int) -> str:
+def _footer(window: LineExcerpt, nature: str, sent: int, reached: int) -> str:
     """One line: what was sent, of how much, which revision, and how to go on.
 
     Args:
@@ -298,7 +298,7 @@ def _footer(window: Window, nature: str, sent: int, reached: int) -> str:
     return f"[{' | '.join(part for part in parts if part)}]"
 
 
-def _nature(window: Window) -> str:
+def _nature(window: LineExcerpt) -> str:
     """What a writer of this file should know: encoding, line ends, indentation, last line."""
     words = [window.encoding]
     if window.ends in ("crlf", "cr", "mixed"):
@@ -319,7 +319,7 @@ def search_files(
     ],
     directory: Annotated[str, Field(description="Folder to search in.")] = ".",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most files."), Alias("maxResults")
+        int, Field(ge=1, le=10_000, description="Most files."), ParameterName("maxResults")
     ] = 100,
 ) -> str:
     """Find files by a glob on their path. Ignored ones are left out and told."""
@@ -334,7 +334,7 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
     path: Annotated[str, Field(description="File or folder to search.")] = ".",
     glob: Annotated[str, Field(description="Only files whose path matches.")] = "**/*",
     max_results: Annotated[
-        int, Field(ge=1, le=10_000, description="Most matches."), Alias("maxResults")
+        int, Field(ge=1, le=10_000, description="Most matches."), ParameterName("maxResults")
     ] = 50,
     context: Annotated[int, Field(ge=0, le=50, description="Lines around each match.")] = 0,
     case_sensitive: Annotated[bool, Field(description="Tell letter case apart.")] = False,
@@ -359,7 +359,7 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
         context=context,
         mode=output_mode,
     )
-    lines: dict[str, list[Line]] = {}
+    lines: dict[str, list[MatchLine]] = {}
     text = render_grepped(
         result,
         show=files.naming(path),

@@ -17,28 +17,36 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
-from filepact.tools.form import Attempt, Call, Form, Outcome, as_json, plain, printable
-from filepact.tools.parameters import Alias, Parameters
-from filepact.workspace.pending import Unheard
+from filepact.tools.form import (
+    CallContext,
+    CallResult,
+    Form,
+    PendingCall,
+    as_json,
+    plain,
+    printable,
+)
+from filepact.tools.parameters import ParameterName, ToolParameters
+from filepact.workspace.pending import SessionEvents
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from filepact.workspace.pending import News
+    from filepact.workspace.pending import SessionEvent
 
 __all__ = [
-    "Alias",
-    "Blob",
-    "Call",
-    "Engine",
+    "CallContext",
+    "CallResult",
+    "ChangeAnswer",
+    "ContentAnswer",
     "Kind",
     "Level",
-    "Outcome",
+    "ParameterName",
     "Tier",
     "Tool",
-    "Toolbox",
+    "ToolEngine",
+    "Toolset",
     "UnknownToolError",
-    "Written",
     "tool",
 ]
 
@@ -57,7 +65,7 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
+class ContentAnswer:
     """The answer of a reading tool that is not text.
 
     Attributes:
@@ -71,23 +79,23 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ChangeAnswer:
     """The answer to a change: a text for a reader, and the same facts for a program."""
 
     text: str
     receipt: dict[str, object]
 
 
-class Engine(Protocol):
+class ToolEngine(Protocol):
     """The engine that carries out what tools describe."""
 
-    def port(self, call: Call, name: str, /) -> AbstractContextManager[Any]:
+    def port(self, call: CallContext, name: str, /) -> AbstractContextManager[Any]:
         """A port of this name for the time of one call; of every name but ``draft``."""
 
-    def draft(self, call: Call, tool: str, /) -> AbstractContextManager[Any]:
+    def draft(self, call: CallContext, tool: str, /) -> AbstractContextManager[Any]:
         """The port of a tool that changes files; it holds the locks of those that are opened."""
 
-    def submit(self, call: Call, draft: Any, summary: str, /) -> Any:
+    def submit(self, call: CallContext, draft: Any, summary: str, /) -> Any:
         """Do, store or only show what stands in a draft that is still open.
 
         Args:
@@ -96,13 +104,13 @@ class Engine(Protocol):
             summary: One line that says what the change is.
         """
 
-    def written(self, call: Call, draft: Any, submitted: Any, /) -> Written:
+    def written(self, call: CallContext, draft: Any, submitted: Any, /) -> ChangeAnswer:
         """The answer to a change, once its draft is closed: nobody waits for its locks any more."""
 
-    def news(self, call: Call, /) -> Sequence[News]:
+    def news(self, call: CallContext, /) -> Sequence[SessionEvent]:
         """The notices for the caller besides the answer, each until it was `heard`."""
 
-    def heard(self, call: Call, news: Sequence[News], /) -> None:
+    def heard(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
 
 
@@ -141,7 +149,7 @@ class Tool:
     tier: Tier
     idempotent: bool
     destructive: bool
-    parameters: Parameters
+    parameters: ToolParameters
     function: Callable[..., Any]
     output: Mapping[str, Any] | None = None
 
@@ -170,9 +178,9 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a function.
 
-    A reading tool (first parameter ``files`` or ``solution``) returns a text, a `Blob`, or an object
+    A reading tool (first parameter ``files`` or ``solution``) returns a text, a `ContentAnswer`, or an object
     for programs; a writing tool (first parameter ``draft``) returns one line that says what it
-    changes; one with the first parameter ``past`` a text, or what came of a change.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `Alias`
+    changes; one with the first parameter ``past`` a text, or what came of a change.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `ParameterName`
     where its documented name is not Python's.
 
     Raises:
@@ -199,7 +207,7 @@ def tool(
             tier=tier,
             idempotent=idempotent or kind == "reads",
             destructive=destructive and kind == "writes",
-            parameters=Parameters(function),
+            parameters=ToolParameters(function),
             function=function,
             output=output,
         )
@@ -218,7 +226,7 @@ def _description(function: Callable[..., Any]) -> str:
     return "\n".join(kept)
 
 
-class Toolbox:
+class Toolset:
     """The tools that are shown, in a fixed order, and the engine behind them.
 
     Args:
@@ -234,7 +242,7 @@ class Toolbox:
     def __init__(
         self,
         tools: Sequence[Tool],
-        engine: Engine,
+        engine: ToolEngine,
         *,
         tier: Tier = "full",
         max_level: Level = "dangerous",
@@ -247,7 +255,7 @@ class Toolbox:
         self._form = form
         self._seconds = seconds
         self._clock = clock
-        self._unheard = Unheard()
+        self._unheard = SessionEvents()
         self._tools = tuple(
             one
             for one in tools
@@ -264,7 +272,7 @@ class Toolbox:
         """The tools that are shown."""
         return self._tools
 
-    def call(self, name: str, arguments: Mapping[str, object], call: Call) -> Outcome:
+    def call(self, name: str, arguments: Mapping[str, object], call: CallContext) -> CallResult:
         """Call a tool; whatever goes wrong within it is an answer, not an exception.
 
         Raises:
@@ -284,7 +292,7 @@ class Toolbox:
         return replace(outcome, lost=partial(self._unheard.add, call.session.id, said))
 
 
-class _ToolCall(Attempt):
+class _ToolCall(PendingCall):
     """One call of a tool.
 
     Attributes:
@@ -295,10 +303,10 @@ class _ToolCall(Attempt):
         self,
         tool: Tool,
         arguments: Mapping[str, object],
-        call: Call,
-        as_sent: Call,
-        engine: Engine,
-        unheard: Unheard,
+        call: CallContext,
+        as_sent: CallContext,
+        engine: ToolEngine,
+        unheard: SessionEvents,
     ) -> None:
         super().__init__(tool.name, call)
         self.done = ""
@@ -308,43 +316,43 @@ class _ToolCall(Attempt):
         self._engine = engine
         self._unheard = unheard
 
-    def news(self) -> tuple[News, ...]:
+    def news(self) -> tuple[SessionEvent, ...]:
         waiting = self._unheard.news(self._as_sent.session.id)
         return (*waiting, *self._engine.news(self._as_sent))
 
-    def heard(self, news: Sequence[News]) -> None:
+    def heard(self, news: Sequence[SessionEvent]) -> None:
         self._unheard.heard(self._as_sent.session.id, news)
         self._engine.heard(self._as_sent, news)
 
-    def work(self, call: Call) -> Outcome:
+    def work(self, call: CallContext) -> CallResult:
         values = self._tool.parameters.check(self._arguments)
         outcome = (self._write if self._tool.port == "draft" else self._look)(call, values)
         self.done = _done(outcome)
         return outcome
 
-    def _write(self, call: Call, values: Mapping[str, Any]) -> Outcome:
+    def _write(self, call: CallContext, values: Mapping[str, Any]) -> CallResult:
         engine, tool = self._engine, self._tool
         with engine.draft(call, tool.name) as draft:
             summary = str(tool.function(draft, **values))
             submitted = engine.submit(call, draft, summary)
         written = engine.written(call, draft, submitted)
-        return Outcome(printable(written.text), receipt=printable(written.receipt))
+        return CallResult(printable(written.text), receipt=printable(written.receipt))
 
-    def _look(self, call: Call, values: Mapping[str, Any]) -> Outcome:
+    def _look(self, call: CallContext, values: Mapping[str, Any]) -> CallResult:
         with self._engine.port(call, self._tool.port) as port:
             answer = self._tool.function(port, **values)
-        if isinstance(answer, Written):
-            return Outcome(printable(answer.text), receipt=printable(answer.receipt))
-        if isinstance(answer, Blob):
+        if isinstance(answer, ChangeAnswer):
+            return CallResult(printable(answer.text), receipt=printable(answer.receipt))
+        if isinstance(answer, ContentAnswer):
             text = b64encode(answer.data).decode("ascii")
-            return Outcome(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
+            return CallResult(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
         if isinstance(answer, Mapping):
             facts = printable(answer)
-            return Outcome(as_json(facts), receipt=facts)
-        return Outcome(printable(str(answer)))
+            return CallResult(as_json(facts), receipt=facts)
+        return CallResult(printable(str(answer)))
 
 
-def _done(outcome: Outcome) -> str:
+def _done(outcome: CallResult) -> str:
     """One line about what a call has changed; empty for nothing."""
     receipt = outcome.receipt or {}
     if receipt.get("applied") is True:

@@ -7,34 +7,34 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from filepact.lsp.diagnostics import Severity
-from filepact.tools.registry import Alias, tool
+from filepact.tools.registry import ParameterName, tool
 from filepact.tools.solution_answers import (
+    AnswerFormat,
+    AnswerPage,
     DiagnosticsAnswer,
     LoadAnswer,
-    Page,
     PathStyle,
     StatusAnswer,
     SyncAnswer,
-    View,
     WriteAnswer,
     facts,
     schema_of,
 )
-from filepact.tools.solution_engine import Planned
-from filepact.tools.solution_port import Solution
+from filepact.tools.solution_engine import SolutionChange
+from filepact.tools.solution_port import SolutionCall
 
 __all__ = ["SOLUTION_TOOLS"]
 
 Style = Annotated[
     PathStyle,
     Field(description="Paths in the answer: absolute, or relative to the solution's root."),
-    Alias("pathStyle"),
+    ParameterName("pathStyle"),
 ]
 Skip = Annotated[int, Field(ge=0, description="Entries to leave out, for the next page.")]
 Wait = Annotated[
     float,
     Field(ge=0, le=600, description="How long to wait for servers."),
-    Alias("waitSeconds"),
+    ParameterName("waitSeconds"),
 ]
 Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.")]
 
@@ -48,26 +48,28 @@ Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.
     output=schema_of(WriteAnswer),
 )
 def write_file(
-    draft: Planned,
+    draft: SolutionChange,
     file_path: Annotated[
         str,
         Field(min_length=1, description="File, absolute or relative to the solution's root."),
-        Alias("filePath", ("path",)),
+        ParameterName("filePath", ("path",)),
     ],
     content: Annotated[str, Field(description="The whole new text.")],
     apply_changes: Annotated[
-        bool, Field(description="Write it; otherwise only show it."), Alias("applyChanges")
+        bool, Field(description="Write it; otherwise only show it."), ParameterName("applyChanges")
     ] = False,
     create_if_missing: Annotated[
         bool,
         Field(description="Make the file, and its folders, if there is none."),
-        Alias("createIfMissing"),
+        ParameterName("createIfMissing"),
     ] = False,
     include_diff: Annotated[
-        bool, Field(description="Answer with unified diffs."), Alias("includeDiff")
+        bool, Field(description="Answer with unified diffs."), ParameterName("includeDiff")
     ] = True,
     max_diff_chars: Annotated[
-        int, Field(ge=0, description="Most characters of a diff; 0 for all."), Alias("maxDiffChars")
+        int,
+        Field(ge=0, description="Most characters of a diff; 0 for all."),
+        ParameterName("maxDiffChars"),
     ] = 50_000,
     path_style: Style = "absolute",
 ) -> str:
@@ -83,17 +85,17 @@ def write_file(
 
 @tool(title="Get diagnostics", level="safe", tier="essential", output=schema_of(DiagnosticsAnswer))
 def get_diagnostics(
-    solution: Solution,
+    solution: SolutionCall,
     file_path: Annotated[
         str | None,
         Field(min_length=1, description="File; leave it out for the whole solution."),
-        Alias("filePath", ("path",)),
+        ParameterName("filePath", ("path",)),
     ] = None,
     min_severity: Annotated[
-        Severity, Field(description="Nothing that is less bad."), Alias("minSeverity")
+        Severity, Field(description="Nothing that is less bad."), ParameterName("minSeverity")
     ] = "hint",
     id_prefix: Annotated[
-        str, Field(description="Only ids that begin so, such as CS80."), Alias("idPrefix")
+        str, Field(description="Only ids that begin so, such as CS80."), ParameterName("idPrefix")
     ] = "",
     skip: Skip = 0,
     take: Take = 100,
@@ -108,8 +110,8 @@ def get_diagnostics(
     return facts(
         solution.diagnostics(
             file_path or "",
-            view=View(solution.root, path_style),
-            page=Page(skip, take),
+            view=AnswerFormat(solution.root, path_style),
+            page=AnswerPage(skip, take),
             least=min_severity,
             prefix=id_prefix,
             seconds=wait_seconds,
@@ -119,11 +121,11 @@ def get_diagnostics(
 
 @tool(title="Load solution", level="safe", tier="standard", output=schema_of(LoadAnswer))
 def load(
-    solution: Solution,
+    solution: SolutionCall,
     solution_path: Annotated[
         str | None,
         Field(min_length=1, description="Solution, project or folder; usually left out."),
-        Alias("solutionPath", ("path",)),
+        ParameterName("solutionPath", ("path",)),
     ] = None,
     skip: Skip = 0,
     take: Take = 100,
@@ -135,13 +137,13 @@ def load(
     Not needed before other calls, but the first of them is quicker then. `messages` says what could
     not be read, and what lies outside and is not covered.
     """
-    view, page = View(solution.root, path_style), Page(skip, take)
+    view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.load(solution_path or "", view=view, page=page, seconds=wait_seconds))
 
 
 @tool(title="Reload solution", level="safe", tier="standard", output=schema_of(LoadAnswer))
 def reload(
-    solution: Solution,
+    solution: SolutionCall,
     skip: Skip = 0,
     take: Take = 100,
     wait_seconds: Wait = 30.0,
@@ -151,15 +153,15 @@ def reload(
 
     For when a server is stale or has failed; otherwise sync is enough.
     """
-    view, page = View(solution.root, path_style), Page(skip, take)
+    view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.reload(view=view, page=page, seconds=wait_seconds))
 
 
 @tool(title="Synchronise", level="safe", tier="standard", output=schema_of(SyncAnswer))
 def sync(
-    solution: Solution,
+    solution: SolutionCall,
     force_sync: Annotated[
-        bool, Field(description="Tell of every file, changed or not."), Alias("forceSync")
+        bool, Field(description="Tell of every file, changed or not."), ParameterName("forceSync")
     ] = False,
     skip: Skip = 0,
     take: Take = 100,
@@ -170,24 +172,28 @@ def sync(
     Done by every other call as well; here it says which files these were.
     """
     return facts(
-        solution.sync(force=force_sync, view=View(solution.root, path_style), page=Page(skip, take))
+        solution.sync(
+            force=force_sync,
+            view=AnswerFormat(solution.root, path_style),
+            page=AnswerPage(skip, take),
+        )
     )
 
 
 @tool(title="Server status", level="safe", tier="standard", output=schema_of(StatusAnswer))
 def server_status(
-    solution: Solution,
+    solution: SolutionCall,
     include_missing: Annotated[
         bool,
         Field(description="Servers that are not installed, too, and how to get them."),
-        Alias("includeMissing"),
+        ParameterName("includeMissing"),
     ] = False,
     skip: Skip = 0,
     take: Take = 100,
     path_style: Style = "absolute",
 ) -> Any:
     """Say which language servers there are, and what they are doing."""
-    view, page = View(solution.root, path_style), Page(skip, take)
+    view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.status(missing=include_missing, view=view, page=page))
 
 

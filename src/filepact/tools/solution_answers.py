@@ -22,23 +22,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filepact.lsp.diagnostics import Diagnostic
-    from filepact.semantic.updates import Findings, ServerUpdate, WorkspaceUpdate
+    from filepact.semantic.updates import ServerUpdate, UpdateDiagnostics, WorkspaceUpdate
 
 __all__ = [
-    "AnsweringServer",
+    "AnswerFormat",
+    "AnswerHints",
+    "AnswerPage",
     "ChangedFile",
-    "Counts",
+    "DiagnosticCounts",
     "DiagnosticsAnswer",
-    "Hints",
-    "InstalledServer",
     "LoadAnswer",
-    "Page",
     "PathStyle",
-    "Pending",
-    "RunningServer",
+    "PendingProposal",
+    "ProcessAnswer",
+    "ServerPackage",
+    "ServerSummary",
     "StatusAnswer",
     "SyncAnswer",
-    "View",
     "WriteAnswer",
     "by_weight",
     "facts",
@@ -90,7 +90,7 @@ class _Paging(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweringServer(_Answer):
+class ServerSummary(_Answer):
     """The state of one server's answer."""
 
     name: str
@@ -106,7 +106,7 @@ class AnsweringServer(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Counts(_Answer):
+class DiagnosticCounts(_Answer):
     """How many findings there are before filters."""
 
     error: int
@@ -122,10 +122,10 @@ class DiagnosticsAnswer(_Answer):
     scope: Literal["file", "project"]
     fresh: bool
     complete: bool
-    counts: Counts
+    counts: DiagnosticCounts
     diagnostics: list[_Finding]
     paging: _Paging
-    servers: list[AnsweringServer]
+    servers: list[ServerSummary]
     message: str | None
 
 
@@ -141,7 +141,7 @@ class LoadAnswer(_Answer):
     paging: _Paging
     files: int
     approximate: bool
-    servers: list[AnsweringServer]
+    servers: list[ServerSummary]
     messages: list[str]
 
 
@@ -160,7 +160,7 @@ class SyncAnswer(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class RunningServer(_Answer):
+class ProcessAnswer(_Answer):
     """One process of a server."""
 
     root: str
@@ -175,7 +175,7 @@ class RunningServer(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class InstalledServer(_Answer):
+class ServerPackage(_Answer):
     """A server that there is, or how to get it."""
 
     name: str
@@ -183,7 +183,7 @@ class InstalledServer(_Answer):
     files: list[str]
     installed: bool
     install: str
-    running: list[RunningServer]
+    running: list[ProcessAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class StatusAnswer(_Answer):
     solution: str
     mode: Literal["auto", "off", "always"]
     budget_ms: int
-    servers: list[InstalledServer]
+    servers: list[ServerPackage]
     paging: _Paging
     message: str | None
 
@@ -245,7 +245,7 @@ class _Update(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Pending(_Answer):
+class PendingProposal(_Answer):
     """A change that waits for a person."""
 
     id: str
@@ -254,7 +254,7 @@ class Pending(_Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Hints(_Answer):
+class AnswerHints(_Answer):
     """Advice on the next step."""
 
     next_steps: list[str]
@@ -273,16 +273,16 @@ class WriteAnswer(_Answer):
     changed_files: list[ChangedFile]
     workspace_update: _Update
     operation: str | None
-    pending: Pending | None
+    pending: PendingProposal | None
     notes: list[str]
-    hints: Hints
+    hints: AnswerHints
 
 
 # -- how a caller wants to see them -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AnswerPage:
     """A part of a list.
 
     Attributes:
@@ -300,7 +300,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class AnswerFormat:
     """How paths, differences and findings are shown.
 
     Attributes:
@@ -363,7 +363,7 @@ class View:
             diagnostics=None if update.findings is None else self._findings(update.findings),
         )
 
-    def _findings(self, findings: Findings) -> _Findings:
+    def _findings(self, findings: UpdateDiagnostics) -> _Findings:
         new = sorted(findings.new, key=by_weight)
         fixed = sorted(findings.fixed, key=by_weight)
         return _Findings(

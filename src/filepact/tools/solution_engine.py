@@ -18,17 +18,24 @@ from filepact.errors import (
 )
 from filepact.semantic.updates import WorkspaceUpdate
 from filepact.tools.diagnostics_gate import foresee, remember
-from filepact.tools.engine import Submitted, Telling
-from filepact.tools.registry import Written
-from filepact.tools.solution_answers import ChangedFile, Hints, Pending, View, WriteAnswer, facts
-from filepact.tools.solution_port import Solution
+from filepact.tools.engine import DraftResult, EngineEvents
+from filepact.tools.registry import ChangeAnswer
+from filepact.tools.solution_answers import (
+    AnswerFormat,
+    AnswerHints,
+    ChangedFile,
+    PendingProposal,
+    WriteAnswer,
+    facts,
+)
+from filepact.tools.solution_port import SolutionCall
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from collections.abc import Set as AbstractSet
 
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.tools.registry import Call
+    from filepact.tools.registry import CallContext
     from filepact.tools.solution_answers import PathStyle
     from filepact.workspace.draft import Draft
     from filepact.workspace.reader import Reader
@@ -36,7 +43,7 @@ if TYPE_CHECKING:
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Planned", "SolutionEngine"]
+__all__ = ["SolutionChange", "SolutionEngine"]
 
 _log = logging.getLogger(__name__)
 
@@ -54,7 +61,7 @@ _STALE = (
 _UNKNOWN = "no installed language server knows this file"
 
 
-class Planned:
+class SolutionChange:
     """One call's change, and the view of its answer.
 
     Attributes:
@@ -70,7 +77,7 @@ class Planned:
         self.path = ""
         self._reader = reader
         self._refused = refused
-        self.view = View(root)
+        self.view = AnswerFormat(root)
         self._target: Target | None = None
         self._sent = ""
 
@@ -90,7 +97,7 @@ class Planned:
 
     def show(self, style: PathStyle, *, diff: bool, most: int) -> None:
         """Say how the answer is to show paths and differences."""
-        self.view = View(self.view.root, style, diff, most)
+        self.view = AnswerFormat(self.view.root, style, diff, most)
 
     def write(self, path: str, text: str, *, apply: bool, create: bool) -> str:
         """Give a file a whole new text.
@@ -132,7 +139,7 @@ class Planned:
         return f"{'write' if target.document else 'create'} {target.spot.shown}"
 
 
-class SolutionEngine(Telling):
+class SolutionEngine(EngineEvents):
     """Carries out the calls of a solution's tools on a workspace.
 
     Args:
@@ -158,13 +165,13 @@ class SolutionEngine(Telling):
         self._refused: dict[str, set[str]] = {}
 
     @contextmanager
-    def port(self, call: Call, _name: str) -> Iterator[Solution]:
+    def port(self, call: CallContext, _name: str) -> Iterator[SolutionCall]:
         """The port of a tool that looks."""
         self._open()
-        yield Solution(self._workspace, self._semantics, self._name, call, self._only_new)
+        yield SolutionCall(self._workspace, self._semantics, self._name, call, self._only_new)
 
     @contextmanager
-    def draft(self, call: Call, tool: str) -> Iterator[Planned]:
+    def draft(self, call: CallContext, tool: str) -> Iterator[SolutionChange]:
         """The port of a tool that plans a change.
 
         A text that was refused because the file had changed can be previewed: the caller sees what it
@@ -173,7 +180,9 @@ class SolutionEngine(Telling):
         self._open()
         reader = self._workspace.reader(call.session)
         with self._workspace.draft(call.session, tool, call.deadline) as draft:
-            planned = Planned(draft, self._root, reader, self._refused.get(call.session.id, ()))
+            planned = SolutionChange(
+                draft, self._root, reader, self._refused.get(call.session.id, ())
+            )
             try:
                 yield planned
             except StaleFileError as error:
@@ -181,7 +190,7 @@ class SolutionEngine(Telling):
                     self._refused.setdefault(call.session.id, set()).add(planned.path)
                 raise StaleFileError(error.message, hint=_STALE, **error.details) from None
 
-    def submit(self, call: Call, planned: Planned, summary: str) -> Submitted:
+    def submit(self, call: CallContext, planned: SolutionChange, summary: str) -> DraftResult:
         """Do, store or only show what was planned.
 
         Raises:
@@ -198,13 +207,15 @@ class SolutionEngine(Telling):
         receipt = self._workspace.submit(draft, summary)
         if receipt.status in ("preview", "unchanged"):
             self._remember(call, planned)
-        return Submitted(receipt, foreseen, seconds)
+        return DraftResult(receipt, foreseen, seconds)
 
-    def written(self, call: Call, planned: Planned, submitted: Submitted) -> Written:
+    def written(
+        self, call: CallContext, planned: SolutionChange, submitted: DraftResult
+    ) -> ChangeAnswer:
         """The answer; what servers say comes after the change, and cannot make it fail."""
         receipt = submitted.receipt
         update = self._update(call, planned, submitted)
-        return Written("", facts(_answer(planned, receipt, update)))
+        return ChangeAnswer("", facts(_answer(planned, receipt, update)))
 
     def _open(self) -> None:
         """Tell the servers, before the first of them starts, which solution this is."""
@@ -218,7 +229,7 @@ class SolutionEngine(Telling):
                 except Exception:  # noqa: BLE001 - the same, and it is logged
                     _log.exception("the solution could not be opened")
 
-    def _check(self, draft: Draft, call: Call) -> WorkspaceUpdate | None:
+    def _check(self, draft: Draft, call: CallContext) -> WorkspaceUpdate | None:
         """The servers' findings for a change that they may cause to be refused; else None.
 
         Raises:
@@ -235,17 +246,19 @@ class SolutionEngine(Telling):
                 **error.details,
             ) from None
 
-    def _ask_before(self, draft: Draft, call: Call) -> float | None:
+    def _ask_before(self, draft: Draft, call: CallContext) -> float | None:
         """Ask what could not be asked later; the seconds that are left, None for all."""
         return None if self._semantics is None else remember(self._semantics, draft, call)
 
-    def _remember(self, call: Call, planned: Planned) -> None:
+    def _remember(self, call: CallContext, planned: SolutionChange) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
         if planned.target.document is not None:
             with suppress(FilepactError):
                 self._workspace.reader(call.session).document(planned.target.spot.path)
 
-    def _update(self, call: Call, planned: Planned, submitted: Submitted) -> WorkspaceUpdate:
+    def _update(
+        self, call: CallContext, planned: SolutionChange, submitted: DraftResult
+    ) -> WorkspaceUpdate:
         """How the servers took a change, or would take one that is not done."""
         draft, receipt, foreseen = planned.draft, submitted.receipt, submitted.foreseen
         done = receipt.status == "applied"
@@ -266,7 +279,12 @@ class SolutionEngine(Telling):
 
     @staticmethod
     def _ask(
-        semantics: SemanticWorkspace, call: Call, draft: Draft, seconds: float | None, *, done: bool
+        semantics: SemanticWorkspace,
+        call: CallContext,
+        draft: Draft,
+        seconds: float | None,
+        *,
+        done: bool,
     ) -> WorkspaceUpdate:
         ask = semantics.verify if done else semantics.preview
         try:
@@ -282,7 +300,7 @@ class SolutionEngine(Telling):
             return WorkspaceUpdate("failed", False, False, False, _BROKEN)
 
 
-def _answer(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> WriteAnswer:
+def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) -> WriteAnswer:
     view, target = planned.view, planned.target
     files = [
         ChangedFile(
@@ -305,17 +323,17 @@ def _answer(planned: Planned, receipt: Receipt, update: WorkspaceUpdate) -> Writ
         operation=receipt.operation if receipt.status == "applied" else None,
         pending=_waiting(receipt) if receipt.status == "pending" else None,
         notes=list(receipt.notes),
-        hints=Hints(next_steps(receipt.status, update, created=created, kept=planned.kept)),
+        hints=AnswerHints(next_steps(receipt.status, update, created=created, kept=planned.kept)),
     )
 
 
-def _waiting(receipt: Receipt) -> Pending:
+def _waiting(receipt: Receipt) -> PendingProposal:
     message = (
         "Nothing is written yet: a person has to approve it, who finds it as "
         f"{receipt.operation} with `filepact pending`. A later answer tells what was said. Do not "
         "send it again."
     )
-    return Pending(str(receipt.operation), receipt.rule, message)
+    return PendingProposal(str(receipt.operation), receipt.rule, message)
 
 
 # -- what a caller can do next ---------------------------------------------------------------------

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, get_args
 from filepact.errors import FilepactError, NotAFileError
 from filepact.lsp.diagnostics import Severity, weakest
 from filepact.tools.solution_answers import (
-    AnsweringServer,
-    Counts,
+    DiagnosticCounts,
     DiagnosticsAnswer,
-    InstalledServer,
     LoadAnswer,
-    RunningServer,
+    ProcessAnswer,
+    ServerPackage,
+    ServerSummary,
     StatusAnswer,
     SyncAnswer,
     by_weight,
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from filepact.lsp.diagnostics import Diagnostic, Report
+    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.semantic.updates import Loaded, Provider
-    from filepact.tools.registry import Call
-    from filepact.tools.solution_answers import Page, View
+    from filepact.semantic.updates import LoadResult, ServerEntry
+    from filepact.tools.registry import CallContext
+    from filepact.tools.solution_answers import AnswerFormat, AnswerPage
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Solution"]
+__all__ = ["SolutionCall"]
 
 _SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 _MOST_NAMES: Final = 5_000
@@ -40,7 +40,7 @@ _OFF: Final = "language servers are switched off, or none is installed"
 _UNKNOWN: Final = "no installed language server knows the file"
 
 
-class Solution:
+class SolutionCall:
     """A solution for one call.
 
     Args:
@@ -56,7 +56,7 @@ class Solution:
         workspace: Workspace,
         semantics: SemanticWorkspace | None,
         name: str,
-        call: Call,
+        call: CallContext,
         only_new: AbstractSet[str],
     ) -> None:
         self.root = workspace.guard.roots[0].path
@@ -68,7 +68,9 @@ class Solution:
 
     # -- the solution ---------------------------------------------------------------------
 
-    def load(self, path: str, *, view: View, page: Page, seconds: float) -> LoadAnswer:
+    def load(
+        self, path: str, *, view: AnswerFormat, page: AnswerPage, seconds: float
+    ) -> LoadAnswer:
         """Open a solution, and wait until its servers answer.
 
         Args:
@@ -86,7 +88,7 @@ class Solution:
         loaded = self._semantics.load(path or self._name)
         return self._loaded(self._semantics, loaded, view=view, page=page, seconds=seconds)
 
-    def reload(self, *, view: View, page: Page, seconds: float) -> LoadAnswer:
+    def reload(self, *, view: AnswerFormat, page: AnswerPage, seconds: float) -> LoadAnswer:
         """Start all servers anew, and wait until they answer; arguments as for `load`."""
         if self._semantics is None:
             return self._nothing(self._name, view, page)
@@ -96,10 +98,10 @@ class Solution:
     def _loaded(
         self,
         semantics: SemanticWorkspace,
-        loaded: Loaded,
+        loaded: LoadResult,
         *,
-        view: View,
-        page: Page,
+        view: AnswerFormat,
+        page: AnswerPage,
         seconds: float,
     ) -> LoadAnswer:
         surveyed = semantics.survey(
@@ -120,7 +122,7 @@ class Solution:
             messages=[*loaded.messages, *surveyed.messages],
         )
 
-    def _nothing(self, path: str, view: View, page: Page) -> LoadAnswer:
+    def _nothing(self, path: str, view: AnswerFormat, page: AnswerPage) -> LoadAnswer:
         projects, paging = page.of(_NO_NAMES)
         return LoadAnswer(
             loaded_kind="folder",
@@ -135,7 +137,7 @@ class Solution:
             messages=[_OFF],
         )
 
-    def sync(self, *, force: bool, view: View, page: Page) -> SyncAnswer:
+    def sync(self, *, force: bool, view: AnswerFormat, page: AnswerPage) -> SyncAnswer:
         """Tell the servers of what others have written.
 
         Args:
@@ -162,7 +164,7 @@ class Solution:
             fallback_reason=done.reason or None,
         )
 
-    def status(self, *, missing: bool, view: View, page: Page) -> StatusAnswer:
+    def status(self, *, missing: bool, view: AnswerFormat, page: AnswerPage) -> StatusAnswer:
         """The servers, and what they are doing.
 
         Args:
@@ -170,7 +172,9 @@ class Solution:
             view: How paths are shown.
             page: Which part of the list.
         """
-        providers: Sequence[Provider] = () if self._semantics is None else self._semantics.status()
+        providers: Sequence[ServerEntry] = (
+            () if self._semantics is None else self._semantics.status()
+        )
         shown = [one for one in providers if missing or one.program is not None or one.running]
         part, paging = page.of(shown)
         return StatusAnswer(
@@ -189,8 +193,8 @@ class Solution:
         self,
         path: str,
         *,
-        view: View,
-        page: Page,
+        view: AnswerFormat,
+        page: AnswerPage,
         least: Severity,
         prefix: str,
         seconds: float,
@@ -221,14 +225,16 @@ class Solution:
             scope="file" if path else "project",
             fresh=fresh,
             complete=whole and fresh and all(one.complete for one in reports),
-            counts=Counts(**{severity: counts[severity] for severity in _SEVERITIES}),
+            counts=DiagnosticCounts(**{severity: counts[severity] for severity in _SEVERITIES}),
             diagnostics=view.found(part),
             paging=paging,
             servers=_by_server(reports),
             message="; ".join(messages) or None,
         )
 
-    def _reports(self, path: str, seconds: float) -> tuple[Sequence[Report], bool, list[str]]:
+    def _reports(
+        self, path: str, seconds: float
+    ) -> tuple[Sequence[FileDiagnostics], bool, list[str]]:
         """The servers' reports, whether they are complete, and why not."""
         guard, ask = self._workspace.guard, self._semantics
         if path:
@@ -253,7 +259,7 @@ class Solution:
     def _agent(self) -> str:
         return self._call.session.agent
 
-    def _visible(self, paths: Iterable[str], view: View) -> list[str]:
+    def _visible(self, paths: Iterable[str], view: AnswerFormat) -> list[str]:
         """Names that the caller may see."""
         shown: list[str] = []
         for path in paths:
@@ -267,15 +273,15 @@ class Solution:
         return shown
 
 
-def _provided(one: Provider, view: View) -> InstalledServer:
-    return InstalledServer(
+def _provided(one: ServerEntry, view: AnswerFormat) -> ServerPackage:
+    return ServerPackage(
         name=one.name,
         role=one.role,
         files=list(one.files),
         installed=one.program is not None,
         install=one.install,
         running=[
-            RunningServer(
+            ProcessAnswer(
                 root=view.path(each.root),
                 state=each.state,
                 pid=each.pid,
@@ -299,13 +305,13 @@ def _filtered(found: Iterable[Diagnostic], least: Severity, prefix: str) -> Iter
     return (one for one in found if one.severity in wanted and one.code.lower().startswith(start))
 
 
-def _by_server(reports: Sequence[Report]) -> list[AnsweringServer]:
+def _by_server(reports: Sequence[FileDiagnostics]) -> list[ServerSummary]:
     """The state of each server's answer."""
-    told: list[AnsweringServer] = []
+    told: list[ServerSummary] = []
     for name in dict.fromkeys(one.server for one in reports):
         its = [one for one in reports if one.server == name]
         told.append(
-            AnsweringServer(
+            ServerSummary(
                 name=name,
                 files=len(its),
                 fresh=all(one.fresh for one in its),

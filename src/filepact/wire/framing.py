@@ -16,8 +16,8 @@ from filepact.wire.messages import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     PARSE_ERROR,
+    ErrorResponse,
     Message,
-    Refusal,
     RequestId,
     request_id,
 )
@@ -29,12 +29,12 @@ __all__ = [
     "BODY_LIMIT",
     "HEADER_LIMIT",
     "LINE_LIMIT",
+    "ByteLineReader",
+    "FrameError",
     "FrameReader",
-    "FramingError",
-    "Garbled",
-    "LineCutter",
-    "LineReader",
+    "InvalidMessage",
     "Message",
+    "MessageReader",
     "frame",
 ]
 
@@ -51,12 +51,12 @@ _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"(?im)^content-length:[ \t]*(\d{1,12})[ \t]*\r?$")
 
 
-class FramingError(Exception):
+class FrameError(Exception):
     """What the other side sends cannot be cut into messages any more; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Garbled:
+class InvalidMessage:
     """A body that is no message.
 
     Attributes:
@@ -81,11 +81,11 @@ class FrameReader:
         self._wanted: int | None = None
         self._looked = 0
 
-    def feed(self, data: bytes) -> Iterator[Message | Garbled]:
+    def feed(self, data: bytes) -> Iterator[Message | InvalidMessage]:
         """Take the next bytes; yields what they complete.
 
         Raises:
-            FramingError: A header is too long, has no length, or one over the limit.
+            FrameError: A header is too long, has no length, or one over the limit.
         """
         self._held += data
         while True:
@@ -105,17 +105,17 @@ class FrameReader:
         if end < 0:
             self._looked = len(self._held)
             if len(self._held) > HEADER_LIMIT:
-                raise FramingError(f"a header is longer than {HEADER_LIMIT:,} bytes")
+                raise FrameError(f"a header is longer than {HEADER_LIMIT:,} bytes")
             return False
         if end > HEADER_LIMIT:
-            raise FramingError(f"a header is longer than {HEADER_LIMIT:,} bytes")
+            raise FrameError(f"a header is longer than {HEADER_LIMIT:,} bytes")
         lengths = {int(found) for found in _LENGTH.findall(bytes(self._held[: end + 2]))}
         if len(lengths) != 1:
             said = "no Content-Length" if not lengths else "more than one Content-Length"
-            raise FramingError(f"a header has {said}")
+            raise FrameError(f"a header has {said}")
         (size,) = lengths
         if size > self._limit:
-            raise FramingError(f"a message of {size:,} bytes is over {self._limit:,}")
+            raise FrameError(f"a message of {size:,} bytes is over {self._limit:,}")
         del self._held[: end + len(_END)]
         self._wanted, self._looked = size, 0
         return True
@@ -132,13 +132,13 @@ def frame(message: Message) -> bytes:
     return b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-def _message(body: bytes) -> Message | Garbled:
+def _message(body: bytes) -> Message | InvalidMessage:
     try:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
-        return Garbled(f"not JSON: {type(error).__name__}", len(body))
+        return InvalidMessage(f"not JSON: {type(error).__name__}", len(body))
     if not isinstance(parsed, dict):
-        return Garbled("a message is one JSON object", len(body))
+        return InvalidMessage("a message is one JSON object", len(body))
     return parsed
 
 
@@ -148,7 +148,7 @@ def _message(body: bytes) -> Message | Garbled:
 _HEADER: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,63}:[^{\[]*")
 
 
-class LineCutter:
+class ByteLineReader:
     """Cuts a stream of bytes into lines, which keep all but the line feed; blank ones are left out.
 
     Args:
@@ -190,7 +190,7 @@ class LineCutter:
         yield None
 
 
-class LineReader:
+class MessageReader:
     """Cuts a stream of bytes into messages.
 
     Nesting is bounded by the decoder, so that no message can exhaust the stack.
@@ -202,48 +202,48 @@ class LineReader:
 
     def __init__(self, decode: Callable[[bytes], Any], limit: int = LINE_LIMIT) -> None:
         self._decode = decode
-        self._cutter = LineCutter(limit)
+        self._cutter = ByteLineReader(limit)
 
-    def feed(self, data: bytes) -> Iterator[Message | Refusal]:
+    def feed(self, data: bytes) -> Iterator[Message | ErrorResponse]:
         """Take the next bytes; yields what they complete."""
         return self._read(self._cutter.feed(data))
 
-    def end(self) -> Iterator[Message | Refusal]:
+    def end(self) -> Iterator[Message | ErrorResponse]:
         """The stream is over; a last line needs no line end."""
         return self._read(self._cutter.end())
 
-    def _read(self, lines: Iterator[bytes | None]) -> Iterator[Message | Refusal]:
+    def _read(self, lines: Iterator[bytes | None]) -> Iterator[Message | ErrorResponse]:
         for line in lines:
             if line is None:
                 limit = self._cutter.limit
-                yield Refusal(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
+                yield ErrorResponse(INVALID_REQUEST, f"the message is longer than {limit:,} bytes")
             elif not _HEADER.fullmatch(clean := line.strip()):
                 message = _message_of(clean, self._decode)
                 if message is not None:
                     yield message
 
 
-def _message_of(line: bytes, decode: Callable[[bytes], Any]) -> Message | Refusal | None:
+def _message_of(line: bytes, decode: Callable[[bytes], Any]) -> Message | ErrorResponse | None:
     """One line as a message; None for what must not be answered."""
     try:
         parsed = decode(line)
     except ValueError as error:
-        return Refusal(PARSE_ERROR, f"not JSON: {error}", _salvaged_id(line))
+        return ErrorResponse(PARSE_ERROR, f"not JSON: {error}", _salvaged_id(line))
     if not isinstance(parsed, dict):
-        return Refusal(INVALID_REQUEST, "a message is one JSON object")
+        return ErrorResponse(INVALID_REQUEST, "a message is one JSON object")
     wanted = request_id(parsed)
     if "method" not in parsed and ("result" in parsed or "error" in parsed):
         return parsed if wanted is not None else None
     if "id" in parsed and wanted is None:
-        return Refusal(INVALID_REQUEST, "id must be a whole number or a text")
+        return ErrorResponse(INVALID_REQUEST, "id must be a whole number or a text")
     if parsed.get("jsonrpc") != "2.0":
-        return Refusal(INVALID_REQUEST, 'jsonrpc must be "2.0"', wanted)
+        return ErrorResponse(INVALID_REQUEST, 'jsonrpc must be "2.0"', wanted)
     if not isinstance(parsed.get("method"), str):
-        return Refusal(INVALID_REQUEST, "method must be a text", wanted)
+        return ErrorResponse(INVALID_REQUEST, "method must be a text", wanted)
     if not isinstance(parsed.get("params", {}), dict | None):
         if wanted is None:
             return None
-        return Refusal(INVALID_PARAMS, "params must be an object", wanted)
+        return ErrorResponse(INVALID_PARAMS, "params must be an object", wanted)
     return parsed
 
 

@@ -18,8 +18,8 @@ __all__ = [
     "REQUEST_FAILED",
     "RESOURCE_NOT_FOUND",
     "SERVER_CANCELLED",
+    "ErrorResponse",
     "Message",
-    "Refusal",
     "RequestId",
     "ResponseError",
     "error_response",
@@ -88,7 +88,7 @@ def request_id(message: Message) -> RequestId | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorResponse:
     """Why something that was received is not a message, or a request is not carried out.
 
     Attributes:

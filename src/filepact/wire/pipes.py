@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from filepact.wire.framing import LineReader
-from filepact.wire.messages import Refusal
+from filepact.wire.framing import MessageReader
+from filepact.wire.messages import ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from filepact.wire.messages import Message
 
 __all__ = [
-    "Wire",
+    "MessagePipes",
     "read_some",
     "standard_pipes",
     "stopped_by_signals",
@@ -73,13 +73,13 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler or signal.SIG_DFL)  # None: not one of Python's
 
 
-class Wire:
+class MessagePipes:
     """Messages from and to one client.
 
     Args:
         source: Descriptor to read from.
         sink: Descriptor to write to.
-        decode: Decodes JSON, as `LineReader` wants it.
+        decode: Decodes JSON, as `MessageReader` wants it.
     """
 
     def __init__(self, source: int, sink: int, decode: Callable[[bytes], Any]) -> None:
@@ -124,13 +124,13 @@ class Wire:
     # -- reading --------------------------------------------------------------------------
 
     def _read(self, receive: Callable[[Message], None], ended: Callable[[], None]) -> None:
-        def take(item: Message | Refusal) -> None:
-            if isinstance(item, Refusal):
+        def take(item: Message | ErrorResponse) -> None:
+            if isinstance(item, ErrorResponse):
                 self.send(item.reply)
             else:
                 receive(item)
 
-        lines = LineReader(self._decode)
+        lines = MessageReader(self._decode)
         try:
             while data := read_some(self._source):
                 for item in lines.feed(data):

@@ -20,8 +20,8 @@ from filepact.errors import (
     StaleFileError,
     UserDeniedError,
 )
-from filepact.workspace.authorizer import ChangeAuthorizer
-from filepact.workspace.documents import Versions
+from filepact.workspace.authorizer import ChangePolicy
+from filepact.workspace.documents import DocumentCache
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
-    from filepact.text.codec import Given
+    from filepact.text.codec import NamedEncoding
     from filepact.workspace.guard import Guard, Location
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
-    from filepact.workspace.rebase import Fitted, Fitting
-    from filepact.workspace.receipt import Hides, Receipt, Shown
+    from filepact.workspace.rebase import Rebase, RebaseResult
+    from filepact.workspace.receipt import ChangeDiff, Hides, Receipt
 
 __all__ = ["Approvals"]
 
@@ -59,14 +59,14 @@ class Approvals:
     def __init__(
         self,
         guard: Guard,
-        store: Store,
+        store: JournalStore,
         waiting: PendingProposals,
         *,
-        fitting: Fitting,
-        shown: Callable[[ChangeSet, Versions, Session | None], Shown],
-        do: Callable[[Proposal, Fitted, Shown, Versions, Approval], Operation],
+        fitting: Rebase,
+        shown: Callable[[ChangeSet, DocumentCache, Session | None], ChangeDiff],
+        do: Callable[[Proposal, RebaseResult, ChangeDiff, DocumentCache, Approval], Operation],
         hides: Callable[[Session | None], Hides],
-        given: Callable[[WorkspacePath], Given | None],
+        given: Callable[[WorkspacePath], NamedEncoding | None],
     ) -> None:
         self._guard = guard
         self._store = store
@@ -97,17 +97,17 @@ class Approvals:
 
     def _carry_out(
         self, proposal: Proposal, approval: Approval, reader: Session | None
-    ) -> tuple[Shown, Operation]:
+    ) -> tuple[ChangeDiff, Operation]:
         number = 0
         while True:
             number += 1
-            judge = ChangeAuthorizer(self._guard, proposal.session.agent)
+            judge = ChangePolicy(self._guard, proposal.session.agent)
             spots = {
                 path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
             }
             self._guard.check_together(proposal.changes, agent=proposal.session.agent)
             fitted = self._fitting.fit(proposal.changes, self._hides(reader))
-            versions = Versions(fitted.contents.__getitem__, self._given)
+            versions = DocumentCache(fitted.contents.__getitem__, self._given)
             self._hear(judge, spots, fitted.changes, versions)
             if fitted.changes.exact != proposal.changes.exact:
                 asks = filter(None, judge.asks.split(", "))
@@ -164,10 +164,10 @@ class Approvals:
 
     def _hear(
         self,
-        judge: ChangeAuthorizer,
+        judge: ChangePolicy,
         spots: Mapping[WorkspacePath, Location],
         changes: ChangeSet,
-        versions: Versions,
+        versions: DocumentCache,
     ) -> None:
         """Ask the rules about the rebased change set, as when it was proposed.
 
@@ -190,7 +190,7 @@ class Approvals:
     def _moved(
         self,
         proposal: Proposal,
-        fitted: Fitted,
+        fitted: RebaseResult,
         rules: tuple[str, ...],
         reader: Session | None,
     ) -> ProposalChangedError:
@@ -205,7 +205,7 @@ class Approvals:
         # Before what only the old one needed is given up.
         since = self._since(proposal.changes, fitted, reader)
         self._waiting.replace(now, fitted.contents, proposal.id)
-        versions = Versions(fitted.contents.__getitem__, self._given)
+        versions = DocumentCache(fitted.contents.__getitem__, self._given)
         shown = self._shown(now.changes, versions, reader)
         return ProposalChangedError(
             f"the files have changed since {proposal.id} was made, so it is another change now: "
@@ -217,7 +217,7 @@ class Approvals:
             notes=fitted.notes,
         )
 
-    def _since(self, shown: ChangeSet, fitted: Fitted, reader: Session | None) -> str:
+    def _since(self, shown: ChangeSet, fitted: RebaseResult, reader: Session | None) -> str:
         """The diff of what others changed in the files since the proposal was shown."""
         before = {path: side for path, side, _ in shown.exact}
         moved = ChangeSet(
@@ -231,7 +231,7 @@ class Approvals:
         def content(name: str) -> bytes:
             return fitted.contents[name] if name in fitted.contents else self._store.content(name)
 
-        return self._shown(moved, Versions(content, self._given), reader).diff
+        return self._shown(moved, DocumentCache(content, self._given), reader).diff
 
     def _tell_what_waits(self, proposal: Proposal, error: FilepactError) -> None:
         """Add the proposal's present state to an error of the commit."""

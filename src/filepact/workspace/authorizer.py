@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from filepact.text.codec import SourceText
     from filepact.workspace.guard import Guard, Location
 
-__all__ = ["ChangeAuthorizer"]
+__all__ = ["ChangePolicy"]
 
 _RUNS = 0o111
 
 
-class ChangeAuthorizer:
+class ChangePolicy:
     """The verdicts about one agent's changes; what is denied is refused at once.
 
     Args:

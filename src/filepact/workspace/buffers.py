@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Buffer",
+    "BufferStatus",
     "Buffers",
     "Delivery",
-    "Standing",
     "Typed",
     "differs_in_form",
     "needs_decoding",
@@ -304,7 +304,7 @@ _GUESSES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BufferStatus:
     """The relation of an editor's text to the file on the disk.
 
     Attributes:
@@ -326,7 +326,7 @@ def standing(
     *,
     agreed: Document | None = None,
     known: str | None = None,
-) -> Standing:
+) -> BufferStatus:
     """Tell what an editor's text is.
 
     Args:
@@ -337,20 +337,20 @@ def standing(
     """
     if text is None or (disk is None and not text):
         # Many editors answer an empty text for a file that is not there.
-        return Standing("nothing")
+        return BufferStatus("nothing")
     if disk is not None and same_text(text, disk):
-        return Standing("same")
+        return BufferStatus("same")
     if agreed is not None and same_text(text, agreed):
-        return Standing("older")
+        return BufferStatus("older")
     if disk is None:
-        return Standing("unsaved")
+        return BufferStatus("unsaved")
     if _is_damaged(text, disk):
         shown = _seen_in(text, (disk, agreed))
-        return Standing("doubtful") if shown is None else Standing("mangled", shown)
+        return BufferStatus("doubtful") if shown is None else BufferStatus("mangled", shown)
     if known is not None and same_text(known, disk):
         # The editor has saved what was known of it, and somebody typed on.
-        return Standing("unsaved", disk)
-    return Standing("unsaved", agreed or disk)
+        return BufferStatus("unsaved", disk)
+    return BufferStatus("unsaved", agreed or disk)
 
 
 def same_text(text: str, document: Document) -> bool:

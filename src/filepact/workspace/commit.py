@@ -21,7 +21,7 @@ from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.document import FOLDER
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, StateFailedError, WriteFailedError
-from filepact.fs.atomic import ExpectedState
+from filepact.fs.atomic import RevisionCheck
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.journal import new_id
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange, WriteResult
     from filepact.fs.state import StateFolder
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 __all__ = [
     "Committer",
-    "End",
+    "OperationResult",
     "expected",
     "make_again",
     "remove_emptied",
@@ -60,7 +60,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class OperationResult:
     """The end of an operation, as the journal records it.
 
     Attributes:
@@ -88,7 +88,7 @@ class Committer:
 
     def __init__(
         self,
-        store: Store,
+        store: JournalStore,
         state: StateFolder,
         *,
         root_of: Callable[[RootId], Root],
@@ -100,7 +100,7 @@ class Committer:
         self._show = show
         self.cut_off = False
         self._late = DisplacedFiles(store, state)
-        self._owed: list[End] = []
+        self._owed: list[OperationResult] = []
         self._owing = Lock()
 
     def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
@@ -158,7 +158,7 @@ class Committer:
                 notes += self._remove_folder(change)
         notes += remove_emptied(begun, self._store, self._root_of)
         note = "; ".join(filter(None, notes))
-        told = self._tell(End(begun.id, "applied", note))
+        told = self._tell(OperationResult(begun.id, "applied", note))
         if not told:
             note = "; ".join(filter(None, [note, "the journal does not have the end of it yet"]))
         return replace(begun, state="applied", note=note, confirmed=told and not unsure)
@@ -197,7 +197,7 @@ class Committer:
             self._tell(end)
 
     @property
-    def owed(self) -> tuple[End, ...]:
+    def owed(self) -> tuple[OperationResult, ...]:
         """Ends that the journal could not take down yet."""
         return tuple(self._owed)
 
@@ -300,7 +300,7 @@ class Committer:
                 return []
         return [f"{self._show(change.path)} stays: it is not empty"]
 
-    def _tell(self, end: End) -> bool:
+    def _tell(self, end: OperationResult) -> bool:
         """Tell the journal how an operation ended; whether it has taken it down."""
         try:
             tell_end(self._store, self._state, end)
@@ -351,7 +351,7 @@ class Committer:
             self._remove_folder(change)
         remove_folders(operation, self._root_of)
         if not kept:
-            self._tell(End(operation.id, "rolled_back", cause.message))
+            self._tell(OperationResult(operation.id, "rolled_back", cause.message))
             cause.details["outcome"] = "not_applied"
             return
         names = ", ".join(self._show(change.path) for change in kept)
@@ -369,7 +369,7 @@ class Committer:
         names = ", ".join(self._show(change.path) for change in kept)
         note = f"{cause.message}; already changed and not taken back: {names}"
         left = ChangeSet(tuple(reversed(kept)))
-        self._tell(End(operation.id, "interrupted", note, left))
+        self._tell(OperationResult(operation.id, "interrupted", note, left))
 
 
 def _close(parts: Iterable[_Part]) -> None:
@@ -385,7 +385,7 @@ def _in_order(changes: Iterable[FileChange]) -> list[tuple[int, FileChange]]:
     return sorted(enumerate(changes), key=lambda one: one[1].after is not None)
 
 
-def tell_end(store: Store, state: StateFolder, end: End) -> None:
+def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> None:
     """Tell the journal how an operation ended, in the room that is kept for it if need be.
 
     Raises:
@@ -401,9 +401,9 @@ def tell_end(store: Store, state: StateFolder, end: End) -> None:
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
 
 
-def expected(revision: Revision | None) -> ExpectedState | None:
+def expected(revision: Revision | None) -> RevisionCheck | None:
     """The state that a file must be in to be changed."""
-    return ExpectedState(revision.content, revision.compared.mode) if revision is not None else None
+    return RevisionCheck(revision.content, revision.compared.mode) if revision is not None else None
 
 
 def make_again(
@@ -425,7 +425,7 @@ def make_again(
 
 
 def remove_emptied(
-    operation: Operation, store: Store, root_of: Callable[[RootId], Root]
+    operation: Operation, store: JournalStore, root_of: Callable[[RootId], Root]
 ) -> list[str]:
     """Undo of a creation also removes the folders that were made for it, if empty now.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import ChangeId
     from filepact.fs.atomic import DisplacedFile
     from filepact.fs.state import StateFolder
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 __all__ = ["DisplacedFiles"]
 
@@ -56,7 +56,7 @@ class DisplacedFiles:
         state: Where rescued texts are put.
     """
 
-    def __init__(self, store: Store, state: StateFolder) -> None:
+    def __init__(self, store: JournalStore, state: StateFolder) -> None:
         self._store = store
         self._state = state
         # One queue for each look; whoever came first is due first.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
 from filepact.errors import EncodingUnsafeError, FilepactError, NotFoundError, StaleFileError
-from filepact.text.codec import Given, encode_new, rewrite
+from filepact.text.codec import NamedEncoding, encode_new, rewrite
 from filepact.text.edit import EditList
 from filepact.text.editorconfig import EditorConfig, parse_editorconfig
 from filepact.text.lines import adopt_line_ends
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from filepact.text.glob import Glob
     from filepact.workspace.buffers import Buffer, Buffers
     from filepact.workspace.guard import Guard, Location
-    from filepact.workspace.pending import Layer, Proposed
+    from filepact.workspace.pending import ProposalFile, ProposalFiles
 
 __all__ = [
     "EDITORCONFIG",
     "EDIT_LIMIT",
+    "DocumentCache",
     "Documents",
-    "Encodings",
-    "Merged",
-    "Versions",
+    "EncodingSettings",
+    "MergedDocument",
     "with_typed",
 ]
 
@@ -49,7 +49,7 @@ _LARGEST_CONFIG = 65_536
 _MOST_KEPT = 1_000
 
 
-class Encodings:
+class EncodingSettings:
     """Encodings named by the settings and by ``.editorconfig`` files, which are cached until they change.
 
     Args:
@@ -65,19 +65,19 @@ class Encodings:
         self._kept: dict[WorkspacePath, tuple[tuple[int, ...], EditorConfig]] = {}
         self._lock = threading.Lock()
 
-    def given(self, path: WorkspacePath) -> Given | None:
+    def given(self, path: WorkspacePath) -> NamedEncoding | None:
         """The encoding named for one file, which need not exist; None for none."""
         absolute = path.absolute.lstrip("/")
         for glob, codec in self._chosen:
             if glob.matches(absolute if glob.pattern.startswith("/") else path.path):
-                return Given(codec, "settings")
+                return NamedEncoding(codec, "settings")
         if path.path.rpartition("/")[2] == EDITORCONFIG:
             return None
         for folder, config in self._configs(path):
             inside = path.path if folder == "." else path.path[len(folder) + 1 :]
             charset = config.charset(inside)
             if charset is not None:
-                return Given(charset, ".editorconfig") if charset else None
+                return NamedEncoding(charset, ".editorconfig") if charset else None
             if config.root:
                 break
         return None
@@ -121,7 +121,7 @@ class Encodings:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedDocument:
     """A file for a change.
 
     Attributes:
@@ -142,7 +142,7 @@ class Merged:
         return "" if self.stored is None else self.stored.text
 
 
-class Versions:
+class DocumentCache:
     """The states of files that changes name, as documents: each is decoded at most once.
 
     Args:
@@ -153,7 +153,7 @@ class Versions:
     def __init__(
         self,
         content: Callable[[str], bytes],
-        given: Callable[[WorkspacePath], Given | None],
+        given: Callable[[WorkspacePath], NamedEncoding | None],
     ) -> None:
         self.content = content
         self._given = given
@@ -200,26 +200,26 @@ class Documents:
 
     def __init__(
         self,
-        encodings: Encodings,
+        encodings: EncodingSettings,
         buffers: Buffers,
-        proposed: Proposed | None = None,
+        proposed: ProposalFiles | None = None,
         *,
         once: bool = False,
     ) -> None:
         self._encodings = encodings
         self._buffers = buffers
         self.proposed = proposed
-        self._said: dict[WorkspacePath, Given | None] | None = {} if once else None
+        self._said: dict[WorkspacePath, NamedEncoding | None] | None = {} if once else None
 
-    def over(self, proposed: Proposed, *, once: bool = False) -> Documents:
+    def over(self, proposed: ProposalFiles, *, once: bool = False) -> Documents:
         """These documents, with a session's proposals before everything else."""
         return Documents(self._encodings, self._buffers, proposed, once=once)
 
-    def layer(self, path: WorkspacePath) -> Layer | None:
+    def layer(self, path: WorkspacePath) -> ProposalFile | None:
         """The session's proposal for a file."""
         return None if self.proposed is None else self.proposed.of(path)
 
-    def given(self, path: WorkspacePath) -> Given | None:
+    def given(self, path: WorkspacePath) -> NamedEncoding | None:
         """The encoding that settings or ``.editorconfig`` name for a file."""
         if self._said is None:
             return self._encodings.given(path)
@@ -227,7 +227,7 @@ class Documents:
             self._said[path] = self._encodings.given(path)
         return self._said[path]
 
-    def given_in(self, root: Root) -> Callable[[str], Given | None]:
+    def given_in(self, root: Root) -> Callable[[str], NamedEncoding | None]:
         """`given` for the files of one root, by their canonical paths."""
         return lambda path: self.given(WorkspacePath(root.path, path))
 
@@ -293,7 +293,9 @@ class Documents:
             return Document(spot.path, data, revision, self.given(spot.path))
         return _with_text(stored, buffer.text)
 
-    def merged(self, spot: Location, *, limit: int = EDIT_LIMIT, proposed: bool = True) -> Merged:
+    def merged(
+        self, spot: Location, *, limit: int = EDIT_LIMIT, proposed: bool = True
+    ) -> MergedDocument:
         """The file that a change starts from, with unsaved text merged into what the disk has.
 
         Args:
@@ -308,7 +310,7 @@ class Documents:
         layer = self.layer(spot.path)
         if proposed and layer is not None and self.proposed is not None:
             # What happened to the file since is asked when a person says yes.
-            return Merged(self.proposed.before(layer), self.proposed.after(layer))
+            return MergedDocument(self.proposed.before(layer), self.proposed.after(layer))
         if self._buffers.is_doubtful(spot.path):
             raise EncodingUnsafeError(
                 f"{spot.shown}: the editor shows it in a wrong encoding and may have unsaved text "
@@ -319,10 +321,10 @@ class Documents:
         stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
         buffer = self._buffers.get(spot.path) if self._buffers else None
         if buffer is None or stored is None:
-            return Merged(stored, stored if buffer is None else self.present(spot))
+            return MergedDocument(stored, stored if buffer is None else self.present(spot))
         base = buffer.base
         if base is None:
-            return Merged(stored, _with_text(stored, buffer.text))
+            return MergedDocument(stored, _with_text(stored, buffer.text))
         moved = base.revision.content != stored.revision.content
         note = (
             f"{spot.shown} had changed on the disk while an editor had it open; both were merged."
@@ -330,9 +332,9 @@ class Documents:
             else ""
         )
         if not buffer.is_unsaved:
-            return Merged(stored, stored, note)
+            return MergedDocument(stored, stored, note)
         if not moved:
-            return Merged(stored, _with_text(stored, buffer.text))
+            return MergedDocument(stored, _with_text(stored, buffer.text))
         both = with_typed(stored, base, buffer.text)
         if both is None:
             raise StaleFileError(
@@ -341,7 +343,7 @@ class Documents:
                 hint="Ask the person to save or to reload the file in the editor.",
                 path=spot.shown,
             )
-        return Merged(stored, both, note)
+        return MergedDocument(stored, both, note)
 
     def newer(self, root: Root) -> Callable[[str], bytes | None]:
         """The question of a search: the bytes of a file of a root that the disk need not have."""

@@ -29,9 +29,9 @@ from filepact.text.edit import Edit, EditList
 from filepact.text.lines import adopt_line_ends
 from filepact.text.merge import merge
 from filepact.text.page import left_in
-from filepact.workspace.authorizer import ChangeAuthorizer
-from filepact.workspace.documents import EDIT_LIMIT, Versions
-from filepact.workspace.folders import Folders
+from filepact.workspace.authorizer import ChangePolicy
+from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
+from filepact.workspace.folders import ProposalFolders
 from filepact.workspace.guard import check_is_file
 from filepact.workspace.read_tracker import KnownText, shown_by_diff
 from filepact.workspace.target import (
@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard, Location
-    from filepact.workspace.pending import Layer
-    from filepact.workspace.read_tracker import ReadTracker
+    from filepact.workspace.pending import ProposalFile
+    from filepact.workspace.read_tracker import KnownTextCache
 
 __all__ = ["MOST_FILES", "Draft"]
 
@@ -94,7 +94,7 @@ class Draft:
         self,
         guard: Guard,
         locks: FileLocks,
-        seen: ReadTracker,
+        seen: KnownTextCache,
         *,
         documents: Documents,
         session: Session,
@@ -108,7 +108,7 @@ class Draft:
         self.mode: Literal["auto", "preview"] | None = None
         self.notes: list[str] = []
         self.deadline = deadline
-        self._judge = ChangeAuthorizer(guard, session.agent)
+        self._judge = ChangePolicy(guard, session.agent)
         self._locks = locks
         self._seen = seen
         self._documents = documents
@@ -121,10 +121,10 @@ class Draft:
         self._hidden: set[WorkspacePath] = set()
         self._known: dict[WorkspacePath, KnownText | None] = {}
         self._contents: dict[str, bytes] = {}
-        self._layers: dict[WorkspacePath, Layer] = {}
+        self._layers: dict[WorkspacePath, ProposalFile] = {}
         self._result: _Result | None = None
-        self.versions = Versions(self._content, documents.given)
-        self.folders = Folders(self._judge, documents, self._layers, self._put_folder)
+        self.versions = DocumentCache(self._content, documents.given)
+        self.folders = ProposalFolders(self._judge, documents, self._layers, self._put_folder)
 
     def __enter__(self) -> Self:
         return self

@@ -19,7 +19,7 @@ from filepact.domain.operation import BY_EDITOR, PAST_THE_DOORS, Actor, Operatio
 from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
 from filepact.workspace.buffers import differs_in_form, same_text
-from filepact.workspace.documents import Versions
+from filepact.workspace.documents import DocumentCache
 from filepact.workspace.guard import Location
 from filepact.workspace.journal import new_id
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from filepact.workspace.commit import Committer
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard, Name
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 
-__all__ = ["BufferWriter", "Editors", "Left"]
+__all__ = ["BufferWriteResult", "BufferWriter", "Editors"]
 
 
 class Editors:
@@ -167,7 +167,7 @@ _DIFF_IN_ERROR = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class BufferWriteResult:
     """The state of a file after an editor was given its new text to write.
 
     Attributes:
@@ -198,7 +198,7 @@ class BufferWriter:
         documents: Documents,
         buffers: Buffers,
         committer: Committer,
-        store: Store,
+        store: JournalStore,
         locks: FileLocks,
     ) -> None:
         self._guard = guard
@@ -277,7 +277,7 @@ class BufferWriter:
         client: str,
         operation: str = "",
         over: Document | None = None,
-    ) -> Left:
+    ) -> BufferWriteResult:
         """See what an editor made of a file that it was given to write.
 
         The same text in other bytes is put back; another text is the editor's own change.
@@ -296,19 +296,19 @@ class BufferWriter:
         spot = self._guard.find(meant.path, "list")
         with self._locks.hold({spot.lock_key}):
             if spot.place.kind == "missing":
-                return Left("gone", None)
+                return BufferWriteResult("gone", None)
             stored = self._documents.stored(spot)
             if over is not None and over.revision != meant.revision:
                 stored = self._save_typed(client, over, meant, stored)
             if stored.revision == meant.revision:
-                return Left("same", stored)
+                return BufferWriteResult("same", stored)
             if stored.data == meant.data or differs_in_form(stored, meant):
                 self._committer.put_back(meant, stored.revision, operation)
-                return Left("form", meant)
+                return BufferWriteResult("form", meant)
             if operation:
                 summary = f"{spot.shown} as the editor saved it"
                 self._adopt(_own(client), BY_EDITOR, summary, meant.revision, stored)
-            return Left("text", stored)
+            return BufferWriteResult("text", stored)
 
     def _save_typed(
         self, client: str, over: Document, meant: Document, stored: Document
@@ -352,7 +352,7 @@ class BufferWriter:
     def written(self, operation: str) -> tuple[Document, ...]:
         """The files as an operation made them."""
         changes = self._store.operation(operation).changes
-        versions = Versions(self._store.content, self._documents.given)
+        versions = DocumentCache(self._store.content, self._documents.given)
         return tuple(
             versions.of(one.path, one.after)
             for one in changes.changes

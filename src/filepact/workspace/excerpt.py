@@ -23,17 +23,25 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from filepact.domain.document import Document
-    from filepact.text.codec import Encoding, Given
+    from filepact.text.codec import Encoding, NamedEncoding
     from filepact.workspace.guard import Location
 
-__all__ = ["Excerpt", "Wanted", "Window", "cut", "excerpt_of", "stream_excerpt", "window"]
+__all__ = [
+    "Excerpt",
+    "ExcerptOptions",
+    "LineExcerpt",
+    "cut",
+    "excerpt_of",
+    "stream_excerpt",
+    "window",
+]
 
 _HEAD = 65_536
 _BLOCK = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ExcerptOptions:
     """Which part, and how much of it may be answered.
 
     Attributes:
@@ -70,7 +78,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class LineExcerpt:
     """Some lines of a file, and what a reader needs to go on.
 
     Attributes:
@@ -125,7 +133,7 @@ def cut(text: str, first: int, count: int | None) -> str:
     return text[start:end]
 
 
-def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
+def excerpt_of(text: str, wanted: ExcerptOptions, shown: str) -> Excerpt:
     """A part of a text that is here.
 
     Raises:
@@ -142,7 +150,7 @@ def excerpt_of(text: str, wanted: Wanted, shown: str) -> Excerpt:
 
 
 def stream_excerpt(
-    spot: Location, given: Given | None, wanted: Wanted, deadline: Deadline
+    spot: Location, given: NamedEncoding | None, wanted: ExcerptOptions, deadline: Deadline
 ) -> Excerpt:
     """A part of a file on the disk, of any size.
 
@@ -213,7 +221,7 @@ def _skip_lines(stream: BinaryIO, lines: int, deadline: Deadline) -> int:
 def _collect(
     stream: BinaryIO,
     encoding: Encoding,
-    wanted: Wanted,
+    wanted: ExcerptOptions,
     left: int,
     skipped: int,
     shown: str,
@@ -280,7 +288,7 @@ def _after(text: str, lines: int, start: int = 0) -> int | None:
     return start
 
 
-def _check(spent: int, wanted: Wanted, shown: str) -> None:
+def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
     if spent > wanted.most:
         raise TooLargeError(
             f"{shown}: what was asked for is too long for one answer",
@@ -295,14 +303,14 @@ def _check(spent: int, wanted: Wanted, shown: str) -> None:
 def window(
     spot: Location,
     document: Document | None,
-    given: Given | None,
+    given: NamedEncoding | None,
     *,
     first: int,
     count: int,
     column: int = 0,
     most: int = _BLOCK,
     deadline: Deadline = FOREVER,
-) -> Window:
+) -> LineExcerpt:
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
     Args:
@@ -329,7 +337,7 @@ def window(
     lines = chomp_all(chosen)
     if lines and column:
         lines[0] = lines[0][column:]
-    return Window(
+    return LineExcerpt(
         shown=spot.shown,
         lines=tuple(lines),
         first=first,
@@ -356,8 +364,8 @@ class _Lines:
 
 
 def _stream_window(
-    spot: Location, given: Given | None, stream: BinaryIO, size: int, wanted: _Lines
-) -> Window:
+    spot: Location, given: NamedEncoding | None, stream: BinaryIO, size: int, wanted: _Lines
+) -> LineExcerpt:
     head = stream.read(_HEAD)
     encoding = detect(head, complete=len(head) == size, name=spot.place.path, given=given)
     if encoding is None:
@@ -407,8 +415,8 @@ class _Cut(NamedTuple):
 
 def _streamed(
     spot: Location, encoding: Encoding, size: int, first: int, cut: _Cut, column: int = 0
-) -> Window:
-    return Window(
+) -> LineExcerpt:
+    return LineExcerpt(
         shown=spot.shown,
         lines=cut.lines,
         first=first,

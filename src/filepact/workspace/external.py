@@ -21,7 +21,7 @@ from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import FilepactError
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.journal import new_id
-from filepact.workspace.kept_files import FileState, KeptFiles, Limits
+from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.fs.watch import Stamp
     from filepact.workspace.guard import Guard
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
-__all__ = ["DetectedChanges", "ExternalChanges", "Limits", "SnapshotStatus"]
+__all__ = ["ChangeList", "ExternalChanges", "KnownFileLimits", "SnapshotStatus"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SnapshotStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class DetectedChanges:
+class ChangeList:
     """What was found to have changed.
 
     Attributes:
@@ -125,14 +125,18 @@ class ExternalChanges:
     """
 
     def __init__(
-        self, guard: Guard, store: Store, locks: FileLocks, limits: Limits | None = None
+        self,
+        guard: Guard,
+        store: JournalStore,
+        locks: FileLocks,
+        limits: KnownFileLimits | None = None,
     ) -> None:
         self._guard = guard
         self._store = store
         self._locks = locks
         self._roots = frozenset(root.path for root in guard.roots)
         self._lock = threading.RLock()
-        self._files = KeptFiles(guard, limits or Limits())
+        self._files = KnownFiles(guard, limits or KnownFileLimits())
         self._unread: list[tuple[WorkspacePath, Stamp]] = []
         self._seq = 0
         self._applied: dict[ChangeId, int] = {}
@@ -226,7 +230,7 @@ class ExternalChanges:
 
     # -- what is different ----------------------------------------------------------------
 
-    def detect(self, session: Session, *, tool: str = PAST_THE_DOORS) -> DetectedChanges:
+    def detect(self, session: Session, *, tool: str = PAST_THE_DOORS) -> ChangeList:
         """Put into the journal what others have changed since this was last called.
 
         Args:
@@ -239,19 +243,19 @@ class ExternalChanges:
         """
         with self._lock, self._locks.hold(self._keys):
             if not self._files.begun:
-                return DetectedChanges()
+                return ChangeList()
             return self._find(session, tool, self._files.differences())
 
-    def detect_in(self, path: WorkspacePath, session: Session) -> DetectedChanges:
+    def detect_in(self, path: WorkspacePath, session: Session) -> ChangeList:
         """Put into the journal what others have changed in one known file.
 
         Without waiting: nothing is found while another thread looks or learns.
         """
         if not self._lock.acquire(blocking=False):
-            return DetectedChanges()
+            return ChangeList()
         try:
             if self._files.is_marked or self._files.get(path) is None:
-                return DetectedChanges()
+                return ChangeList()
             with self._locks.hold(self._keys):
                 differing = [(path, self._files.present(path))]
                 return self._find(session, PAST_THE_DOORS, differing)
@@ -267,7 +271,7 @@ class ExternalChanges:
         session: Session,
         tool: str,
         differing: Iterable[tuple[WorkspacePath, Stamp | None]],
-    ) -> DetectedChanges:
+    ) -> ChangeList:
         """Put differences of some files into the journal, and into the snapshot."""
         seen = _Seen(folders=self._files.folders)
         for path, stamp in differing:
@@ -388,7 +392,7 @@ class ExternalChanges:
                 after = change.after if change.after.was_read else None
                 self._files.put(change.path, FileState(None, after))
 
-    def _adopt(self, session: Session, tool: str, seen: _Seen) -> DetectedChanges:
+    def _adopt(self, session: Session, tool: str, seen: _Seen) -> ChangeList:
         """Put changes into the journal that are on the disk already."""
         lost = operation = None
         names = tuple(self._guard.show(one.path.root, one.path.path) for one in seen.lost)
@@ -404,7 +408,7 @@ class ExternalChanges:
                 self._operation(session, tool, seen.changes, note, seen), seen.contents
             )
             self._applied[operation.id] = operation.seq
-        return DetectedChanges(operation, lost, names)
+        return ChangeList(operation, lost, names)
 
     def _operation(
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen

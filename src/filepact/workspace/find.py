@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.text.confusables import shown_name
 from filepact.text.glob import Glob, compile_filter
 from filepact.text.page import PAGE, size_of
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALL_SEARCHED",
-    "Found",
-    "Skipped",
-    "Tree",
-    "Unsearched",
+    "FolderTree",
+    "NameSearchResult",
+    "SkippedFiles",
+    "SkippedFolder",
     "find_files",
     "tree",
     "unsearched",
@@ -41,7 +41,7 @@ _MOST_COUNTED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Unsearched:
+class SkippedFiles:
     """Files and folders that a search left out.
 
     Attributes:
@@ -52,14 +52,14 @@ class Unsearched:
         mounted: How many folders lie on other file systems.
     """
 
-    folders: tuple[Skipped, ...] = ()
+    folders: tuple[SkippedFolder, ...] = ()
     files: int = 0
     protected: int = 0
     mounted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedFolder:
     """A folder that was not searched.
 
     Attributes:
@@ -73,11 +73,11 @@ class Skipped:
     floor: bool = False
 
 
-ALL_SEARCHED: Final = Unsearched()
+ALL_SEARCHED: Final = SkippedFiles()
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NameSearchResult:
     """The answer to one search for names.
 
     Attributes:
@@ -97,7 +97,7 @@ class Found:
     unreadable: tuple[str, ...] = ()
     stopped: Stopped = ""
     looked_at: int = 0
-    unsearched: Unsearched = ALL_SEARCHED
+    unsearched: SkippedFiles = ALL_SEARCHED
 
 
 def find_files(
@@ -110,7 +110,7 @@ def find_files(
     deadline: Deadline = FOREVER,
     progress: Callable[[int, str], None] = lambda _seen, _path: None,
     limit: int = 100,
-) -> Found:
+) -> NameSearchResult:
     """Files and links below a folder whose path matches; ignored entries are left out.
 
     Args:
@@ -136,8 +136,10 @@ def find_files(
     total = looked_at = 0
     come = [path for path in more if not folders and glob.matches(path[skip:]) != inverted]
     if root.place(base).kind == "missing":
-        return Found(pattern, tuple(sorted(come)[:limit]), len(come), False)
-    with Walk(root, base, allow=allow, cancelled=deadline.passed, progress=progress) as entries:
+        return NameSearchResult(pattern, tuple(sorted(come)[:limit]), len(come), False)
+    with TreeReader(
+        root, base, allow=allow, cancelled=deadline.passed, progress=progress
+    ) as entries:
         for prefix, names, odd, folder, _depth, _descriptor in entries.batches():
             looked_at += len(names)
             files = [name for name in names if odd.get(name) != "other"] if odd else names
@@ -156,7 +158,7 @@ def find_files(
         if come:
             total += len(come)
             paths = sorted([*paths, *come])[:limit]
-        return Found(
+        return NameSearchResult(
             pattern,
             tuple(paths),
             total,
@@ -169,12 +171,12 @@ def find_files(
 
 
 def unsearched(
-    walked: Walk,
+    walked: TreeReader,
     root: Root,
     base: str,
     allow: Callable[[str, bool], bool],
     accepts: Callable[[str], bool],
-) -> Unsearched:
+) -> SkippedFiles:
     """Count what a finished walk left out, up to a small bound.
 
     Args:
@@ -187,21 +189,21 @@ def unsearched(
     skip = 0 if base == "." else len(base) + 1
     protected = walked.refused
     left = _MOST_LOOKED_AT
-    folders: list[Skipped] = []
+    folders: list[SkippedFolder] = []
     # What programs fill comes last: people hardly ever mean it.
     for path, why in sorted(walked.left_out, key=lambda one: (not one.why, one.path.count("/"))):
         if left <= 0 or len(folders) >= _MOST_COUNTED or walked.cancelled:
-            folders.append(Skipped(path, why))
+            folders.append(SkippedFolder(path, why))
             continue
         files = 0
-        with Walk(root, path, allow=allow, most=left) as inside, suppress(FilepactError):
+        with TreeReader(root, path, allow=allow, most=left) as inside, suppress(FilepactError):
             for prefix, names, *_ in inside.batches():
                 files += sum(accepts(f"{prefix}{name}"[skip:]) for name in names)
         left -= inside.looked_at
         if files or not inside.complete:
-            folders.append(Skipped(path, why, files, floor=not inside.complete))
+            folders.append(SkippedFolder(path, why, files, floor=not inside.complete))
     files = sum(accepts(path[skip:]) for path in walked.ignored)
-    return Unsearched(tuple(folders), files, protected, walked.beyond)
+    return SkippedFiles(tuple(folders), files, protected, walked.beyond)
 
 
 _SUFFIX: dict[Kind, str] = {"folder": "/", "file": "", "link": " -> (link)", "other": " (no file)"}
@@ -211,7 +213,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class FolderTree:
     """A drawn folder.
 
     Attributes:
@@ -275,7 +277,7 @@ def tree(  # noqa: PLR0913 - as of the tool
     pattern: str | None = None,
     budget: int = 1_000,
     page: int = PAGE,
-) -> Tree:
+) -> FolderTree:
     """Draw what lies below a folder; ignored entries are left out.
 
     Args:
@@ -305,7 +307,7 @@ def tree(  # noqa: PLR0913 - as of the tool
     stopped: Stopped = ""
     left_out: list[str] = []
     if root.place(base).kind != "missing":
-        with Walk(
+        with TreeReader(
             root, base, allow=allow, max_depth=depth, cancelled=deadline.passed, progress=progress
         ) as entries:
             for prefix, names, odd, folder, level, _descriptor in entries.batches():
@@ -348,7 +350,7 @@ def tree(  # noqa: PLR0913 - as of the tool
             break
         budget = max(drawn * page * 9 // (taken * 10), 1)
     hidden = (directories + (files if include_files else 0)) - drawn
-    return Tree(text, directories, files, hidden, floor)
+    return FolderTree(text, directories, files, hidden, floor)
 
 
 def _add(top: _Node, parts: list[str], depth: int, most: int) -> int:

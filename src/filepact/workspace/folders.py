@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Final
 from filepact.domain.change import FileChange
 from filepact.domain.document import FOLDER, WorkspacePath
 from filepact.errors import InvalidParamsError, NotAFileError, PathBlockedError, TooLargeError
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.fs.watch import stamp_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.workspace.authorizer import ChangeAuthorizer
+    from filepact.workspace.authorizer import ChangePolicy
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Location
-    from filepact.workspace.pending import Layer, Proposed
+    from filepact.workspace.pending import ProposalFile, ProposalFiles
 
-__all__ = ["MOST", "Folders", "Inside"]
+__all__ = ["MOST", "FolderContents", "ProposalFolders"]
 
 MOST: Final = 500
 """Most files and folders that are moved or removed at once."""
@@ -29,7 +29,7 @@ _LARGEST: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class FolderContents:
     """A folder's contents, as canonical paths.
 
     Attributes:
@@ -41,7 +41,7 @@ class Inside:
     folders: tuple[str, ...]
 
 
-class Folders:
+class ProposalFolders:
     """The folders of a change: what a session has proposed counts as done.
 
     Args:
@@ -53,9 +53,9 @@ class Folders:
 
     def __init__(
         self,
-        judge: ChangeAuthorizer,
+        judge: ChangePolicy,
         documents: Documents,
-        layers: dict[WorkspacePath, Layer],
+        layers: dict[WorkspacePath, ProposalFile],
         put: Callable[[Location, FileChange], None],
     ) -> None:
         self._layers = layers
@@ -87,7 +87,7 @@ class Folders:
             one.change.after is not None for one in layers
         )
 
-    def inside(self, path: str) -> Inside | None:
+    def inside(self, path: str) -> FolderContents | None:
         """All that lies in a folder; None for what is no folder.
 
         Raises:
@@ -118,7 +118,7 @@ class Folders:
         self._look(spot)
         self._put(spot, FileChange(spot.path, FOLDER, None))
 
-    def _look(self, spot: Location) -> Layer | None:
+    def _look(self, spot: Location) -> ProposalFile | None:
         layer = self._documents.layer(spot.path)
         if layer is not None:
             self._layers[spot.path] = layer
@@ -128,7 +128,7 @@ class Folders:
         return spot.place.kind in ("file", "link", "other") or self._documents.holds_file(spot.path)
 
 
-def _list_inside(spot: Location, proposed: Proposed | None) -> Inside:
+def _list_inside(spot: Location, proposed: ProposalFiles | None) -> FolderContents:
     """Everything in a folder, ignored and hidden files too.
 
     Args:
@@ -143,7 +143,7 @@ def _list_inside(spot: Location, proposed: Proposed | None) -> Inside:
     files: dict[str, None] = {}
     folders: dict[str, None] = {base: None}
     if spot.place.kind == "directory":
-        with Walk(spot.root, base, allow=_every, ignore=False) as entries:
+        with TreeReader(spot.root, base, allow=_every, ignore=False) as entries:
             for entry in entries:
                 if entry.kind == "folder":
                     folders[entry.path] = None
@@ -175,7 +175,7 @@ def _list_inside(spot: Location, proposed: Proposed | None) -> Inside:
         size += stamp.size if stamp is not None else 0
     if size > _LARGEST:
         raise _too_much(spot, f"{size:,} bytes; {_LARGEST:,} are the most")
-    return Inside(tuple(files), tuple(sorted(folders)))
+    return FolderContents(tuple(files), tuple(sorted(folders)))
 
 
 def _every(_path: str, _is_folder: bool) -> bool:

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import FilepactError, PathBlockedError, TimedOutError, TooLargeError
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.text.confusables import MAX_WIDTH, shown_line
 from filepact.text.glob import compile_filter
 from filepact.text.query import searchable
 from filepact.text.secrets import find_secrets, holds_private_key, redact
-from filepact.workspace.find import ALL_SEARCHED, Unsearched, unsearched
+from filepact.workspace.find import ALL_SEARCHED, SkippedFiles, unsearched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from filepact.domain.deadline import Stopped
     from filepact.fs.root import Root
-    from filepact.text.codec import Given
-    from filepact.text.query import Hit, Query
+    from filepact.text.codec import NamedEncoding
+    from filepact.text.query import Query, QueryMatch
 
-__all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "Grepped", "Line", "grep"]
+__all__ = ["FILE_LIMIT", "FileMatches", "GrepMode", "MatchLine", "TextSearchResult", "grep"]
 
 FILE_LIMIT: Final = 64 << 20
 """Largest file that is searched, in bytes."""
@@ -46,7 +46,7 @@ GrepMode = Literal["content", "files", "count"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MatchLine:
     """A line that is shown.
 
     Attributes:
@@ -74,12 +74,12 @@ class FileMatches:
 
     path: str
     count: int
-    groups: tuple[tuple[Line, ...], ...] = ()
+    groups: tuple[tuple[MatchLine, ...], ...] = ()
     floor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Grepped:
+class TextSearchResult:
     """The answer to one search.
 
     Attributes:
@@ -114,7 +114,7 @@ class Grepped:
     unreadable: tuple[str, ...] = ()
     stopped: Stopped = ""
     more: bool = False
-    unsearched: Unsearched = ALL_SEARCHED
+    unsearched: SkippedFiles = ALL_SEARCHED
 
 
 def grep(  # noqa: PLR0913 - as of the tool
@@ -133,9 +133,9 @@ def grep(  # noqa: PLR0913 - as of the tool
     progress: Callable[[int, str], None] = lambda _done, _what: None,
     overlay: Callable[[str], bytes | None] = lambda _path: None,
     net: bool = True,
-    given: Callable[[str], Given | None] = lambda _path: None,
+    given: Callable[[str], NamedEncoding | None] = lambda _path: None,
     kept: Callable[[str, bytes], None] = lambda _path, _text: None,
-) -> Grepped:
+) -> TextSearchResult:
     """Search a file, or the files below a folder, in path order.
 
     When ``limit`` is reached the search goes on for a moment only to count.
@@ -174,7 +174,7 @@ def grep(  # noqa: PLR0913 - as of the tool
     if root.place(base).kind == "missing":
         run.come(come, overlay)
         return run.answer()
-    with Walk(root, base, allow=allow, cancelled=run.ended) as entries:
+    with TreeReader(root, base, allow=allow, cancelled=run.ended) as entries:
         for entry in entries:
             if entry.kind != "file" or not accepts(entry.path[skip:]):
                 continue
@@ -207,7 +207,7 @@ class _Run:
     offset: int
     context: int
     net: bool
-    given: Callable[[str], Given | None]
+    given: Callable[[str], NamedEncoding | None]
     kept: Callable[[str, bytes], None]
     deadline: Deadline
     files: list[FileMatches] = field(default_factory=list)
@@ -281,8 +281,8 @@ class _Run:
         if counting:
             self.bytes_left -= len(text)
 
-    def answer(self, left_out: Unsearched = ALL_SEARCHED) -> Grepped:
-        return Grepped(
+    def answer(self, left_out: SkippedFiles = ALL_SEARCHED) -> TextSearchResult:
+        return TextSearchResult(
             pattern=self.query.pattern,
             mode=self.mode,
             files=tuple(self.files),
@@ -325,7 +325,7 @@ class _Run:
         """Take the matches that are wanted, and count on a little way."""
         wanted = self.offset + self.limit
         hits = self.query.hits(text, stop=self.ended, seconds=seconds)
-        kept: list[Hit] = []
+        kept: list[QueryMatch] = []
         count = 0
         most = max(wanted - self.total, 0) + self.hits_left
         try:
@@ -358,10 +358,10 @@ class _Run:
 
 
 def _groups(
-    text: bytes, hits: list[Hit], context: int, show: Callable[..., str]
-) -> tuple[tuple[Line, ...], ...]:
+    text: bytes, hits: list[QueryMatch], context: int, show: Callable[..., str]
+) -> tuple[tuple[MatchLine, ...], ...]:
     """The lines of some matches with their context, each line once, in runs."""
-    lines: dict[int, Line] = {}
+    lines: dict[int, MatchLine] = {}
     for hit in hits:
         _add_before(lines, text, hit, context, show)
         at = _add_match(lines, text, hit, show)
@@ -370,9 +370,9 @@ def _groups(
                 break
             end = _line_end(text, at)
             if number not in lines:
-                lines[number] = Line(number, show(text, at, end), matched=False)
+                lines[number] = MatchLine(number, show(text, at, end), matched=False)
             at = end + 1
-    groups: list[list[Line]] = []
+    groups: list[list[MatchLine]] = []
     for number in sorted(lines):
         if not groups or groups[-1][-1].number < number - 1:
             groups.append([])
@@ -381,18 +381,24 @@ def _groups(
 
 
 def _add_before(
-    lines: dict[int, Line], text: bytes, hit: Hit, context: int, show: Callable[..., str]
+    lines: dict[int, MatchLine],
+    text: bytes,
+    hit: QueryMatch,
+    context: int,
+    show: Callable[..., str],
 ) -> None:
     end = hit.line_start - 1
     for number in range(hit.line - 1, max(0, hit.line - 1 - context), -1):
         if number in lines:
             return
         start = text.rfind(b"\n", 0, end) + 1
-        lines[number] = Line(number, show(text, start, end), matched=False)
+        lines[number] = MatchLine(number, show(text, start, end), matched=False)
         end = start - 1
 
 
-def _add_match(lines: dict[int, Line], text: bytes, hit: Hit, show: Callable[..., str]) -> int:
+def _add_match(
+    lines: dict[int, MatchLine], text: bytes, hit: QueryMatch, show: Callable[..., str]
+) -> int:
     """Add the lines of one match; returns the offset behind the last of them."""
     at, focus = hit.line_start, hit.start
     last = min(hit.last_line, hit.line + _MOST_LINES - 1)
@@ -405,7 +411,7 @@ def _add_match(lines: dict[int, Line], text: bytes, hit: Hit, show: Callable[...
             shown = earlier.text
         if number == last and last < hit.last_line:
             shown += f" [+{hit.last_line - last:,} lines of this match]"
-        lines[number] = Line(number, shown, matched=True, hits=begins)
+        lines[number] = MatchLine(number, shown, matched=True, hits=begins)
         at = focus = end + 1
     return hit.line_end + 1
 

@@ -13,7 +13,7 @@ from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import Document, RootId, WorkspacePath
-from filepact.domain.policy import Decision, Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Decision, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES, SIGN_RULES, is_repository, may_be_inside
 from filepact.errors import (
     ApprovalRequiredError,
@@ -23,7 +23,7 @@ from filepact.errors import (
     PathBlockedError,
 )
 from filepact.fs.path_form import check_form
-from filepact.fs.walk import VisibilityFilter
+from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
 from filepact.text.secrets import holds_private_key
 from filepact.workspace.similar_names import near_names
@@ -153,7 +153,7 @@ class Guard:
             root, relative = self._split(sent if missing is not None else self.meant(sent))
         lookup = _Lookup(root, relative, sent, action, agent, missing, follow)
         # The name as sent may be a link's: a rule about either name protects the file.
-        asked = self._decide(Request(root.path, relative, action, agent), sent)
+        asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         return self._resolved(lookup, root.place(relative, follow=follow), asked)
 
     def again(self, spot: Location) -> Location:
@@ -172,7 +172,7 @@ class Guard:
             return Location(
                 *(spot.root, place, spot.shown, spot.decision, spot.action, lookup, spot.near)
             )
-        request = Request(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
+        request = AccessRequest(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
         return self._resolved(lookup, place, self._decide(request, lookup.sent))
 
     def _resolved(self, lookup: _Lookup, place: FileInfo, asked: Decision) -> Location:
@@ -186,12 +186,14 @@ class Guard:
         root, path, agent, action = lookup.root, place.path, lookup.agent, lookup.action
         resolved = asked
         if path != lookup.relative:
-            resolved = self._decide(Request(root.path, path, action, agent), lookup.sent)
+            resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
         self._check_narrowed(root, path, lookup.sent)
         if lookup.missing is not None and place.kind == "missing":
             action = lookup.missing
-            asked = self._decide(Request(root.path, lookup.relative, action, agent), lookup.sent)
-            resolved = self._decide(Request(root.path, path, action, agent), lookup.sent)
+            asked = self._decide(
+                AccessRequest(root.path, lookup.relative, action, agent), lookup.sent
+            )
+            resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
         decision = asked if asked.verdict == "ask" else resolved
         near = partial(self._near, root, path, agent)
         return Location(root, place, self.show(root.path, path), decision, action, lookup, near)
@@ -291,7 +293,7 @@ class Guard:
         """
         self._check_narrowed(self.root_of(path.root), path.path, path.path)
         shown = self.show(path.root, path.path)
-        return self._decide(Request(path.root, path.path, action, agent, signs), shown)
+        return self._decide(AccessRequest(path.root, path.path, action, agent, signs), shown)
 
     def check_together(self, changes: ChangeSet, *, agent: str) -> None:
         """Ask the rules for what the files of one change make of their folders.
@@ -351,7 +353,7 @@ class Guard:
             agent: The name that rules know the agent by.
             held: What the file held, holds or is to hold, as far as it would be told of.
         """
-        request = Request(path.root, path.path, "read", agent)
+        request = AccessRequest(path.root, path.path, "read", agent)
         if decide(request, self.policy).verdict != "allow":
             return True
         return self.hides_key(path, agent, held)
@@ -360,12 +362,12 @@ class Guard:
         """Whether a private key in a file hides its content from an agent that may read it by name."""
         if not self.net or not any(map(_holds_key, held)):
             return False
-        request = Request(path.root, path.path, "read", agent, frozenset({"private key"}))
+        request = AccessRequest(path.root, path.path, "read", agent, frozenset({"private key"}))
         return decide(request, self.policy).verdict != "allow"
 
     # -- walks ----------------------------------------------------------------------------
 
-    def listing(self, root: Root, action: Action, *, agent: str = "") -> VisibilityFilter:
+    def listing(self, root: Root, action: Action, *, agent: str = "") -> EntryFilter:
         """The question that a walk asks for every entry: may it be seen?
 
         A walk asks for each folder on its way down, so only the last part of a name is new.
@@ -373,7 +375,7 @@ class Guard:
         narrowed = [inside for id_, inside in self._narrowed if id_ == root.path]
         return _Listing(
             self.policy,
-            Request(root.path, ".", action, agent),
+            AccessRequest(root.path, ".", action, agent),
             narrowed if self._narrowed else None,
         )
 
@@ -443,7 +445,7 @@ class Guard:
             path=path,
         )
 
-    def _decide(self, request: Request, asked: str) -> Decision:
+    def _decide(self, request: AccessRequest, asked: str) -> Decision:
         decision = decide(request, self.policy)
         if decision.verdict == "allow":
             return decision
@@ -467,7 +469,7 @@ class Guard:
         return decision
 
 
-class _Listing(VisibilityFilter):
+class _Listing(EntryFilter):
     """The filter of a root's entries by rules and shared folders.
 
     Args:
@@ -476,7 +478,9 @@ class _Listing(VisibilityFilter):
         narrowed: The folders that are shared; None for all.
     """
 
-    def __init__(self, policy: Policy, asked: Request, narrowed: Sequence[str] | None) -> None:
+    def __init__(
+        self, policy: Policy, asked: AccessRequest, narrowed: Sequence[str] | None
+    ) -> None:
         self._policy = policy
         self._asked = asked
         self._suspicion = policy.suspicion(asked.action)
@@ -510,7 +514,7 @@ class _Listing(VisibilityFilter):
 
     def _permits(self, path: str) -> bool:
         asked = self._asked
-        request = Request(asked.root, path, asked.action, asked.agent)
+        request = AccessRequest(asked.root, path, asked.action, asked.agent)
         return decide(request, self._policy).verdict == "allow"
 
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Revision, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationKind, Session
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
 
 
 __all__ = [
-    "Plan",
     "SessionHistory",
-    "WaitSlots",
+    "SessionLimit",
+    "UndoChange",
     "add_checkpoint",
     "operations_on",
     "plan_redo",
@@ -43,7 +43,7 @@ _DONE = ("applied", "interrupted")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UndoChange:
     """The change set of an undo, redo or restore, made from the journal's states.
 
     Attributes:
@@ -60,7 +60,7 @@ class Plan:
 
 
 def operations_on(
-    store: Store,
+    store: JournalStore,
     roots: Sequence[RootId],
     path: str | None,
     limit: int | None,
@@ -75,7 +75,7 @@ def operations_on(
     return tuple(sorted(found.values(), key=lambda operation: -operation.seq)[:limit])
 
 
-def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> Plan:
+def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | None) -> UndoChange:
     """Plan to take back one operation: the one named, else the newest that is in force.
 
     An undo that is named is taken back by a redo; a redo that is named is undone by undoing what
@@ -102,7 +102,7 @@ def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
     for change in operation.changes.changes:
         if not change.retraceable:
             raise not_kept(change.path.path)
-    return Plan(
+    return UndoChange(
         "undo",
         operation.id,
         f"undo {operation.id} ({operation.summary})",
@@ -110,7 +110,7 @@ def plan_undo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
     )
 
 
-def plan_redo(store: Store, roots: Iterable[RootId], change_id: str | None) -> Plan:
+def plan_redo(store: JournalStore, roots: Iterable[RootId], change_id: str | None) -> UndoChange:
     """Plan to bring back what was undone: the operation or undo named, else the last undo.
 
     Without a name, only undos after the last new change count, as in an editor.
@@ -129,10 +129,12 @@ def plan_redo(store: Store, roots: Iterable[RootId], change_id: str | None) -> P
     if undo.undone_by is not None:
         raise NoChangeError(f"{undo.id} was already redone, by {undo.undone_by}")
     original = store.operation(undo.target)
-    return Plan("redo", undo.id, f"redo {original.id} ({original.summary})", undo.changes.inverse())
+    return UndoChange(
+        "redo", undo.id, f"redo {original.id} ({original.summary})", undo.changes.inverse()
+    )
 
 
-def plan_restore(store: Store, root: RootId, name: str) -> Plan:
+def plan_restore(store: JournalStore, root: RootId, name: str) -> UndoChange:
     """Plan to bring every file back to what it was when a checkpoint was set."""
     checkpoint = store.checkpoint(name, root)
     runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
@@ -166,10 +168,10 @@ def plan_restore(store: Store, root: RootId, name: str) -> Plan:
             f"nothing has changed since the checkpoint {name!r}",
             hint="`filepact log` shows what happened.",
         )
-    return Plan("restore", name, f"restore the checkpoint {name!r}", steps[0], steps[1:])
+    return UndoChange("restore", name, f"restore the checkpoint {name!r}", steps[0], steps[1:])
 
 
-def _newest_in_force(store: Store, roots: frozenset[RootId]) -> Operation:
+def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> Operation:
     for operation in _newest_first(store, roots):
         # A redo is not a candidate: what it brought back is in force again and is.  Nor is what
         # somebody typed in their own editor: that is not taken back unless it is named.
@@ -184,7 +186,7 @@ def _newest_in_force(store: Store, roots: frozenset[RootId]) -> Operation:
     raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")
 
 
-def _last_undo(store: Store, roots: frozenset[RootId]) -> Operation:
+def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
     for operation in _newest_first(store, roots):
         if operation.state not in _DONE:
             continue
@@ -198,7 +200,7 @@ def _last_undo(store: Store, roots: frozenset[RootId]) -> Operation:
     )
 
 
-def _newest_first(store: Store, roots: frozenset[RootId]) -> Iterable[Operation]:
+def _newest_first(store: JournalStore, roots: frozenset[RootId]) -> Iterable[Operation]:
     """Operations that touch one of the roots, newest first, read in pages."""
     before: int | None = None
     while True:
@@ -211,7 +213,7 @@ def _newest_first(store: Store, roots: frozenset[RootId]) -> Iterable[Operation]
         before = page[-1].seq
 
 
-def add_checkpoint(store: Store, root: RootId, name: str) -> Checkpoint:
+def add_checkpoint(store: JournalStore, root: RootId, name: str) -> Checkpoint:
     """Name the present place in a root's journal."""
     checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
     store.add_checkpoint(checkpoint)
@@ -232,7 +234,7 @@ _STEP: Final = 0.2
 _DECIDED: Final = 10
 
 
-class WaitSlots:
+class SessionLimit:
     """Bounds how many sessions wait for a person at the same time; further ones do not wait."""
 
     def __init__(self, most: int = 2) -> None:
@@ -270,14 +272,14 @@ class SessionHistory:
 
     def __init__(  # noqa: PLR0913 - the parts of an engine, by name
         self,
-        store: Store,
+        store: JournalStore,
         waiting: PendingProposals,
         session: Session,
         *,
         roots: Iterable[RootId],
-        go_back: Callable[[Plan, bool], Receipt],
+        go_back: Callable[[UndoChange, bool], Receipt],
         diff: Callable[[Operation | Proposal], str],
-        patience: WaitSlots,
+        patience: SessionLimit,
         cancelled: Callable[[], bool],
         page: int,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Protocol
 
-from filepact.domain.operation import ChangeId, Pruned, Statistics
+from filepact.domain.operation import ChangeId, JournalStatistics, PruneResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from filepact.domain.operation import (
         Approval,
         Checkpoint,
-        Limits,
         Operation,
         OperationState,
         Proposal,
+        ProposalLimits,
         ProposalState,
         Session,
     )
-    from filepact.domain.permission_log import Question
+    from filepact.domain.permission_log import PermissionRecord
 
 
-__all__ = ["Pruned", "Statistics", "Store", "new_id"]
+__all__ = ["JournalStatistics", "JournalStore", "PruneResult", "new_id"]
 
 
-class Store(Protocol):
+class JournalStore(Protocol):
     """Proposals, operations, checkpoints and contents, durable and shared by processes.
 
     Every method is one transaction, may be called from any thread, and may also raise
@@ -56,7 +56,7 @@ class Store(Protocol):
         contents: Mapping[str, bytes],
         *,
         supersedes: Sequence[ChangeId] = (),
-        limits: Limits | None = None,
+        limits: ProposalLimits | None = None,
     ) -> None:
         """Keep a proposal for a person; on disk when this returns.
 
@@ -214,7 +214,7 @@ class Store(Protocol):
 
     # -- questions and reports ----------------------------------------------------------------
 
-    def note(self, question: Question) -> None:
+    def note(self, question: PermissionRecord) -> None:
         """Keep a question or a report, and give up the oldest beyond ten thousand.
 
         May be lost by a power cut, not by a crash.
@@ -227,7 +227,7 @@ class Store(Protocol):
         session: str | None = None,
         limit: int | None = 50,
         reads: bool = False,
-    ) -> tuple[Question, ...]:
+    ) -> tuple[PermissionRecord, ...]:
         """Questions, reports and refusals, the newest first.
 
         Args:
@@ -242,10 +242,10 @@ class Store(Protocol):
     def roots(self) -> tuple[RootId, ...]:
         """Every folder that something was ever written down about."""
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> JournalStatistics:
         """Figures for people."""
 
-    def prune(self, *, keep_bytes: int, keep_seconds: float) -> Pruned:
+    def prune(self, *, keep_bytes: int, keep_seconds: float) -> PruneResult:
         """Give up the contents of the oldest operations until the rest is small enough.
 
         Operations stay in the journal.  Contents are never given up while a proposal waits, an

@@ -17,7 +17,7 @@ from filepact.domain.document import Revision, WorkspacePath
 from filepact.domain.protected import is_agent_log
 from filepact.errors import FilepactError, PathBlockedError, ReadFailedError
 from filepact.fs.watch import Stamp, moment, stamp_at
-from filepact.workspace.observe import FileSnapshot, Suspects, is_racy, nested_roots
+from filepact.workspace.observe import FileSnapshot, RacyFiles, is_racy, nested_roots
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from filepact.domain.document import RootId
     from filepact.fs.root import Root
     from filepact.workspace.guard import Guard
-    from filepact.workspace.observe import WatchResult
+    from filepact.workspace.observe import RootEvents
 
-__all__ = ["FileState", "KeptFiles", "Limits"]
+__all__ = ["FileState", "KnownFileLimits", "KnownFiles"]
 
 _TRIES: Final = 3
 _LEVEL: Final = 1  # of compression: somebody waits until the files are known
 
 
-class Limits(NamedTuple):
+class KnownFileLimits(NamedTuple):
     """How much is kept.
 
     Attributes:
@@ -67,10 +67,10 @@ class FileState(NamedTuple):
     racy: bool = False
 
 
-class KeptFiles:
+class KnownFiles:
     """The known state of every file; for one thread at a time, but for marks."""
 
-    def __init__(self, guard: Guard, limits: Limits) -> None:
+    def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
         self._guard = guard
         self.limits = limits
         self.begun = False
@@ -195,19 +195,19 @@ class KeptFiles:
 
     def _look(
         self, root: Root, cancelled: Callable[[], bool], *, keep: bool
-    ) -> tuple[WatchResult, Suspects]:
+    ) -> tuple[RootEvents, RacyFiles]:
         """What was touched in a root, and what may be different; nothing if it was cancelled."""
         snapshot = self._snapshots[root.path]
         seen = snapshot.check(cancelled, keep=keep)
         if seen.scan is not None and seen.scan.cancelled:
-            return seen, Suspects({})
+            return seen, RacyFiles({})
         suspects = snapshot.compare(seen)
         if seen.sure and suspects.unexpected:
             snapshot.watcher.distrust()
         return seen, suspects
 
     def _is_late(
-        self, root: Root, path: WorkspacePath, stamp: Stamp | None, seen: WatchResult
+        self, root: Root, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents
     ) -> bool:
         """Whether a file has become different after the last mark."""
         if self._since is None:
@@ -224,7 +224,7 @@ class KeptFiles:
                 return folder[3] > self._since
         return False
 
-    def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: WatchResult) -> None:
+    def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> None:
         """Have a file found as different, of which it may not be known what it was before."""
         old = self._states.get(path)
         made = self.begun and seen.late is not None and path.path in seen.late

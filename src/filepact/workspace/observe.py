@@ -3,7 +3,7 @@
 `RootWatcher` drains the kernel's notices (inotify) at the start of a call, and scans the whole root
 where these do not suffice: at first, when folders come or go, when notices were lost, and on file
 systems that others write to.  `FileSnapshot` holds the stamps that its owner knows, compares them with
-what was seen, and applies the rule for racy stamps.  `RawFiles` reads files as other programs do.
+what was seen, and applies the rule for racy stamps.  `ExternalFiles` reads files as other programs do.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from filepact.domain.document import content_id
 from filepact.errors import BinaryFileError, FilepactError
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 from filepact.fs.watch import (
     FileEvents,
-    Inotify,
-    Scan,
+    InotifyWatcher,
+    RootStamps,
     Stamp,
     is_gone,
     is_temporary,
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.fs.root import Root
-    from filepact.text.codec import Given
+    from filepact.text.codec import NamedEncoding
     from filepact.workspace.guard import Guard
 
 __all__ = [
-    "FileSample",
+    "ExternalFile",
+    "ExternalFiles",
     "FileSnapshot",
-    "RawFiles",
+    "RacyFiles",
+    "RootEvents",
+    "RootStamps",
     "RootWatcher",
-    "Scan",
     "Stamp",
-    "Suspects",
-    "WatchResult",
     "is_racy",
     "nested_roots",
 ]
@@ -80,7 +80,7 @@ def nested_roots(root: Root, guard: Guard) -> frozenset[str]:
     )
 
 
-class WatchResult(NamedTuple):
+class RootEvents(NamedTuple):
     """What a `RootWatcher` has seen.
 
     Attributes:
@@ -96,7 +96,7 @@ class WatchResult(NamedTuple):
     """
 
     names: frozenset[str]
-    scan: Scan | None = None
+    scan: RootStamps | None = None
     watched: bool = False
     sure: bool = False
     gone: frozenset[str] = frozenset()
@@ -129,9 +129,9 @@ class RootWatcher:
         self._most = most
         self._marking = threading.Lock()
         self._before = _NOTHING
-        self._marked: Inotify | None = None
+        self._marked: InotifyWatcher | None = None
         self._kept = False
-        self._notices: Inotify | None = None
+        self._notices: InotifyWatcher | None = None
         self._ignored: set[str] = set()
         self._again = _NOTHING
         self._last = 0.0
@@ -170,7 +170,7 @@ class RootWatcher:
         cancelled: Callable[[], bool],
         *,
         keep: bool = False,
-    ) -> WatchResult:
+    ) -> RootEvents:
         """What was touched since the last check.
 
         Args:
@@ -210,7 +210,7 @@ class RootWatcher:
         cancelled: Callable[[], bool],
         *,
         anew: bool,
-    ) -> WatchResult:
+    ) -> RootEvents:
         """The names that were touched, or a scan if they do not tell enough."""
         if anew:
             self.close()
@@ -237,12 +237,12 @@ class RootWatcher:
             # The scan may have seen these before or after they were touched.
             late = self._drain_later()
             return seen._replace(names=names | late, sure=self._notices is not None)
-        return WatchResult(names - self._ignored, watched=True, sure=True)
+        return RootEvents(names - self._ignored, watched=True, sure=True)
 
-    def _scanned(self, names: frozenset[str], cancelled: Callable[[], bool]) -> WatchResult:
+    def _scanned(self, names: frozenset[str], cancelled: Callable[[], bool]) -> RootEvents:
         """Scan, with every folder watched before it is looked into."""
         if self._notices is None and self._trusted:
-            self._notices = Inotify.open(self._root)
+            self._notices = InotifyWatcher.open(self._root)
         try:
             found = self._scan(cancelled)
         except FilepactError:
@@ -263,7 +263,7 @@ class RootWatcher:
         if found.cancelled or found.end is not None:
             self.close()
         self._last = self._clock()
-        return WatchResult(names, found, watched=self._notices is not None)
+        return RootEvents(names, found, watched=self._notices is not None)
 
     def _drain_later(self) -> frozenset[str]:
         """Keep what was touched during a scan for the next check; its names."""
@@ -279,7 +279,7 @@ class RootWatcher:
             self._again = noticed._replace(names=names)
         return self._again.names
 
-    def _scan(self, cancelled: Callable[[], bool]) -> Scan:
+    def _scan(self, cancelled: Callable[[], bool]) -> RootStamps:
         return scan(self._root, skip=self._skip, most=self._most, cancelled=cancelled)
 
 
@@ -296,7 +296,7 @@ def _is_ours(name: str) -> bool:
     return is_temporary(name.rpartition("/")[2])
 
 
-class Suspects(NamedTuple):
+class RacyFiles(NamedTuple):
     """Files that may differ from what is known of them.
 
     Attributes:
@@ -360,7 +360,7 @@ class FileSnapshot:
 
     # -- what is known --------------------------------------------------------------------
 
-    def begin(self, seen: WatchResult) -> None:
+    def begin(self, seen: RootEvents) -> None:
         """Take all files for known as a scan has seen them."""
         if seen.scan is None:
             raise ValueError("a snapshot begins with a scan")
@@ -399,13 +399,13 @@ class FileSnapshot:
 
     # -- what is different ----------------------------------------------------------------
 
-    def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> WatchResult:
+    def check(self, cancelled: Callable[[], bool], *, keep: bool = False) -> RootEvents:
         """What was touched since the last check; arguments and errors as for `RootWatcher.check`."""
         return self.watcher.check(
             lambda name: name in self.stamps or self._overlooks(name), cancelled, keep=keep
         )
 
-    def compare(self, seen: WatchResult, *, racy: bool = True) -> Suspects:
+    def compare(self, seen: RootEvents, *, racy: bool = True) -> RacyFiles:
         """The files that may be other than they are known.
 
         Args:
@@ -416,7 +416,7 @@ class FileSnapshot:
         before = self._doubtful | self._racy
         if seen.scan is None:
             self._doubtful |= seen.names
-            return Suspects(
+            return RacyFiles(
                 self._rechecked(self._doubtful | self._racy if racy else self._doubtful)
             )
         stamps: dict[str, Stamp | None] = {
@@ -432,7 +432,7 @@ class FileSnapshot:
                 hidden.append(name)
         self._doubtful |= stamps.keys()
         self._note(seen.scan)
-        return Suspects(stamps, tuple(hidden), frozenset(stamps.keys() - seen.names - before))
+        return RacyFiles(stamps, tuple(hidden), frozenset(stamps.keys() - seen.names - before))
 
     def _rechecked(self, names: Iterable[str]) -> dict[str, Stamp | None]:
         """Those of some files that are suspect; the others are in doubt no more."""
@@ -451,7 +451,7 @@ class FileSnapshot:
             return stamp is not None and not self._overlooks(name)
         return known != stamp or name in self._racy
 
-    def _missing(self, found: Scan) -> list[str]:
+    def _missing(self, found: RootStamps) -> list[str]:
         """Known files that a scan has not seen, but for those in folders that cannot be read."""
         if self.stamps.keys() == found.stamps.keys():
             return []
@@ -460,14 +460,14 @@ class FileSnapshot:
             name for name in self.stamps if name not in found.stamps and not name.startswith(dark)
         ]
 
-    def _note(self, found: Scan) -> None:
+    def _note(self, found: RootStamps) -> None:
         self._listed = found.stamps.keys()
         self.folders = found.folders
         self.end = found.end
 
 
 @dataclass(frozen=True, slots=True)
-class FileSample:
+class ExternalFile:
     """A file at one moment.
 
     Attributes:
@@ -485,7 +485,7 @@ def _every(_path: str, _is_folder: bool) -> bool:
     return True
 
 
-class RawFiles:
+class ExternalFiles:
     """The files of the roots as every other program finds them.
 
     What is read here is for programs that read the disk by themselves anyway; it goes to no agent.
@@ -495,7 +495,9 @@ class RawFiles:
         given: What is said about a file's encoding outside the file.
     """
 
-    def __init__(self, guard: Guard, given: Callable[[WorkspacePath], Given | None]) -> None:
+    def __init__(
+        self, guard: Guard, given: Callable[[WorkspacePath], NamedEncoding | None]
+    ) -> None:
         self._guard = guard
         self._given = given
 
@@ -508,7 +510,7 @@ class RawFiles:
         """The stamp of a file now; None for no file."""
         return stamp_at(self._guard.root_of(path.root), path.path)
 
-    def take(self, path: WorkspacePath) -> FileSample | None:
+    def take(self, path: WorkspacePath) -> ExternalFile | None:
         """A file with its stamp, both of the same moment; None for no file.
 
         While somebody keeps writing to it, it is without its text.
@@ -519,23 +521,23 @@ class RawFiles:
             if stamp is None:
                 return None
             if stamp.is_link or stamp.size > _LARGEST:
-                return FileSample(stamp)
+                return ExternalFile(stamp)
             try:
                 data = root.read(path.path, limit=_LARGEST, follow=False).data
             except FilepactError:
                 data = None
             again = stamp_at(root, path.path)
             if again == stamp:
-                return FileSample(stamp) if data is None else self._sample(path, stamp, data)
+                return ExternalFile(stamp) if data is None else self._sample(path, stamp, data)
             stamp = again
-        return None if stamp is None else FileSample(stamp)
+        return None if stamp is None else ExternalFile(stamp)
 
     def ignored(self, path: WorkspacePath) -> bool:
         """Whether ignore files name a file, or a folder above it; it need not be there."""
         root, above = self._guard.root_of(path.root), "."
         for part in path.path.split("/"):
             here = part if above == "." else f"{above}/{part}"
-            with Walk(root, above, allow=_every, max_depth=1) as entries:
+            with TreeReader(root, above, allow=_every, max_depth=1) as entries:
                 try:
                     seen = any(entry.name == part for entry in entries)
                 except FilepactError:
@@ -553,5 +555,5 @@ class RawFiles:
         except BinaryFileError:
             return None
 
-    def _sample(self, path: WorkspacePath, stamp: Stamp, data: bytes) -> FileSample:
-        return FileSample(stamp, self.text(path, data), content_id(data))
+    def _sample(self, path: WorkspacePath, stamp: Stamp, data: bytes) -> ExternalFile:
+        return ExternalFile(stamp, self.text(path, data), content_id(data))

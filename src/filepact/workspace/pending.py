@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import Document, WorkspacePath
-from filepact.domain.operation import Approval, ChangeId, Limits
+from filepact.domain.operation import Approval, ChangeId, ProposalLimits
 from filepact.errors import NoChangeError, NotFoundError, ProposalExpiredError, StaleFileError
 
 if TYPE_CHECKING:
@@ -26,12 +26,19 @@ if TYPE_CHECKING:
     from filepact.domain.document import Revision, RootId
     from filepact.domain.operation import Proposal, Session
     from filepact.errors import FilepactError
-    from filepact.text.codec import Given
-    from filepact.workspace.journal import Store
-    from filepact.workspace.read_tracker import KnownText, ReadTracker
+    from filepact.text.codec import NamedEncoding
+    from filepact.workspace.journal import JournalStore
+    from filepact.workspace.read_tracker import KnownText, KnownTextCache
 
 
-__all__ = ["Layer", "News", "PendingProposals", "Proposed", "Unheard", "check_free"]
+__all__ = [
+    "PendingProposals",
+    "ProposalFile",
+    "ProposalFiles",
+    "SessionEvent",
+    "SessionEvents",
+    "check_free",
+]
 
 _MOST = 200
 _TAKEN_BACK = "taken back by its author"
@@ -39,7 +46,7 @@ _DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ProposalFile:
     """One file of a session's proposal, which replaces the disk's for that session."""
 
     proposal: Proposal
@@ -55,7 +62,7 @@ class Layer:
         return self.change.before, self.change.after
 
 
-class Proposed:
+class ProposalFiles:
     """The files as one session wants them, for the time of one call.
 
     Args:
@@ -68,23 +75,23 @@ class Proposed:
         self,
         load: Callable[[], tuple[Proposal, ...]],
         content: Callable[[str], bytes],
-        given: Callable[[WorkspacePath], Given | None],
+        given: Callable[[WorkspacePath], NamedEncoding | None],
     ) -> None:
         self._load = load
         self._content = content
         self._given = given
-        self._layers: dict[WorkspacePath, Layer] | None = None
+        self._layers: dict[WorkspacePath, ProposalFile] | None = None
 
     @property
     def waits(self) -> bool:
         """Whether anything is proposed."""
         return bool(self._all())
 
-    def of(self, path: WorkspacePath) -> Layer | None:
+    def of(self, path: WorkspacePath) -> ProposalFile | None:
         """The proposal's layer for a file."""
         return self._all().get(path)
 
-    def below(self, root: RootId, folder: str) -> tuple[Layer, ...]:
+    def below(self, root: RootId, folder: str) -> tuple[ProposalFile, ...]:
         """The layers for a path or for files beneath it, in path order."""
         return tuple(
             layer
@@ -97,11 +104,11 @@ class Proposed:
         """Forget what was loaded: proposals may have been decided or added."""
         self._layers = None
 
-    def after(self, layer: Layer) -> Document | None:
+    def after(self, layer: ProposalFile) -> Document | None:
         """The file after the proposal; None where it is removed."""
         return self._document(layer.path, layer.change.after)
 
-    def before(self, layer: Layer) -> Document | None:
+    def before(self, layer: ProposalFile) -> Document | None:
         """The file before the proposal; None where there was none."""
         return self._document(layer.path, layer.change.before)
 
@@ -122,10 +129,10 @@ class Proposed:
         except NotFoundError as error:
             raise _decided(error) from error
 
-    def _all(self) -> Mapping[WorkspacePath, Layer]:
+    def _all(self) -> Mapping[WorkspacePath, ProposalFile]:
         if self._layers is None:
             self._layers = {
-                change.path: Layer(proposal, change)
+                change.path: ProposalFile(proposal, change)
                 for proposal in self._load()
                 for change in proposal.changes.changes
             }
@@ -171,11 +178,11 @@ class PendingProposals:
 
     def __init__(
         self,
-        store: Store,
-        seen: ReadTracker,
-        given: Callable[[WorkspacePath], Given | None],
+        store: JournalStore,
+        seen: KnownTextCache,
+        given: Callable[[WorkspacePath], NamedEncoding | None],
         hides: Callable[[WorkspacePath, str], bool] = lambda _path, _agent: False,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: ProposalLimits = ProposalLimits(),  # noqa: B008 - frozen
     ) -> None:
         self._store = store
         self._seen = seen
@@ -187,9 +194,9 @@ class PendingProposals:
         self._covered: dict[tuple[Session, WorkspacePath], _Covered] = {}
         self._lock = Lock()
 
-    def of(self, session: Session) -> Proposed:
+    def of(self, session: Session) -> ProposalFiles:
         """A session's proposals that wait."""
-        return Proposed(lambda: self._waiting(session), self._store.content, self._given)
+        return ProposalFiles(lambda: self._waiting(session), self._store.content, self._given)
 
     def propose(
         self,
@@ -259,7 +266,7 @@ class PendingProposals:
                 self._open[session.id] = [id_ for id_ in waiting if id_ != one.id]
             self._uncover(session)
 
-    def news(self, session: str) -> tuple[News, ...]:
+    def news(self, session: str) -> tuple[SessionEvent, ...]:
         """One sentence for each proposal that was answered, until it was `heard`."""
         with self._lock:
             waiting = tuple(self._open.get(session, ()))
@@ -272,9 +279,9 @@ class PendingProposals:
         settled = {one for one, answer in answers.items() if answer == ""}
         if settled:
             self._forget(session, settled)
-        return tuple(News(one, answer) for one, answer in answers.items() if answer)
+        return tuple(SessionEvent(one, answer) for one, answer in answers.items() if answer)
 
-    def heard(self, session: str, news: Iterable[News]) -> None:
+    def heard(self, session: str, news: Iterable[SessionEvent]) -> None:
         """The session was told these."""
         self._forget(session, {one.about for one in news})
 
@@ -401,7 +408,7 @@ class PendingProposals:
 
 
 def check_free(
-    proposed: Proposed, paths: Iterable[WorkspacePath], show: Callable[[WorkspacePath], str]
+    proposed: ProposalFiles, paths: Iterable[WorkspacePath], show: Callable[[WorkspacePath], str]
 ) -> None:
     """Refuse to go back with files of which a change by the same session waits already.
 
@@ -430,7 +437,7 @@ _MOST_NEWS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class SessionEvent:
     """Something that a session should hear.
 
     Attributes:
@@ -442,26 +449,26 @@ class News:
     text: str
 
 
-class Unheard:
+class SessionEvents:
     """News of sessions, until they were heard; of very many only the last ones."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, list[News]] = {}
+        self._waiting: dict[str, list[SessionEvent]] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
 
     def add(self, session: str, text: str) -> None:
         """Add a notice for a session."""
         with self._lock:
-            news = News(f"{id(self)}-{next(self._numbers)}", text)
+            news = SessionEvent(f"{id(self)}-{next(self._numbers)}", text)
             self._waiting[session] = [*self._waiting.get(session, []), news][-_MOST_NEWS:]
 
-    def news(self, session: str) -> tuple[News, ...]:
+    def news(self, session: str) -> tuple[SessionEvent, ...]:
         """The notices for a session; each stays until it was `heard`."""
         with self._lock:
             return tuple(self._waiting.get(session, ()))
 
-    def heard(self, session: str, news: Iterable[News]) -> None:
+    def heard(self, session: str, news: Iterable[SessionEvent]) -> None:
         """An answer that told these was sent."""
         about = {one.about for one in news}
         with self._lock:

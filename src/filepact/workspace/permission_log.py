@@ -9,7 +9,13 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.permission_log import Named, Question, name_files, of_proposal, shorten
+from filepact.domain.permission_log import (
+    LoggedFile,
+    PermissionRecord,
+    name_files,
+    of_proposal,
+    shorten,
+)
 from filepact.errors import FilepactError
 
 if TYPE_CHECKING:
@@ -19,7 +25,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Session
     from filepact.domain.policy import Action
     from filepact.workspace.guard import Guard
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 __all__ = ["PermissionLog"]
 
@@ -60,7 +66,7 @@ class PermissionLog:
         store: The journal.
     """
 
-    def __init__(self, guard: Guard, store: Store) -> None:
+    def __init__(self, guard: Guard, store: JournalStore) -> None:
         self._guard = guard
         self._store = store
         self._changed = threading.Condition()
@@ -71,7 +77,7 @@ class PermissionLog:
 
     # -- written down ---------------------------------------------------------------------
 
-    def note(self, question: Question) -> None:
+    def note(self, question: PermissionRecord) -> None:
         """Keep a question with its answer, or a report."""
         self._store.note(question)
 
@@ -145,7 +151,7 @@ class PermissionLog:
         except FilepactError as error:
             _log.warning("what agents read was not written down: %s", error.message)
 
-    def _questions(self, deeds: Iterable[tuple[_Deed, float]]) -> Iterable[Question]:
+    def _questions(self, deeds: Iterable[tuple[_Deed, float]]) -> Iterable[PermissionRecord]:
         """Rows for readings, many files in one, and for refusals."""
         rows: dict[tuple[object, ...], list[tuple[_Deed, float]]] = {}
         for deed, when in deeds:
@@ -158,8 +164,8 @@ class PermissionLog:
             for start in range(0, len(row), _ROW):
                 part = row[start : start + _ROW]
                 (first, when), rule = part[0], part[0][0].rule
-                files, more = name_files((Named(one.path) for one, _ in part), (folder,))
-                yield Question(
+                files, more = name_files((LoggedFile(one.path) for one, _ in part), (folder,))
+                yield PermissionRecord(
                     when=when,
                     session=first.session,
                     root=folder,
@@ -181,7 +187,7 @@ class PermissionLog:
         session: str | None = None,
         limit: int | None = 50,
         reads: bool = False,
-    ) -> tuple[Question, ...]:
+    ) -> tuple[PermissionRecord, ...]:
         """The sessions that work in this workspace's roots, newest first.
 
         That is what agents asked, what filepact itself asked a person for, and what was refused.
@@ -211,7 +217,7 @@ class PermissionLog:
 
     def _of(
         self, root: RootId, *, session: str | None, limit: int | None, reads: bool
-    ) -> Iterable[Question]:
+    ) -> Iterable[PermissionRecord]:
         yield from self._store.questions(root=root, session=session, limit=limit, reads=reads)
         if reads:
             return

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
-from filepact.domain.document import Remembered, Revision
+from filepact.domain.document import KnownTextRecord, Revision
 from filepact.errors import BinaryFileError, FilepactError
 from filepact.text.compare import compare_lines
 from filepact.text.edit import EditList
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Session
     from filepact.fs.locks import FileLocks
-    from filepact.text.compare import Region
+    from filepact.text.compare import DiffRange
 
 __all__ = [
     "KnownText",
-    "LruCache",
-    "Memory",
-    "PersistentTexts",
-    "ReadTracker",
+    "KnownTextCache",
+    "KnownTextStore",
+    "KnownTextWriter",
     "Span",
+    "TextCache",
     "shown_by_diff",
 ]
 
@@ -232,7 +232,7 @@ _Key = TypeVar("_Key")
 _Value = TypeVar("_Value", bound=_Sized)
 
 
-class LruCache(Generic[_Key, _Value]):
+class TextCache(Generic[_Key, _Value]):
     """Values by key, the oldest dropped over a size limit; not for several threads at once.
 
     Args:
@@ -261,20 +261,20 @@ class LruCache(Generic[_Key, _Value]):
             self._size -= value.size
 
 
-class Memory(Protocol):
+class KnownTextStore(Protocol):
     """Storage of known texts between two processes of one conversation; it raises nothing."""
 
-    def get(self, conversation: str, path: WorkspacePath) -> Remembered | None:
+    def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
         """The known text that was kept of a file."""
 
-    def put(self, known: Mapping[tuple[str, WorkspacePath], Remembered | None]) -> None:
+    def put(self, known: Mapping[tuple[str, WorkspacePath], KnownTextRecord | None]) -> None:
         """Keep what is known of files by conversation; None forgets it."""
 
     def close(self) -> None:
         """Let go of it."""
 
 
-class PersistentTexts:
+class KnownTextWriter:
     """Known texts that outlive the process: loaded once, written behind.
 
     Of several processes that speak for the same conversation only the first one does both, until
@@ -285,14 +285,14 @@ class PersistentTexts:
         locks: By which processes see that another one is still there.
     """
 
-    def __init__(self, memory: Memory, locks: FileLocks) -> None:
+    def __init__(self, memory: KnownTextStore, locks: FileLocks) -> None:
         self._memory = memory
         self._locks = locks
         self._held = ExitStack()
         # By conversation and root: the session that speaks for it here, and whether it takes over.
         self._owners: dict[tuple[str, RootId], tuple[_Who, bool]] = {}
         self._asked: set[tuple[_Who, WorkspacePath]] = set()
-        self._news: dict[tuple[str, WorkspacePath], Remembered | None] = {}
+        self._news: dict[tuple[str, WorkspacePath], KnownTextRecord | None] = {}
         self._lock = threading.Lock()
         self._wake = threading.Condition(self._lock)
         self._writing = threading.Lock()
@@ -322,7 +322,7 @@ class PersistentTexts:
             return
         kept = None
         if known is not None and known.content is not None and len(known.content) <= _LONGEST:
-            kept = Remembered(known.content, known.revision, known.shown, known.read)
+            kept = KnownTextRecord(known.content, known.revision, known.shown, known.read)
         with self._lock:
             owner, _ = self._owner(name, path.root, _who(session))
             self._asked.add((_who(session), path))
@@ -379,7 +379,7 @@ class PersistentTexts:
         self._held.close()
 
 
-class ReadTracker:
+class KnownTextCache:
     """The known texts of all sessions, the oldest dropped over a size limit.
 
     Args:
@@ -387,8 +387,8 @@ class ReadTracker:
         lasting: What is known beyond the end of the process; None keeps nothing.
     """
 
-    def __init__(self, limit: int = _LIMIT, lasting: PersistentTexts | None = None) -> None:
-        self._known: LruCache[_FileOf, KnownText] = LruCache(limit)
+    def __init__(self, limit: int = _LIMIT, lasting: KnownTextWriter | None = None) -> None:
+        self._known: TextCache[_FileOf, KnownText] = TextCache(limit)
         self._doubted: set[_FileOf] = set()
         self._lasting = lasting
         self._lock = threading.Lock()
@@ -584,13 +584,13 @@ def _takes_back(earlier: list[str], now: list[str], text: list[str]) -> bool:
     return back
 
 
-def _meet(one: Region, other: Region) -> bool:
+def _meet(one: DiffRange, other: DiffRange) -> bool:
     if one.old_start == one.old_end or other.old_start == other.old_end:
         return one.old_start <= other.old_end and other.old_start <= one.old_end
     return one.old_start < other.old_end and other.old_start < one.old_end
 
 
-def _same(one: Region, other: Region, text: list[str], now: list[str]) -> bool:
+def _same(one: DiffRange, other: DiffRange, text: list[str], now: list[str]) -> bool:
     return (one.old_start, one.old_end) == (other.old_start, other.old_end) and (
         text[one.new_start : one.new_end] == now[other.new_start : other.new_end]
     )

@@ -17,7 +17,7 @@ from filepact.errors import (
     PathBlockedError,
     TooLargeError,
 )
-from filepact.fs.walk import VisibilityFilter
+from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
 from filepact.text.lines import chomp, line_start
 from filepact.text.picture import picture_of
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from filepact.domain.deadline import Deadline
     from filepact.domain.document import Document
     from filepact.domain.operation import Session
-    from filepact.text.picture import Picture
+    from filepact.text.picture import Image
     from filepact.text.query import Query
     from filepact.workspace.documents import Documents
-    from filepact.workspace.excerpt import Excerpt, Wanted, Window
-    from filepact.workspace.find import Found, Tree
-    from filepact.workspace.grep import Grepped, Line
+    from filepact.workspace.excerpt import Excerpt, ExcerptOptions, LineExcerpt
+    from filepact.workspace.find import FolderTree, NameSearchResult
+    from filepact.workspace.grep import MatchLine, TextSearchResult
     from filepact.workspace.guard import Guard, Location, Name
-    from filepact.workspace.pending import Layer
+    from filepact.workspace.pending import ProposalFile
     from filepact.workspace.permission_log import PermissionLog
-    from filepact.workspace.read_tracker import ReadTracker, Span
+    from filepact.workspace.read_tracker import KnownTextCache, Span
 
-__all__ = ["MAX_PICTURE", "Piece", "Reader"]
+__all__ = ["MAX_PICTURE", "ByteExcerpt", "Reader"]
 
 MAX_PICTURE: Final = 3_750_000
 """Largest picture that is shown, in bytes: models take 5 MB of base64."""
@@ -57,7 +57,7 @@ _SMALL = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ByteExcerpt:
     """Some bytes of a file.
 
     Attributes:
@@ -87,7 +87,7 @@ class Reader:
     def __init__(
         self,
         guard: Guard,
-        seen: ReadTracker,
+        seen: KnownTextCache,
         session: Session,
         *,
         documents: Documents,
@@ -107,7 +107,7 @@ class Reader:
         self._progress = progress
         self._opened: dict[str, Document] = {}
         self._texts: dict[str, bytes] = {}
-        self._marked: dict[WorkspacePath, Layer] = {}
+        self._marked: dict[WorkspacePath, ProposalFile] = {}
 
     def marked(self, text: str) -> str:
         """An answer with a line about what in it is only proposed."""
@@ -127,7 +127,7 @@ class Reader:
             parts.append(f"changed on the disk meanwhile: {_some(moved)}")
         return f"{text}\n[{_cut(' | '.join(parts))}]"
 
-    def _moved(self, layer: Layer) -> bool:
+    def _moved(self, layer: ProposalFile) -> bool:
         """Whether a file is no longer what a proposal was made from."""
         folder = any(side is not None and side.is_folder for side in layer.sides)
         if folder or self._guard.hides(layer.path, self._session.agent):
@@ -139,7 +139,7 @@ class Reader:
             return True
         return (now and now.revision) != layer.change.before
 
-    def window(self, path: str, *, first: int, count: int, column: int = 0) -> Window:
+    def window(self, path: str, *, first: int, count: int, column: int = 0) -> LineExcerpt:
         """Lines of a text file of any size; say with `showed` which of them were shown.
 
         Args:
@@ -165,7 +165,7 @@ class Reader:
             self._asked.read(self._session, spot.path.absolute)
         return part
 
-    def piece(self, path: str, *, first: int, most: int) -> Piece:
+    def piece(self, path: str, *, first: int, most: int) -> ByteExcerpt:
         """Some bytes of a file of any size.
 
         Args:
@@ -180,16 +180,16 @@ class Reader:
             start = min(max(size + first, 0) if first < 0 else first, size)
             data = document.data[start : start + most]
             self.remember(document, None if len(data) == size else [])
-            return Piece(data, start, size, document.revision.short)
+            return ByteExcerpt(data, start, size, document.revision.short)
         with spot.root.stream(spot.place.path, follow=False) as (stream, size):
             start = min(max(size + first, 0) if first < 0 else first, size)
             stream.seek(start)
             data = stream.read(min(most, size - start))
         self._check_around(spot, (start, start + len(data)))
         self._asked.read(self._session, spot.path.absolute)
-        return Piece(data, start, size, None)
+        return ByteExcerpt(data, start, size, None)
 
-    def picture(self, path: str, *, shown: bool = True) -> tuple[Picture, bytes] | None:
+    def picture(self, path: str, *, shown: bool = True) -> tuple[Image, bytes] | None:
         """A picture and its bytes; None for any other file.
 
         Args:
@@ -221,7 +221,7 @@ class Reader:
             limit=MAX_PICTURE,
         )
 
-    def showed(self, part: Window, sent: int, reached: int = 0) -> None:
+    def showed(self, part: LineExcerpt, sent: int, reached: int = 0) -> None:
         """The session is shown the first lines of a window.
 
         Args:
@@ -235,7 +235,9 @@ class Reader:
             span = part.span(document.text, sent, reached)
             self._seen.shown(self._session, document, [span])
 
-    def excerpt(self, path: Name, wanted: Wanted, *, found: Location | None = None) -> Excerpt:
+    def excerpt(
+        self, path: Name, wanted: ExcerptOptions, *, found: Location | None = None
+    ) -> Excerpt:
         """A part of a text file of any size, exactly as it stands.
 
         Args:
@@ -322,7 +324,7 @@ class Reader:
             data = stream.read(end - first)
         self._check(data, spot)
 
-    def find(self, directory: str, pattern: str, *, limit: int) -> Found:
+    def find(self, directory: str, pattern: str, *, limit: int) -> NameSearchResult:
         """Files whose path matches a glob, in path order."""
         spot = self._folder(directory)
         allow, more = self._sight(spot)
@@ -349,7 +351,7 @@ class Reader:
         offset: int,
         context: int,
         mode: Literal["content", "files", "count"],
-    ) -> Grepped:
+    ) -> TextSearchResult:
         """Lines that match a query, in path order."""
         spot = self._there(path)
         self._asked.read(self._session, join(spot.root.path, spot.place.path))
@@ -375,7 +377,7 @@ class Reader:
         self._mark(spot, (file.path for file in found.files))
         return found
 
-    def showed_lines(self, path: str, found: Mapping[str, Sequence[Line]]) -> None:
+    def showed_lines(self, path: str, found: Mapping[str, Sequence[MatchLine]]) -> None:
         """The session is shown some lines of files that were searched.
 
         Args:
@@ -400,7 +402,7 @@ class Reader:
 
     def tree(
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
-    ) -> Tree:
+    ) -> FolderTree:
         """A folder and what it holds, as a drawing."""
         spot = self._folder(path)
         allow, more = self._sight(spot)
@@ -424,7 +426,7 @@ class Reader:
         """The function that shows paths of the root that holds this one."""
         return partial(self._guard.show, self._there(path).root.path)
 
-    def _sight(self, spot: Location) -> tuple[VisibilityFilter, tuple[str, ...]]:
+    def _sight(self, spot: Location) -> tuple[EntryFilter, tuple[str, ...]]:
         """Which names below a folder may be seen, and the files there that are only proposed."""
         allow = self._guard.listing(spot.root, "read", agent=self._session.agent)
         proposed = self._documents.proposed
@@ -484,10 +486,10 @@ class Reader:
         return spot
 
 
-class _Without(VisibilityFilter):
+class _Without(EntryFilter):
     """A walk's question, for a session that wants some of the files to be gone."""
 
-    def __init__(self, allow: VisibilityFilter, gone: frozenset[str]) -> None:
+    def __init__(self, allow: EntryFilter, gone: frozenset[str]) -> None:
         super().__init__(allow)
         self._inner = allow
         self._gone = gone

@@ -24,7 +24,7 @@ from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
 from filepact.text.landmarks import lost_place
 from filepact.text.merge import merge
-from filepact.workspace.documents import Versions
+from filepact.workspace.documents import DocumentCache
 from filepact.workspace.receipt import states
 
 if TYPE_CHECKING:
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
     from filepact.workspace.receipt import Hides
 
-__all__ = ["Fitted", "Fitting", "fit", "not_kept"]
+__all__ = ["Rebase", "RebaseResult", "fit", "not_kept"]
 
 _DIFF_IN_ERROR = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class RebaseResult:
     """A change set that starts from what is there now.
 
     Attributes:
@@ -56,7 +56,7 @@ class Fitted:
     notes: tuple[str, ...]
 
 
-class Fitting:
+class Rebase:
     """Change sets, and the files in the folders that they are about.
 
     Args:
@@ -66,7 +66,9 @@ class Fitting:
         locks: The locks that every change of a file holds.
     """
 
-    def __init__(self, guard: Guard, documents: Documents, store: Store, locks: FileLocks) -> None:
+    def __init__(
+        self, guard: Guard, documents: Documents, store: JournalStore, locks: FileLocks
+    ) -> None:
         self._guard = guard
         self._documents = documents
         self._store = store
@@ -82,13 +84,13 @@ class Fitting:
         with self._locks.hold(keys):
             yield
 
-    def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> Fitted:
+    def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> RebaseResult:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`."""
         return self._fit(changes, self._current, hides, deadline)
 
     def fit_all(
         self, steps: Sequence[ChangeSet], hides: Hides, deadline: Deadline = FOREVER
-    ) -> Fitted:
+    ) -> RebaseResult:
         """Change sets fitted one after the other, each to what the one before it leaves.
 
         Args:
@@ -124,7 +126,7 @@ class Fitting:
         )
         if not changes:
             raise _nothing_to_do()
-        return Fitted(ChangeSet(changes), contents, tuple(dict.fromkeys(notes)))
+        return RebaseResult(ChangeSet(changes), contents, tuple(dict.fromkeys(notes)))
 
     def _fit(
         self,
@@ -132,7 +134,7 @@ class Fitting:
         current: Callable[[WorkspacePath], Document | None],
         hides: Hides,
         deadline: Deadline,
-    ) -> Fitted:
+    ) -> RebaseResult:
         return fit(
             *(changes, current, self._store.content),
             show=self._show,
@@ -165,7 +167,7 @@ def fit(
     show: Callable[[WorkspacePath], str],
     hides: Hides = lambda _path, _held: False,
     deadline: Deadline = FOREVER,
-) -> Fitted:
+) -> RebaseResult:
     """Make a change set start from the files' present states.
 
     Args:
@@ -182,7 +184,7 @@ def fit(
         StaleFileError: A file was changed in the same lines, or made, or removed, meanwhile.
         NoChangeError: Everything is already as the change set wants it.
     """
-    versions = Versions(content, lambda _path: None)
+    versions = DocumentCache(content, lambda _path: None)
     fitted: list[FileChange] = []
     contents: dict[str, bytes] = {}
     notes: list[str] = []
@@ -217,7 +219,7 @@ def fit(
         fitted.append(FileChange(change.path, before, after))
     if not fitted:
         raise _nothing_to_do()
-    return Fitted(ChangeSet(tuple(fitted)), contents, tuple(notes))
+    return RebaseResult(ChangeSet(tuple(fitted)), contents, tuple(notes))
 
 
 def _nothing_to_do() -> NoChangeError:

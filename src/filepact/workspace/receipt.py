@@ -24,18 +24,18 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, Revision, WorkspacePath
     from filepact.domain.operation import Operation
     from filepact.text.codec import SourceText
-    from filepact.workspace.documents import Versions
+    from filepact.workspace.documents import DocumentCache
 
     _Sides = tuple[Revision | None, Revision | None]
 
 __all__ = [
     "ENCODING",
+    "ChangeDiff",
     "FileReport",
+    "FileTexts",
     "Hides",
     "Receipt",
-    "Shown",
     "Status",
-    "Texts",
     "done_receipt",
     "patch_of",
     "show_changes",
@@ -106,7 +106,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ChangeDiff:
     """A change set as it is shown.
 
     Attributes:
@@ -125,7 +125,7 @@ class Shown:
         return sum(one.added for one in self.files), sum(one.removed for one in self.files)
 
 
-def done_receipt(operation: Operation, shown: Shown, notes: tuple[str, ...] = ()) -> Receipt:
+def done_receipt(operation: Operation, shown: ChangeDiff, notes: tuple[str, ...] = ()) -> Receipt:
     """The answer to a change that was done just now."""
     if operation.note:
         notes = (*notes, operation.note)
@@ -136,7 +136,7 @@ def done_receipt(operation: Operation, shown: Shown, notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class FileTexts:
     """The texts of a file before and after a change; None for no file."""
 
     path: WorkspacePath
@@ -144,28 +144,28 @@ class Texts:
     after: str | None
 
 
-def texts_of(changes: ChangeSet, versions: Versions) -> tuple[Texts, ...]:
+def texts_of(changes: ChangeSet, versions: DocumentCache) -> tuple[FileTexts, ...]:
     """The texts of a change set; files that are no text, or were not kept, are left out."""
-    texts: list[Texts] = []
+    texts: list[FileTexts] = []
     for change in changes.changes:
         if change.retraceable:
             old, new = (
                 _side(change.path, side, versions) for side in (change.before, change.after)
             )
             if not isinstance(old, int) and not isinstance(new, int):
-                texts.append(Texts(change.path, _text(old), _text(new)))
+                texts.append(FileTexts(change.path, _text(old), _text(new)))
     return tuple(texts)
 
 
 def show_changes(
     changes: ChangeSet,
-    versions: Versions,
+    versions: DocumentCache,
     show: Callable[[WorkspacePath], str],
     hides: Hides = lambda _path, _held: False,
     *,
     to_agent: bool = False,
     deadline: Deadline = FOREVER,
-) -> Shown:
+) -> ChangeDiff:
     """The unified diff of a change set, file after file, and the facts of each file.
 
     Args:
@@ -218,10 +218,10 @@ def show_changes(
                 removed=removed,
             )
         )
-    return Shown("".join(diffs), tuple(files), whole)
+    return ChangeDiff("".join(diffs), tuple(files), whole)
 
 
-def states(change: FileChange, versions: Versions) -> Iterator[Document]:
+def states(change: FileChange, versions: DocumentCache) -> Iterator[Document]:
     """The states of a file before and after a change, as far as they were kept."""
     for side in (change.before, change.after):
         if side is not None and side.was_read and not side.is_folder:
@@ -347,7 +347,7 @@ def _counts(diff: str) -> tuple[int, int]:
 def _file_diff(
     path: WorkspacePath,
     sides: _Sides,
-    versions: Versions,
+    versions: DocumentCache,
     names: tuple[str, str],
     *,
     git: bool,
@@ -381,7 +381,7 @@ def _encodings(old: SourceText | None, new: SourceText | None) -> str:
 
 
 def _side(
-    path: WorkspacePath, revision: Revision | None, versions: Versions
+    path: WorkspacePath, revision: Revision | None, versions: DocumentCache
 ) -> SourceText | int | None:
     """The text of one side, None for no file, or a number of bytes when it is not shown as text."""
     if revision is None:

@@ -43,7 +43,7 @@ from filepact.errors import FilepactError, TooLargeError
 from filepact.fs.atomic import LARGEST, UNFINISHED
 from filepact.text.merge import merge
 from filepact.workspace.commit import (
-    End,
+    OperationResult,
     expected,
     make_again,
     remove_emptied,
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from filepact.fs.root import Root
     from filepact.fs.state import StateFolder
     from filepact.workspace.commit import Committer
-    from filepact.workspace.journal import Store
+    from filepact.workspace.journal import JournalStore
 
 __all__ = ["Recovery"]
 
@@ -121,7 +121,7 @@ class Recovery:
 
     def __init__(
         self,
-        store: Store,
+        store: JournalStore,
         state: StateFolder,
         root_of: Callable[[RootId], Root],
         show: Callable[[WorkspacePath], str],
@@ -369,7 +369,7 @@ class Recovery:
         changes: ChangeSet | None = None,
     ) -> Operation:
         note = "; ".join(filter(None, [operation.note, *notes]))
-        tell_end(self._store, self._state, End(operation.id, state, note, changes))
+        tell_end(self._store, self._state, OperationResult(operation.id, state, note, changes))
         return self._store.operation(operation.id)
 
     # -- temporary files ------------------------------------------------------------------------

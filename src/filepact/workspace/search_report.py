@@ -9,14 +9,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from filepact.text.confusables import shown_name
-from filepact.text.page import PAGE, Page
+from filepact.text.page import PAGE, LineWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from filepact.domain.deadline import Stopped
-    from filepact.workspace.find import Found, Skipped, Unsearched
-    from filepact.workspace.grep import Grepped, Line
+    from filepact.workspace.find import NameSearchResult, SkippedFiles, SkippedFolder
+    from filepact.workspace.grep import MatchLine, TextSearchResult
 
 __all__ = ["render_found", "render_grepped"]
 
@@ -27,7 +27,9 @@ def _same(path: str) -> str:
     return path
 
 
-def render_found(found: Found, *, show: Callable[[str], str] = _same, page: int = PAGE) -> str:
+def render_found(
+    found: NameSearchResult, *, show: Callable[[str], str] = _same, page: int = PAGE
+) -> str:
     """One path a line, then the totals.
 
     Args:
@@ -35,14 +37,14 @@ def render_found(found: Found, *, show: Callable[[str], str] = _same, page: int 
         show: How a root-relative path is called; control characters are escaped after it.
         page: What it may take in all.
     """
-    sheet = Page(page)
+    sheet = LineWriter(page)
     for path in found.paths:
         if not sheet.add(shown_name(show(path))):
             break
     return sheet.close(lambda sent: _found_in_all(found, sent, show))
 
 
-def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
+def _found_in_all(found: NameSearchResult, sent: int, show: Callable[[str], str]) -> str:
     total = _count(found.total, "file", floor=found.total_is_floor)
     if found.pattern.endswith("/"):
         total = _count(found.total, "folder", floor=found.total_is_floor)
@@ -62,11 +64,11 @@ def _found_in_all(found: Found, sent: int, show: Callable[[str], str]) -> str:
 
 
 def render_grepped(
-    result: Grepped,
+    result: TextSearchResult,
     *,
     show: Callable[[str], str] = _same,
     page: int = PAGE,
-    shown: Callable[[str, Line], None] = lambda _path, _line: None,
+    shown: Callable[[str, MatchLine], None] = lambda _path, _line: None,
 ) -> str:
     """Results by mode, then the totals.
 
@@ -79,7 +81,7 @@ def render_grepped(
         page: What it may take in all; for what does not fit there is the next page.
         shown: Told each line of mode ``content`` that is there, with its root-relative path.
     """
-    sheet = Page(page)
+    sheet = LineWriter(page)
     for row, hits in _rows(result, show):
         if not sheet.add(row, hits):
             break
@@ -90,7 +92,7 @@ def render_grepped(
     return text
 
 
-def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:
+def _rows(result: TextSearchResult, show: Callable[[str], str]) -> Iterator[tuple[str, int]]:
     """Each row of the answer, and how many results begin on it."""
     context = any(not line.matched for f in result.files for g in f.groups for line in g)
     first = True
@@ -109,7 +111,7 @@ def _rows(result: Grepped, show: Callable[[str], str]) -> Iterator[tuple[str, in
                 between = ""
 
 
-def _totals(result: Grepped, sent: int, show: Callable[[str], str]) -> list[str]:
+def _totals(result: TextSearchResult, sent: int, show: Callable[[str], str]) -> list[str]:
     floor = result.total_is_floor
     unit = "match" if result.mode == "content" else "file"
     total = _count(result.total, unit, floor=floor)
@@ -157,7 +159,7 @@ def _count(count: int, unit: str, *, floor: bool = False) -> str:
     return f"{'at least ' if floor else ''}{count:,} {unit if count == 1 else plural}"
 
 
-def _unsearched(left_out: Unsearched, parameter: str, show: Callable[[str], str]) -> list[str]:
+def _unsearched(left_out: SkippedFiles, parameter: str, show: Callable[[str], str]) -> list[str]:
     """Ignored folders and files, and how many are protected, which are not named.
 
     Args:
@@ -181,7 +183,7 @@ def _unsearched(left_out: Unsearched, parameter: str, show: Callable[[str], str]
     return words
 
 
-def _skipped(folder: Skipped, show: Callable[[str], str]) -> str:
+def _skipped(folder: SkippedFolder, show: Callable[[str], str]) -> str:
     about: list[str] = []
     if folder.files:
         about.append(_count(folder.files, "file", floor=folder.floor))

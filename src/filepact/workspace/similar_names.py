@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError
-from filepact.fs.walk import Walk
+from filepact.fs.walk import TreeReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,7 +55,7 @@ class _Search:
         self._folders -= 1
         wanted, *rest = parts
         near: list[tuple[int, str]] = []
-        with Walk(
+        with TreeReader(
             self._root, folder, allow=self._allow, ignore=False, max_depth=1, most=_MOST_NAMES
         ) as entries:
             for entry in entries:
@@ -77,7 +77,7 @@ class _Search:
         *above, last = path.split("/")
         wanted = last.casefold()
         found: list[tuple[int, int, str]] = []
-        with Walk(self._root, allow=self._allow, most=_MOST_NAMES) as entries:
+        with TreeReader(self._root, allow=self._allow, most=_MOST_NAMES) as entries:
             for prefix, names, _odd, folder, *_ in entries.batches():
                 here = [prefix + name for name in names if name.casefold() == wanted]
                 if folder.casefold() == wanted:

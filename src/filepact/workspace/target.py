@@ -19,7 +19,7 @@ from filepact.errors import (
 )
 from filepact.text.diff import cut_diff, unified
 from filepact.text.edit import EditList
-from filepact.text.landmarks import Lost, lost_place
+from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
 from filepact.text.merge import merge
 from filepact.workspace.guard import not_there
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document
     from filepact.workspace.guard import Location
-    from filepact.workspace.pending import Layer
+    from filepact.workspace.pending import ProposalFile
 
 
 __all__ = [
     "DIFF_IN_ERROR",
-    "Carried",
+    "RebasedFile",
     "Target",
     "carried",
     "check_link_moves",
@@ -68,7 +68,7 @@ class Target:
     spot: Location
     document: Document | None
     seen: KnownText | None
-    waits: Layer | None = None
+    waits: ProposalFile | None = None
     proved: bool = False
     hidden: bool = False
     saved: str | None = None
@@ -92,7 +92,7 @@ class Target:
         )
 
 
-def proposed_gone(shown: str, layer: Layer) -> NotFoundError:
+def proposed_gone(shown: str, layer: ProposalFile) -> NotFoundError:
     """The refusal of a file that the session itself wants to be gone."""
     proposal = layer.proposal.id
     return NotFoundError(
@@ -144,7 +144,7 @@ DIFF_IN_ERROR = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class RebasedFile:
     """A change of a file that may have moved.
 
     Attributes:
@@ -158,7 +158,7 @@ class Carried:
     notes: tuple[str, ...] = ()
 
 
-def placed(target: Target, make: Callable[[str], EditList]) -> Carried:
+def placed(target: Target, make: Callable[[str], EditList]) -> RebasedFile:
     """Edits of what a file holds now.
 
     They were made for what the session knows.  When the file moved since, they are placed there and
@@ -173,11 +173,11 @@ def placed(target: Target, make: Callable[[str], EditList]) -> Carried:
     """
     document, seen = existing(target), target.seen
     if not target.moved or seen is None:
-        return Carried(make(document.text))
+        return RebasedFile(make(document.text))
     try:
         text = seen.text
         if text == document.text:
-            return Carried(make(text))
+            return RebasedFile(make(text))
         edits = make(text)
     except FilepactError as error:
         edits = make(document.text)
@@ -185,12 +185,12 @@ def placed(target: Target, make: Callable[[str], EditList]) -> Carried:
             # One of several places is left, and nobody said that it was this one.
             raise _stale(target, "what you send stood in several places when you read it") from None
         note = "The file had changed since you read it; the edit fits what it holds now."
-        return Carried(edits, notes=(note,))
+        return RebasedFile(edits, notes=(note,))
     found = carried(target, seen, edits.apply(text))
-    return Carried(found.edits, seen.edited(edits), found.notes)
+    return RebasedFile(found.edits, seen.edited(edits), found.notes)
 
 
-def carried(target: Target, seen: KnownText, mine: str) -> Carried:
+def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile:
     """A session's whole text, brought line by line into a file that moved since it was read.
 
     The session goes on knowing its own text: made from that, its next change is merged again.
@@ -216,10 +216,10 @@ def carried(target: Target, seen: KnownText, mine: str) -> Carried:
         "The file had changed since you read it; both changes were merged, line by line:\n"
         + since(target)
     )
-    return Carried(edits, KnownText(mine, seen.revision), (note,))
+    return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
 
 
-def kept_typed(target: Target, saved: str, mine: str) -> Carried:
+def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile:
     """A whole text of a session that never read the file, beside what an editor holds unsaved.
 
     The session can know no more than the disk has, so it means to take nothing away that was typed.
@@ -244,7 +244,7 @@ def kept_typed(target: Target, saved: str, mine: str) -> Carried:
             path=name,
             **told,
         )
-    return Carried(
+    return RebasedFile(
         edits, KnownText(text, revision), (f"{name}: the unsaved text of an editor was kept.",)
     )
 
@@ -338,7 +338,7 @@ def check_still(target: Target) -> None:
     )
 
 
-def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, Lost | None]:
+def _joined(target: Target, base: str, mine: str) -> tuple[EditList | None, ChangeConflict | None]:
     """Rebase the difference of two texts onto the file's present text.
 
     None where both changed the same lines, or a place is not certain; the latter is said.

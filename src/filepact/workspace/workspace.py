@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.document import FOLDER
-from filepact.domain.operation import ChangeId, Checkpoint, Limits, Operation, Proposal
+from filepact.domain.operation import ChangeId, Checkpoint, Operation, Proposal, ProposalLimits
 from filepact.errors import FilepactError
 from filepact.text.page import PAGE
 from filepact.workspace.approval import Approvals
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
-from filepact.workspace.documents import EDITORCONFIG, Documents, Encodings, Versions
+from filepact.workspace.documents import EDITORCONFIG, DocumentCache, Documents, EncodingSettings
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
 from filepact.workspace.history import (
-    Plan,
     SessionHistory,
-    WaitSlots,
+    SessionLimit,
+    UndoChange,
     add_checkpoint,
     operations_on,
     plan_redo,
@@ -31,14 +31,14 @@ from filepact.workspace.history import (
     plan_undo,
 )
 from filepact.workspace.journal import new_id
-from filepact.workspace.observe import RawFiles
+from filepact.workspace.observe import ExternalFiles
 from filepact.workspace.pending import PendingProposals, check_free
 from filepact.workspace.permission_log import PermissionLog
-from filepact.workspace.read_tracker import ReadTracker
-from filepact.workspace.rebase import Fitted, Fitting
+from filepact.workspace.read_tracker import KnownTextCache
+from filepact.workspace.rebase import Rebase, RebaseResult
 from filepact.workspace.receipt import (
+    FileTexts,
     Receipt,
-    Texts,
     done_receipt,
     patch_of,
     show_changes,
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
-    from filepact.workspace.journal import Statistics, Store
-    from filepact.workspace.pending import News
-    from filepact.workspace.read_tracker import PersistentTexts
+    from filepact.workspace.journal import JournalStatistics, JournalStore
+    from filepact.workspace.pending import SessionEvent
+    from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
-    from filepact.workspace.receipt import Hides, Shown
+    from filepact.workspace.receipt import ChangeDiff, Hides
 
 __all__ = ["Mode", "Workspace"]
 
@@ -88,35 +88,35 @@ class Workspace:
     def __init__(
         self,
         guard: Guard,
-        store: Store,
+        store: JournalStore,
         state: StateFolder,
         *,
         mode: Mode = "auto",
-        encodings: Encodings | None = None,
+        encodings: EncodingSettings | None = None,
         buffers: Buffers | None = None,
-        lasting: PersistentTexts | None = None,
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        lasting: KnownTextWriter | None = None,
+        limits: ProposalLimits = ProposalLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.guard = guard
         self.mode = mode
         self._store = store
         self._state = state
-        self._seen = ReadTracker(lasting=lasting)
+        self._seen = KnownTextCache(lasting=lasting)
         self._buffers = Buffers() if buffers is None else buffers
-        self._documents = Documents(encodings or Encodings(guard), self._buffers)
+        self._documents = Documents(encodings or EncodingSettings(guard), self._buffers)
         self.editors = Editors(guard, self._documents, self._buffers)
-        self._patience = WaitSlots()
+        self._patience = SessionLimit()
         self._waiting = PendingProposals(
             store, self._seen, self._documents.given, guard.hides, limits
         )
         self._committer = Committer(store, state, root_of=guard.root_of, show=self.show)
         self.external = ExternalChanges(guard, store, state.locks)
-        self.raw_files = RawFiles(guard, self._documents.given)
+        self.raw_files = ExternalFiles(guard, self._documents.given)
         self.asked = PermissionLog(guard, store)
         self.unsaved = BufferWriter(
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
-        self._fitting = Fitting(guard, self._documents, store, state.locks)
+        self._fitting = Rebase(guard, self._documents, store, state.locks)
         self._approving = Approvals(
             guard,
             store,
@@ -245,7 +245,7 @@ class Workspace:
             return Receipt(
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
-        fitted = Fitted(changes.compared, contents, ())
+        fitted = RebaseResult(changes.compared, contents, ())
         operation = self._do(proposal, fitted, shown, draft.versions)
         self._seen.wrote(draft.session, draft.known)
         return done_receipt(operation, shown, notes)
@@ -269,17 +269,17 @@ class Workspace:
         """Mark the draft's texts as known: another program has written them for its session."""
         self._seen.wrote(draft.session, draft.known)
 
-    def _versions(self, content: Callable[[str], bytes] | None = None) -> Versions:
+    def _versions(self, content: Callable[[str], bytes] | None = None) -> DocumentCache:
         """The states that changes name: of the journal, or whose bytes somebody has."""
-        return Versions(content or self._store.content, self._documents.given)
+        return DocumentCache(content or self._store.content, self._documents.given)
 
     def _shown(
         self,
         changes: ChangeSet,
-        versions: Versions,
+        versions: DocumentCache,
         session: Session | None,
         deadline: Deadline = FOREVER,
-    ) -> Shown:
+    ) -> ChangeDiff:
         """A change set as a session may see it, or a person who is to decide about it."""
         return show_changes(
             *(changes, versions, self.show, self._hides(session)),
@@ -287,7 +287,7 @@ class Workspace:
             deadline=deadline,
         )
 
-    def _shown_draft(self, draft: Draft, changes: ChangeSet) -> Shown:
+    def _shown_draft(self, draft: Draft, changes: ChangeSet) -> ChangeDiff:
         """The changes of a draft as its author may see them."""
         return show_changes(
             *(changes, draft.versions, self.show, draft.hides),
@@ -321,9 +321,9 @@ class Workspace:
     def _do(
         self,
         proposal: Proposal,
-        fitted: Fitted,
-        shown: Shown,
-        versions: Versions,
+        fitted: RebaseResult,
+        shown: ChangeDiff,
+        versions: DocumentCache,
         approval: Approval | None = None,
     ) -> Operation:
         """Commit a proposal whose files are locked."""
@@ -377,11 +377,11 @@ class Workspace:
         """Whether a change of a file by this session waits for a person."""
         return self._waiting.of(session).of(path) is not None
 
-    def news(self, session: Session) -> tuple[News, ...]:
+    def news(self, session: Session) -> tuple[SessionEvent, ...]:
         """The notices about decisions on a session's proposals, each until it was `heard`."""
         return self._waiting.news(session.id)
 
-    def heard(self, session: Session, news: Sequence[News]) -> None:
+    def heard(self, session: Session, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not of its proposals is left out."""
         self._waiting.heard(session.id, news)
 
@@ -480,7 +480,7 @@ class Workspace:
         )
 
     def _go_back(
-        self, plan: Plan, session: Session, deadline: Deadline, *, dry_run: bool
+        self, plan: UndoChange, session: Session, deadline: Deadline, *, dry_run: bool
     ) -> Receipt:
         """Carry out for an agent what was planned: where a change would wait, this waits too.
 
@@ -508,7 +508,7 @@ class Workspace:
 
     def _carry_out(
         self,
-        plan: Plan,
+        plan: UndoChange,
         session: Session,
         deadline: Deadline = FOREVER,
         *,
@@ -561,7 +561,7 @@ class Workspace:
         """The unified diff of an operation or a proposal, as it was shown."""
         return self.receipt(change).diff
 
-    def texts(self, change: Operation | Proposal) -> tuple[Texts, ...]:
+    def texts(self, change: Operation | Proposal) -> tuple[FileTexts, ...]:
         """The texts of the files before and after, for faces that render them themselves."""
         return texts_of(change.changes, self._versions())
 
@@ -591,7 +591,7 @@ class Workspace:
         """Every folder that agents may change, here or in another workspace of this journal."""
         return tuple(dict.fromkeys((*self._root_ids(), *self._store.roots())))
 
-    def statistics(self) -> Statistics:
+    def statistics(self) -> JournalStatistics:
         """Figures of the journal, over all roots."""
         return self._store.statistics()
 

@@ -12,7 +12,7 @@ from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementatio
 
 from filepact.acp import AgentFiles, ClientFileSystem, Settings
 from filepact.errors import FilepactError
-from filepact.faces.acp.remote import Offers, Remote
+from filepact.faces.acp.remote import ClientMethods, FileCapabilities
 from tests.faces.acp.agent_and_client import Agent, Editor, pipe, talking
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "acp_agent.py"
@@ -74,7 +74,7 @@ def test_each_method_goes_through_the_client_only_where_it_is_offered(tmp_path, 
     ],
 )
 def test_only_what_is_announced_is_offered(capabilities, read, write):
-    assert Offers.of(capabilities) == Offers(read, write)
+    assert FileCapabilities.of(capabilities) == FileCapabilities(read, write)
 
 
 def test_a_method_that_is_not_offered_puts_no_byte_on_the_wire(tmp_path):
@@ -89,7 +89,7 @@ def test_a_method_that_is_not_offered_puts_no_byte_on_the_wire(tmp_path):
         agent = Agent(str(tmp_path / "state"))
         side = AgentSideConnection(agent, from_agent, from_client)
         files = await agent.files.session("s1", str(work))
-        remote = Remote(side, "s1", agent.files.offers)
+        remote = ClientMethods(side, "s1", agent.files.offers)
         codes = [
             await refused(remote.read(str(work / "a.txt"))),
             await refused(remote.write(str(work / "a.txt"), "x")),
@@ -124,7 +124,7 @@ def test_a_connection_of_another_kind_says_itself_what_is_offered(tmp_path):
         editor = Editor()
         files = AgentFiles(editor, state_dir=str(tmp_path / "state"))
         files.initialized(None)
-        assert files.offers == Offers()
+        assert files.offers == FileCapabilities()
         fs = FileSystemCapabilities(read_text_file=True)
         info = Implementation(name="other", version="1")
         files.initialized(ClientCapabilities(fs=fs), info)

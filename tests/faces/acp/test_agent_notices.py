@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filepact.errors import FilepactError, InvalidParamsError
-from filepact.faces.acp.session_buffers import OpenTexts, path_of
+from filepact.faces.acp.session_buffers import ClientDocuments, path_of
 from filepact.text.lines import LineIndex
 from tests.faces.acp.test_agent_files import edit, refused, run
 
@@ -202,7 +202,7 @@ def test_a_document_is_named_by_a_file_address(uri):
     ],
 )
 def test_a_change_that_is_none_leaves_the_text_in_doubt(change):
-    texts = OpenTexts()
+    texts = ClientDocuments()
     texts.hear(OPEN, opened("/a", "text"))
     with pytest.raises(FilepactError) as caught:
         texts.hear(CHANGE, changed("/a", 2, change))
@@ -212,7 +212,7 @@ def test_a_change_that_is_none_leaves_the_text_in_doubt(change):
 
 
 def test_versions_grow_and_only_open_documents_change():
-    texts = OpenTexts()
+    texts = ClientDocuments()
     texts.hear(OPEN, opened("/a", "text", version=5))
     for path, version in (("/a", 5), ("/a", 4), ("/b", 9)):
         with pytest.raises(FilepactError) as caught:
@@ -236,7 +236,7 @@ EDITS = st.lists(
 
 @given(st.text("ab\n\r\u2028é😀", max_size=30), EDITS)
 def test_edits_by_line_and_column_make_the_text_that_the_client_has(text, edits):
-    texts = OpenTexts()
+    texts = ClientDocuments()
     texts.hear(OPEN, opened("/a", text))
     for version, (one, other, new) in enumerate(edits, 2):
         start, end = sorted((min(one, len(text)), min(other, len(text))))
@@ -273,7 +273,7 @@ LIKE_NOTICES = st.fixed_dictionaries(
 
 @given(st.lists(st.tuples(st.sampled_from([OPEN, CHANGE, SAVE, CLOSE]), LIKE_NOTICES | JSON)))
 def test_whatever_a_client_sends_a_text_stays_one_that_can_be_written(notices):
-    texts = OpenTexts()
+    texts = ClientDocuments()
     texts.hear(OPEN, opened("/a", "one\ntwo\n"))
     for method, params in notices:
         with suppress(InvalidParamsError):
@@ -283,7 +283,7 @@ def test_whatever_a_client_sends_a_text_stays_one_that_can_be_written(notices):
 
 
 def test_only_so_many_documents_are_remembered():
-    texts = OpenTexts()
+    texts = ClientDocuments()
     for number in range(1_100):
         texts.hear(OPEN, opened(f"/{number}", "x"))
     paths = [one.path for one in texts.present()]

@@ -3,7 +3,7 @@
 import pytest
 
 from filepact.domain.document import Document, Revision, RootId, WorkspacePath
-from filepact.faces.acp.errors import PeerError, is_for_the_disk
+from filepact.faces.acp.errors import ClientResponseError, is_for_the_disk
 
 TEXT = b"Ann,4111\n"
 LATIN = "Ann\xe9\n".encode("latin-1")
@@ -16,30 +16,34 @@ DECODING = {"details": "'utf-8' codec can't decode byte 0xe9 in position 3"}
     ("error", "disk", "for_the_disk"),
     [
         # There is no such file, said in the protocol's way.
-        (PeerError(-32002, "Resource not found"), TEXT, True),
-        (PeerError(-32603, "gone", {"errorKind": "not_found"}), TEXT, True),
+        (ClientResponseError(-32002, "Resource not found"), TEXT, True),
+        (ClientResponseError(-32603, "gone", {"errorKind": "not_found"}), TEXT, True),
         # In other ways that counts where there is none.
-        (PeerError(-32603, "Internal error", ENOENT), None, True),
-        (PeerError(-32603, "Internal error", ENOENT), TEXT, False),
-        (PeerError(-32603, "Internal error"), None, True),
-        (PeerError(-32603, "Blocked by the project's settings"), None, False),
+        (ClientResponseError(-32603, "Internal error", ENOENT), None, True),
+        (ClientResponseError(-32603, "Internal error", ENOENT), TEXT, False),
+        (ClientResponseError(-32603, "Internal error"), None, True),
+        (ClientResponseError(-32603, "Blocked by the project's settings"), None, False),
         # It cannot decode what is there, and that is so.
-        (PeerError(-32603, "stream did not contain valid UTF-8"), LATIN, True),
-        (PeerError(-32603, "Internal error", DECODING), LATIN, True),
-        (PeerError(-32603, "Internal error", "Malformed input"), LATIN, True),
-        (PeerError(-32603, "no", {"errorKind": "not_text"}), LATIN, True),
-        (PeerError(-32603, "Internal error", DECODING), TEXT, False),
-        (PeerError(-32603, "no", {"errorKind": "encoding"}), TEXT, False),
-        (PeerError(-32603, "Internal error"), NO_TEXT, True),
-        (PeerError(-32603, "Internal error"), LATIN, False),
+        (ClientResponseError(-32603, "stream did not contain valid UTF-8"), LATIN, True),
+        (ClientResponseError(-32603, "Internal error", DECODING), LATIN, True),
+        (ClientResponseError(-32603, "Internal error", "Malformed input"), LATIN, True),
+        (ClientResponseError(-32603, "no", {"errorKind": "not_text"}), LATIN, True),
+        (ClientResponseError(-32603, "Internal error", DECODING), TEXT, False),
+        (ClientResponseError(-32603, "no", {"errorKind": "encoding"}), TEXT, False),
+        (ClientResponseError(-32603, "Internal error"), NO_TEXT, True),
+        (ClientResponseError(-32603, "Internal error"), LATIN, False),
         # It refuses, whatever the disk has.
-        (PeerError(-32603, "Blocked by the project's settings"), TEXT, False),
-        (PeerError(-32603, "Blocked by the project's settings"), LATIN, False),
-        (PeerError(-32603, "Blocked by the project's settings"), NO_TEXT, False),
-        (PeerError(-32603, "utf-8", {"errorKind": "denied"}), LATIN, False),
-        (PeerError(-32603, "Internal error", {"details": "Permission denied"}), LATIN, False),
-        (PeerError(-32603, "Internal error: lock timeout"), TEXT, False),
-        (PeerError(-32800, "cancelled"), TEXT, False),
+        (ClientResponseError(-32603, "Blocked by the project's settings"), TEXT, False),
+        (ClientResponseError(-32603, "Blocked by the project's settings"), LATIN, False),
+        (ClientResponseError(-32603, "Blocked by the project's settings"), NO_TEXT, False),
+        (ClientResponseError(-32603, "utf-8", {"errorKind": "denied"}), LATIN, False),
+        (
+            ClientResponseError(-32603, "Internal error", {"details": "Permission denied"}),
+            LATIN,
+            False,
+        ),
+        (ClientResponseError(-32603, "Internal error: lock timeout"), TEXT, False),
+        (ClientResponseError(-32800, "cancelled"), TEXT, False),
     ],
 )
 def test_only_what_an_editor_has_nothing_of_is_looked_for_on_the_disk(error, disk, for_the_disk):
@@ -65,4 +69,4 @@ def test_only_what_an_editor_has_nothing_of_is_looked_for_on_the_disk(error, dis
     ],
 )
 def test_an_editors_reason_is_found_where_programs_put_it(sent, reason):
-    assert PeerError.of(sent).reason == reason
+    assert ClientResponseError.of(sent).reason == reason

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from filepact.acp import ClientFileSystem
-from filepact.faces.acp.agents import QUIRKS, Quirks, quirks_of
+from filepact.faces.acp.agents import QUIRKS, AgentProfile, quirks_of
 from tests.faces.acp.talking import READ, WRITE, run
 
 
 def test_an_agent_is_known_with_and_without_the_scope_of_its_package():
     assert quirks_of("@zed-industries/claude-code-acp") is QUIRKS["claude-code-acp"]
     assert quirks_of("Gemini-CLI") is QUIRKS["gemini-cli"]
-    assert quirks_of("somebody") == quirks_of("") == Quirks()
+    assert quirks_of("somebody") == quirks_of("") == AgentProfile()
 
 
 # -- gemini-cli -------------------------------------------------------------------------

@@ -7,12 +7,12 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, cast
 
-from acp_conformance.check import Context
+from acp_conformance.check import CheckContext
 from acp_conformance.checks import choose
-from acp_conformance.connection import Closed, Connection, NoAnswer
-from acp_conformance.conversation import Conversation
-from acp_conformance.report import Failed, Outcome, Skipped, Verdict
-from acp_conformance.scratch import Log, Plan, Scratch
+from acp_conformance.connection import Connection, ConnectionClosedError, RequestTimeoutError
+from acp_conformance.conversation import ClientRequests
+from acp_conformance.report import CheckFailedError, CheckSkippedError, Outcome, Verdict
+from acp_conformance.scratch import CheckFolders, CheckLog, Plan
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -33,18 +33,18 @@ def serve(path: str, source: BufferedReader | None = None, sink: BinaryIO | None
         source: The client's messages; None is standard input.
         sink: For ours; None is standard output.
     """
-    scratch = Scratch(path)
+    scratch = CheckFolders(path)
     if source is None:
         source = cast("BufferedReader", sys.stdin.buffer)
     _Agent(scratch, source, sink or sys.stdout.buffer).serve()
 
 
 class _Agent:
-    def __init__(self, scratch: Scratch, source: BufferedReader, sink: BinaryIO) -> None:
+    def __init__(self, scratch: CheckFolders, source: BufferedReader, sink: BinaryIO) -> None:
         self._plan = plan = Plan.load(scratch)
         self._scratch = scratch
-        self._log = Log(scratch)
-        self._conversation = Conversation(plan, self._log, scratch.work.at("alive.txt"))
+        self._log = CheckLog(scratch)
+        self._conversation = ClientRequests(plan, self._log, scratch.work.at("alive.txt"))
         self._connection = self._conversation.connection = Connection(
             source, sink, self._conversation.on_message
         )
@@ -95,10 +95,12 @@ class _Agent:
             return "the client closed the connection before it sent a prompt"
         self._connection.deadline = time.monotonic() + self._plan.patience
         try:
-            Context(self._connection, self._conversation, self._scratch, "first").expect_alive()
-        except NoAnswer:
+            CheckContext(
+                self._connection, self._conversation, self._scratch, "first"
+            ).expect_alive()
+        except RequestTimeoutError:
             return "the client sent no prompt, and answers no request"
-        except (Failed, Skipped):
+        except (CheckFailedError, CheckSkippedError):
             pass
         return ""
 
@@ -109,7 +111,7 @@ class _Agent:
             self._connection.until(
                 lambda: until_prompt and first is not None and first.prompts > 0, ""
             )
-        except NoAnswer:
+        except RequestTimeoutError:
             return
 
     def _verdict(self, check: Check) -> Verdict:
@@ -121,28 +123,28 @@ class _Agent:
         if self._stopped:
             return "skipped", f"not tried: {self._stopped}"
         self._connection.deadline = time.monotonic() + self._plan.patience
-        context = Context(self._connection, self._conversation, self._scratch, check.id)
+        context = CheckContext(self._connection, self._conversation, self._scratch, check.id)
         try:
             check.run(context)
-        except Skipped as skipped:
+        except CheckSkippedError as skipped:
             return "skipped", str(skipped)
-        except Closed as closed:
+        except ConnectionClosedError as closed:
             self._stopped = f"the client had closed the connection in {check.id}"
             self._log.add(gone=check.id)
             return "failed", str(closed)
-        except NoAnswer as silence:
+        except RequestTimeoutError as silence:
             self._probe(context, check.id)
             return "failed", str(silence)
-        except Failed as failed:
+        except CheckFailedError as failed:
             return "failed", str(failed)
         return "passed", ""
 
-    def _probe(self, context: Context, name: str) -> None:
+    def _probe(self, context: CheckContext, name: str) -> None:
         """After a check without an answer: stop if ordinary requests get none either."""
         self._connection.deadline = time.monotonic() + 2 * self._plan.patience
         try:
             context.expect_alive()
-        except NoAnswer:
+        except RequestTimeoutError:
             self._stopped = f"the client had stopped answering in {name}"
-        except (Failed, Skipped):
+        except (CheckFailedError, CheckSkippedError):
             return

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from acp_conformance.connection import READ, WRITE
-from acp_conformance.report import Failed, Skipped, expect, short
+from acp_conformance.report import CheckFailedError, CheckSkippedError, expect, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from acp_conformance.connection import Connection, Message, Reply
-    from acp_conformance.conversation import Conversation
+    from acp_conformance.connection import Connection, Message, RequestResult
+    from acp_conformance.conversation import ClientRequests
     from acp_conformance.report import Level
-    from acp_conformance.scratch import Folder, Scratch
+    from acp_conformance.scratch import CheckFolders, Folder
 
 __all__ = [
     "ADVICE",
@@ -29,8 +29,8 @@ __all__ = [
     "TOOL_CALLS",
     "TRANSPORT",
     "Check",
-    "Context",
-    "Group",
+    "CheckContext",
+    "CheckGroup",
     "requires",
 ]
 
@@ -58,14 +58,14 @@ class Check:
         id: As ``group.name``; stable.
         source: The document that has the rule.
         says: The rule in one sentence.
-        run: Raises `Failed` or `Skipped`.
+        run: Raises `CheckFailedError` or `CheckSkippedError`.
     """
 
     id: str
     level: Level
     source: str
     says: str
-    run: Callable[[Context], None]
+    run: Callable[[CheckContext], None]
 
     @property
     def group(self) -> str:
@@ -73,29 +73,29 @@ class Check:
         return self.id.partition(".")[0]
 
 
-class _Unfounded(Skipped):
+class _UnfoundedError(CheckSkippedError):
     """A check that the present one requires fails."""
 
 
-def requires(context: Context, *checks: Check) -> None:
+def requires(context: CheckContext, *checks: Check) -> None:
     """Skip the present check if another one fails, without which it could tell nothing.
 
     Raises:
-        Skipped: One of them fails, or itself requires one that fails.
+        CheckSkippedError: One of them fails, or itself requires one that fails.
     """
     for check in checks:
         try:
             check.run(context)
-        except _Unfounded:
+        except _UnfoundedError:
             raise
-        except Skipped:
+        except CheckSkippedError:
             continue
-        except Failed:
-            raise _Unfounded(f"{check.id} fails, and this builds on it") from None
+        except CheckFailedError:
+            raise _UnfoundedError(f"{check.id} fails, and this builds on it") from None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CheckGroup:
     """Checks about one subject.
 
     Attributes:
@@ -107,21 +107,21 @@ class Group:
     title: str
     checks: list[Check] = field(default_factory=list)
 
-    def must(self, source: str, says: str) -> Callable[[Callable[[Context], None]], Check]:
+    def must(self, source: str, says: str) -> Callable[[Callable[[CheckContext], None]], Check]:
         """Declare a function as a check of what the documents demand.
 
         The function's name is the check's id, written ``group_some_name``.
         """
         return self._declare("must", source, says)
 
-    def should(self, source: str, says: str) -> Callable[[Callable[[Context], None]], Check]:
+    def should(self, source: str, says: str) -> Callable[[Callable[[CheckContext], None]], Check]:
         """Declare a function as a check of what is advised, named likewise."""
         return self._declare("should", source, says)
 
     def _declare(
         self, level: Level, source: str, says: str
-    ) -> Callable[[Callable[[Context], None]], Check]:
-        def declare(run: Callable[[Context], None]) -> Check:
+    ) -> Callable[[Callable[[CheckContext], None]], Check]:
+        def declare(run: Callable[[CheckContext], None]) -> Check:
             name = run.__name__.removeprefix(f"{self.name}_").replace("_", "-")
             check = Check(f"{self.name}.{name}", level, source, says, run)
             self.checks.append(check)
@@ -130,7 +130,7 @@ class Group:
         return declare
 
 
-class Context:
+class CheckContext:
     """The client, a session, and folders of its own, as a running check uses them.
 
     Attributes:
@@ -143,7 +143,7 @@ class Context:
     """
 
     def __init__(
-        self, connection: Connection, conversation: Conversation, scratch: Scratch, name: str
+        self, connection: Connection, conversation: ClientRequests, scratch: CheckFolders, name: str
     ) -> None:
         self.connection = connection
         self.conversation = conversation
@@ -177,11 +177,13 @@ class Context:
         params = {"sessionId": self.session, "path": path, "content": content, **(more or {})}
         return self.connection.request(WRITE, params)
 
-    def read(self, path: object, more: Mapping[str, Any] | None = None) -> Reply:
+    def read(self, path: object, more: Mapping[str, Any] | None = None) -> RequestResult:
         """Send a read; returns the answer."""
         return self._ask(self.read_request(path, more))
 
-    def write(self, path: object, content: object, more: Mapping[str, Any] | None = None) -> Reply:
+    def write(
+        self, path: object, content: object, more: Mapping[str, Any] | None = None
+    ) -> RequestResult:
         """Send a write; returns the answer."""
         return self._ask(self.write_request(path, content, more))
 
@@ -189,7 +191,7 @@ class Context:
         """The text that a read gives.
 
         Raises:
-            Failed: It gives none.
+            CheckFailedError: It gives none.
         """
         return self.read(path, more).content
 
@@ -198,17 +200,17 @@ class Context:
         reply = self.write(path, content, more)
         expect(not reply.is_error, f"the write was refused: {reply.error_text}")
 
-    def ask(self, method: str, params: object, number: object = None) -> Reply:
+    def ask(self, method: str, params: object, number: object = None) -> RequestResult:
         """Send any request, announced or not; returns the answer."""
         return self.connection.ask(method, params, number)
 
-    def _ask(self, request: Message) -> Reply:
+    def _ask(self, request: Message) -> RequestResult:
         self.connection.send(request)
         return self.connection.wait(request)
 
     def _need(self, method: str) -> None:
         if not self.announced(method):
-            raise Skipped(f"the client does not announce {_CAPABILITIES[method]}")
+            raise CheckSkippedError(f"the client does not announce {_CAPABILITIES[method]}")
 
     # -- expectations -----------------------------------------------------------------------
 
@@ -230,4 +232,6 @@ class Context:
             params["content"] = "alive\n"
         reply = self.ask(method, params)
         if reply.is_error:
-            raise Failed(f"an ordinary request was refused afterwards: {reply.error_text}")
+            raise CheckFailedError(
+                f"an ordinary request was refused afterwards: {reply.error_text}"
+            )

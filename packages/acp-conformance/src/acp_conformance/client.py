@@ -12,7 +12,7 @@ from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementatio
 
 from acp_conformance.checks import choose
 from acp_conformance.report import SuiteError
-from acp_conformance.scratch import Log, Plan, agent_command, new_scratch
+from acp_conformance.scratch import CheckLog, Plan, agent_command, new_scratch
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from acp.client.connection import ClientSideConnection
 
     from acp_conformance.report import Report
-    from acp_conformance.scratch import Scratch
+    from acp_conformance.scratch import CheckFolders
 
-__all__ = ["ClientDriver", "check_client"]
+__all__ = ["ClientExecutor", "check_client"]
 
 _TICK = 0.01
 _WAIT = 30.0
@@ -63,13 +63,13 @@ async def check_client(
     with new_scratch(plan) as scratch:
         words = [*through, *agent_command(scratch)]
         async with _started(client, words, env, scratch) as (agent, process):
-            driver = ClientDriver(agent, scratch, capabilities or _announced(client))
+            driver = ClientExecutor(agent, scratch, capabilities or _announced(client))
             return await driver.run(process, longest=longest)
 
 
 @asynccontextmanager
 async def _started(
-    client: Any, words: Sequence[str], env: Mapping[str, str] | None, scratch: Scratch
+    client: Any, words: Sequence[str], env: Mapping[str, str] | None, scratch: CheckFolders
 ) -> AsyncIterator[tuple[ClientSideConnection, Process]]:
     # Nobody reads an agent's standard error; a full pipe would stop it.
     options = {"stderr": None}
@@ -96,16 +96,16 @@ def _announced(client: Any) -> ClientCapabilities:
     return ClientCapabilities(fs=FileSystemCapabilities(read_text_file=True, write_text_file=True))
 
 
-class ClientDriver:
+class ClientExecutor:
     """Drives the client: opens the first session, then takes the actions that the agent logs."""
 
     def __init__(
-        self, agent: ClientSideConnection, scratch: Scratch, announced: ClientCapabilities
+        self, agent: ClientSideConnection, scratch: CheckFolders, announced: ClientCapabilities
     ) -> None:
         self._agent = agent
         self._scratch = scratch
         self._announced = announced
-        self._log = Log(scratch)
+        self._log = CheckLog(scratch)
         self._asked: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._turns: set[asyncio.Task[None]] = set()
         self._actions: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {

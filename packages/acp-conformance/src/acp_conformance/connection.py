@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from acp_conformance.report import Failed, as_object, short
+from acp_conformance.report import CheckFailedError, as_object, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,11 +27,11 @@ __all__ = [
     "REQUEST_CANCELLED",
     "RESOURCE_NOT_FOUND",
     "WRITE",
-    "Closed",
     "Connection",
+    "ConnectionClosedError",
     "Message",
-    "NoAnswer",
-    "Reply",
+    "RequestResult",
+    "RequestTimeoutError",
 ]
 
 READ, WRITE = "fs/read_text_file", "fs/write_text_file"
@@ -48,16 +48,16 @@ _IdKey = tuple[str, object]
 """An id with its type: 1, 1.0, True and "1" are four."""
 
 
-class NoAnswer(Failed):
+class RequestTimeoutError(CheckFailedError):
     """The client did not answer in time."""
 
 
-class Closed(NoAnswer):
+class ConnectionClosedError(RequestTimeoutError):
     """The client has closed the connection."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RequestResult:
     """One response, as it came over the wire."""
 
     message: Message
@@ -72,10 +72,10 @@ class Reply:
         """The result.
 
         Raises:
-            Failed: It is an error.
+            CheckFailedError: It is an error.
         """
         if "result" not in self.message:
-            raise Failed(f"it was refused: {self.error_text}")
+            raise CheckFailedError(f"it was refused: {self.error_text}")
         return self.message["result"]
 
     @property
@@ -83,11 +83,13 @@ class Reply:
         """The error.
 
         Raises:
-            Failed: There is none.
+            CheckFailedError: There is none.
         """
         found = self.message.get("error")
         if not isinstance(found, dict):
-            raise Failed(f"it was answered {short(self.message.get('result'))} and not refused")
+            raise CheckFailedError(
+                f"it was answered {short(self.message.get('result'))} and not refused"
+            )
         return found
 
     @property
@@ -109,23 +111,23 @@ class Reply:
         """The text that a read gave.
 
         Raises:
-            Failed: There is none.
+            CheckFailedError: There is none.
         """
         content = as_object(self.result, "the result").get("content")
         if not isinstance(content, str):
-            raise Failed(f"content is {short(content)} and no text")
+            raise CheckFailedError(f"content is {short(content)} and no text")
         return content
 
     def refused(self, *codes: int) -> None:
         """Go on only if it is an error, with one of some numbers if any are given.
 
         Raises:
-            Failed: It is something else.
+            CheckFailedError: It is something else.
         """
         error = self.error
         if codes and error.get("code") not in codes:
             wanted = " or ".join(map(str, codes))
-            raise Failed(f"it was refused with {self.error_text} instead of {wanted}")
+            raise CheckFailedError(f"it was refused with {self.error_text} instead of {wanted}")
 
 
 def _id_key(number: object) -> _IdKey:
@@ -158,7 +160,7 @@ class Connection:
         self._sink = sink
         self._on_message = on_message
         self._change = threading.Condition()
-        self._replies: dict[_IdKey, Reply] = {}
+        self._replies: dict[_IdKey, RequestResult] = {}
         self._open: set[_IdKey] = set()
         self._outbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._next = 0
@@ -166,7 +168,7 @@ class Connection:
         self.malformed_lines: list[str] = []
         self.unexpected_replies: list[str] = []
         self.form_errors: list[str] = []
-        self.refusals: list[Reply] = []
+        self.refusals: list[RequestResult] = []
         self.closed = False
 
     def start(self) -> None:
@@ -200,7 +202,7 @@ class Connection:
             self._replies.pop(_id_key(number), None)
         return {"id": number, "method": method, "params": params}
 
-    def ask(self, method: str, params: object, number: object = None) -> Reply:
+    def ask(self, method: str, params: object, number: object = None) -> RequestResult:
         """Send a request and wait for its answer."""
         request = self.request(method, params, number)
         self.send(request)
@@ -208,11 +210,11 @@ class Connection:
 
     # -- waiting ----------------------------------------------------------------------------
 
-    def wait(self, request: Message) -> Reply:
+    def wait(self, request: Message) -> RequestResult:
         """The answer to a request.
 
         Raises:
-            NoAnswer: There was none in time.
+            RequestTimeoutError: There was none in time.
         """
         key = _id_key(request["id"])
         self.until(lambda: key in self._replies, f"{request['method']} was not answered")
@@ -227,16 +229,16 @@ class Connection:
         """Wait for a condition, which is tested after each message.
 
         Raises:
-            Closed: The connection ended first.
-            NoAnswer: The deadline passed first.
+            ConnectionClosedError: The connection ended first.
+            RequestTimeoutError: The deadline passed first.
         """
         with self._change:
             while not holds():
                 if self.closed:
-                    raise Closed(f"{what}: the client closed the connection")
+                    raise ConnectionClosedError(f"{what}: the client closed the connection")
                 left = self.deadline - time.monotonic()
                 if left <= 0:
-                    raise NoAnswer(f"{what} in time")
+                    raise RequestTimeoutError(f"{what} in time")
                 self._change.wait(left)
 
     # -- the two threads --------------------------------------------------------------------
@@ -296,7 +298,7 @@ class Connection:
             self._change.notify_all()
 
     def _take_reply(self, message: Message) -> None:
-        reply = Reply(message)
+        reply = RequestResult(message)
         if ("result" in message) == ("error" in message):
             self.form_errors.append("an answer has not exactly one of result and error")
         key = _id_key(message.get("id"))

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from acp_conformance.connection import METHOD_NOT_FOUND, READ, NoAnswer
-from acp_conformance.report import Skipped
+from acp_conformance.connection import METHOD_NOT_FOUND, READ, RequestTimeoutError
+from acp_conformance.report import CheckSkippedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from acp_conformance.connection import Connection, Message
-    from acp_conformance.scratch import Log, Plan
+    from acp_conformance.scratch import CheckLog, Plan
 
-__all__ = ["Conversation", "Session"]
+__all__ = ["ClientRequests", "Session"]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Session:
 
 
 @dataclass(slots=True)
-class Conversation:
+class ClientRequests:
     """Answers the client's requests, and remembers its sessions.
 
     Attributes:
@@ -53,7 +53,7 @@ class Conversation:
     """
 
     plan: Plan
-    log: Log
+    log: CheckLog
     early_path: str
     initialize: Message = field(default_factory=dict)
     methods: list[str] = field(default_factory=list)
@@ -132,8 +132,8 @@ class Conversation:
         """Have the client open a session and start a turn in it.
 
         Raises:
-            Skipped: The suite does not drive the client.
-            NoAnswer: The client does not do it in time.
+            CheckSkippedError: The suite does not drive the client.
+            RequestTimeoutError: The client does not do it in time.
         """
         before = len(self.sessions)
         self._act("session", cwd=cwd, more=list(more))
@@ -177,7 +177,7 @@ class Conversation:
         """Wait for the first session; False if none was opened in time."""
         try:
             self.connection.until(lambda: bool(self.sessions), "no session was opened")
-        except NoAnswer:
+        except RequestTimeoutError:
             return False
         return True
 
@@ -186,5 +186,5 @@ class Conversation:
 
     def _act(self, action: str, **facts: object) -> None:
         if not self.plan.driven:
-            raise Skipped("only with a client object, which the suite drives itself")
+            raise CheckSkippedError("only with a client object, which the suite drives itself")
         self.log.add(action=action, **facts)

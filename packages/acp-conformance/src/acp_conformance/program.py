@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from acp_conformance.checks import choose
 from acp_conformance.report import SuiteError, Verdict
-from acp_conformance.scratch import Log, Plan, Scratch, agent_command, new_scratch
+from acp_conformance.scratch import CheckFolders, CheckLog, Plan, agent_command, new_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,7 @@ def check_program(command: Sequence[str], plan: Plan, say: Sequence[str] = ()) -
         try:
             with _signals_deferred():
                 client = _start(words, scratch, say)
-            return _follow(client, Log(scratch), plan, spoken=bool(say))
+            return _follow(client, CheckLog(scratch), plan, spoken=bool(say))
         finally:
             if client is not None:
                 _stop(client)
@@ -112,7 +112,9 @@ def _signals_deferred() -> Iterator[None]:
         signal.raise_signal(late)
 
 
-def _start(words: Sequence[str], scratch: Scratch, say: Sequence[str]) -> subprocess.Popen[bytes]:
+def _start(
+    words: Sequence[str], scratch: CheckFolders, say: Sequence[str]
+) -> subprocess.Popen[bytes]:
     try:
         # What a client prints must not get into our own report.
         client = subprocess.Popen(  # noqa: S603 - starting what a person names is what it is for
@@ -135,7 +137,7 @@ def _start(words: Sequence[str], scratch: Scratch, say: Sequence[str]) -> subpro
     return client
 
 
-def _follow(client: subprocess.Popen[bytes], log: Log, plan: Plan, *, spoken: bool) -> Report:
+def _follow(client: subprocess.Popen[bytes], log: CheckLog, plan: Plan, *, spoken: bool) -> Report:
     """Read the log until the agent has made all checks, or cannot make them any more."""
     start = latest = time.monotonic()
     longest = 2 * plan.wait + 3 * plan.patience * len(choose(plan.only))
@@ -186,7 +188,7 @@ def _end(client: subprocess.Popen[bytes]) -> str:
     return f"ended with exit status {status}" if status >= 0 else f"was ended by signal {-status}"
 
 
-def _cut_short(log: Log, plan: Plan, trouble: str) -> Report:
+def _cut_short(log: CheckLog, plan: Plan, trouble: str) -> Report:
     """The report so far, with the checks that were not tried as skipped."""
     report = log.report()
     tried = {one.id for one in report.verdicts}

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "CheckFailedError",
+    "CheckSkippedError",
     "Code",
-    "Failed",
     "Level",
     "Outcome",
     "Report",
-    "Skipped",
     "SuiteError",
     "Verdict",
     "as_object",
@@ -39,11 +39,11 @@ Code = Literal[
 """What programs tell errors apart by; the README says what each means."""
 
 
-class Failed(Exception):  # noqa: N818 - a finding about the client, not an error of ours
+class CheckFailedError(Exception):
     """The client breaks the rule of the check; the text says what it did."""
 
 
-class Skipped(Exception):  # noqa: N818 - a finding about the client, not an error of ours
+class CheckSkippedError(Exception):
     """The check does not apply, or the client gave no occasion for it; the text says why."""
 
 
@@ -51,20 +51,20 @@ def expect(condition: object, why: str) -> None:
     """Fail the check unless a condition is true.
 
     Raises:
-        Failed: It is false; ``why`` says what was seen instead.
+        CheckFailedError: It is false; ``why`` says what was seen instead.
     """
     if not condition:
-        raise Failed(why)
+        raise CheckFailedError(why)
 
 
 def as_object(value: object, what: str) -> dict[str, Any]:
     """A value that has to be a JSON object.
 
     Raises:
-        Failed: It is something else.
+        CheckFailedError: It is something else.
     """
     if not isinstance(value, dict):
-        raise Failed(f"{what} is {short(value)} and no object")
+        raise CheckFailedError(f"{what} is {short(value)} and no object")
     return value
 
 

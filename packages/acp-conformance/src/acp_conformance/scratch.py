@@ -23,7 +23,16 @@ from acp_conformance.report import Report, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["At", "Folder", "Log", "Plan", "Scratch", "agent_command", "new_scratch", "prepare"]
+__all__ = [
+    "At",
+    "CheckFolders",
+    "CheckLog",
+    "Folder",
+    "Plan",
+    "agent_command",
+    "new_scratch",
+    "prepare",
+]
 
 _PLAN, _LOG, _AGENT = "plan.json", "report.jsonl", "agent"
 
@@ -96,7 +105,7 @@ class Folder:
         return other.is_dir() and other.samefile(self._path)
 
 
-class Scratch(Folder):
+class CheckFolders(Folder):
     """The throw-away folder with its parts.
 
     Attributes:
@@ -136,15 +145,15 @@ class Plan:
     only: tuple[str, ...] = ()
 
     @classmethod
-    def load(cls, scratch: Scratch) -> Plan:
+    def load(cls, scratch: CheckFolders) -> Plan:
         """Read the plan that `prepare` wrote."""
         facts = json.loads(scratch.get(_PLAN) or b"{}")
         return cls(**{**facts, "only": tuple(facts.get("only", ()))})
 
 
-def prepare(path: str, plan: Plan) -> Scratch:
+def prepare(path: str, plan: Plan) -> CheckFolders:
     """Fill an empty folder with what the agent and the checks start from."""
-    scratch = Scratch(path)
+    scratch = CheckFolders(path)
     scratch.put(_PLAN, json.dumps(asdict(plan)).encode())
     scratch.put(_LOG, b"")
     scratch.work.put("alive.txt", b"alive\n")
@@ -157,12 +166,12 @@ def prepare(path: str, plan: Plan) -> Scratch:
     return scratch
 
 
-def agent_command(scratch: Scratch) -> tuple[str, ...]:
+def agent_command(scratch: CheckFolders) -> tuple[str, ...]:
     """The words that start the agent."""
     return (scratch.at(_AGENT),)
 
 
-class Log:
+class CheckLog:
     """JSON lines that the agent appends and the suite reads: verdicts, and actions for the client.
 
     Attributes:
@@ -173,7 +182,7 @@ class Log:
         client: The client's ``clientInfo`` and ``clientCapabilities``.
     """
 
-    def __init__(self, scratch: Scratch) -> None:
+    def __init__(self, scratch: CheckFolders) -> None:
         self._scratch = scratch
         self.size = 0
         self._verdicts: list[Verdict] = []
@@ -214,7 +223,7 @@ class Log:
 
 
 @contextmanager
-def new_scratch(plan: Plan) -> Iterator[Scratch]:
+def new_scratch(plan: Plan) -> Iterator[CheckFolders]:
     """A prepared throw-away folder, removed at the end."""
     # Compared with what clients send, so without symbolic links.
     path = str(Path(tempfile.mkdtemp(prefix="acp-conformance-")).resolve())

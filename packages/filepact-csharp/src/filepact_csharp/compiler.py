@@ -15,7 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact_csharp.diagnostics import GLOBAL_USING, Finding, doubted, findings, unresolved
+from filepact_csharp.diagnostics import (
+    GLOBAL_USING,
+    CompilerDiagnostic,
+    doubted,
+    findings,
+    unresolved,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -137,14 +143,16 @@ class Compiler:
                 unit.compilation = unit.compilation.ReplaceSyntaxTree(old, tree)
             self.state += 1
 
-    def check(self, path: str, stops: Callable[[Callable[[], None] | None], None]) -> set[Finding]:
+    def check(
+        self, path: str, stops: Callable[[Callable[[], None] | None], None]
+    ) -> set[CompilerDiagnostic]:
         """What is wrong in one file, in all projects that it belongs to.
 
         Args:
             path: The file.
             stops: Is given what ends the work.
         """
-        found: set[Finding] = set()
+        found: set[CompilerDiagnostic] = set()
         with self._token(stops) as token:
             for unit in self._by_file.get(path, ()):
                 here = self._found_in(unit, unit.trees[path], token)
@@ -161,18 +169,18 @@ class Compiler:
 
     def check_all(
         self, stops: Callable[[Callable[[], None] | None], None]
-    ) -> Iterator[dict[str, set[Finding]]]:
+    ) -> Iterator[dict[str, set[CompilerDiagnostic]]]:
         """What is wrong in each file, project by project; what no file is to blame for is the project's."""
         for unit in list(self._units.values()):
             with self._token(stops) as token:
                 told = findings(self._roslyn, self._compiled(unit).GetDiagnostics(token))
-            by_name: dict[str, set[Finding]] = {}
+            by_name: dict[str, set[CompilerDiagnostic]] = {}
             for tree, one in told:
                 by_name.setdefault("" if tree is None else str(tree.FilePath), set()).add(one)
             places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
             doubting = bool(unit.project.missing_packages)
             everywhere = doubting and self._all_lead_nowhere(unit)
-            found: dict[str, set[Finding]] = {}
+            found: dict[str, set[CompilerDiagnostic]] = {}
             for name, several in by_name.items():
                 path = places.get(name)
                 if path is None:
@@ -184,11 +192,11 @@ class Compiler:
                     found[path] = several
             yield found
 
-    def _found_in(self, unit: _Unit, tree: Any, token: Any) -> set[Finding]:
+    def _found_in(self, unit: _Unit, tree: Any, token: Any) -> set[CompilerDiagnostic]:
         model = self._compiled(unit).GetSemanticModel(tree, False)
         return {one for _, one in findings(self._roslyn, model.GetDiagnostics(None, token))}
 
-    def _leads_nowhere(self, tree: Any, found: Iterable[Finding]) -> bool:
+    def _leads_nowhere(self, tree: Any, found: Iterable[CompilerDiagnostic]) -> bool:
         return unresolved(str(tree.GetText(self._never)), found)
 
     def _all_lead_nowhere(self, unit: _Unit) -> bool:

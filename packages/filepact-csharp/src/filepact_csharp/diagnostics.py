@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.text.lines import Unit
     from filepact_csharp.roslyn import Roslyn
 
-__all__ = ["GLOBAL_USING", "Finding", "doubted", "findings", "published", "unresolved"]
+__all__ = ["GLOBAL_USING", "CompilerDiagnostic", "doubted", "findings", "published", "unresolved"]
 
 WARNING: Final = 2
 _SEVERITIES: Final = {"Error": 1, "Warning": WARNING}
@@ -33,7 +33,7 @@ _MOST: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class CompilerDiagnostic:
     """One thing that is wrong.
 
     Attributes:
@@ -53,10 +53,10 @@ class Finding:
     link: str = ""
 
 
-def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Finding]]:
+def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, CompilerDiagnostic]]:
     """Errors and warnings among the compiler's diagnostics, each with its tree, or None."""
     invariant = roslyn.globalization.CultureInfo.InvariantCulture
-    found: list[tuple[Any, Finding]] = []
+    found: list[tuple[Any, CompilerDiagnostic]] = []
     for one in diagnostics:
         severity = _SEVERITIES.get(str(one.Severity))
         code = str(one.Id)
@@ -65,7 +65,7 @@ def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Find
         place = one.Location
         span = place.SourceSpan
         message = str(one.GetMessage(invariant))
-        finding = Finding(
+        finding = CompilerDiagnostic(
             span.Start, span.End, severity, code, message, str(one.Descriptor.HelpLinkUri or "")
         )
         found.append((place.SourceTree, finding))
@@ -74,7 +74,7 @@ def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Find
     return found
 
 
-def published(text: str, found: Iterable[Finding], unit: Unit) -> list[dict[str, Any]]:
+def published(text: str, found: Iterable[CompilerDiagnostic], unit: Unit) -> list[dict[str, Any]]:
     """Findings in a text, sorted, each once, with places as the protocol counts them."""
     places = _Places(text, unit)
     return [
@@ -123,7 +123,7 @@ _LONGEST: Final = 1_000
 _WHY: Final = " It may be in a package that was not restored."
 
 
-def unresolved(text: str, found: Iterable[Finding]) -> bool:
+def unresolved(text: str, found: Iterable[CompilerDiagnostic]) -> bool:
     """Whether a using in a text leads nowhere.
 
     Args:
@@ -133,7 +133,7 @@ def unresolved(text: str, found: Iterable[Finding]) -> bool:
     return any(one.code in _NOWHERE and _is_using(text, one.start) for one in found)
 
 
-def doubted(one: Finding) -> Finding:
+def doubted(one: CompilerDiagnostic) -> CompilerDiagnostic:
     """A finding in a file with such a using: a name that is not found is no certain error."""
     if one.code not in _NAMES or one.message.endswith(_WHY):
         return one

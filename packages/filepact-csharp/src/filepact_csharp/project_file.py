@@ -6,8 +6,8 @@ import posixpath
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from filepact_csharp.evaluation import Evaluation
-from filepact_csharp.expressions import UnknownExpressionError
+from filepact_csharp.evaluation import ProjectReader
+from filepact_csharp.expressions import UnknownPropertyError
 from filepact_csharp.frameworks import (
     Framework,
     parse_framework,
@@ -17,24 +17,24 @@ from filepact_csharp.frameworks import (
     usual_usings,
 )
 from filepact_csharp.projects import (
+    FilePattern,
     GlobalUsing,
-    Membership,
     Nullable,
     Output,
-    Pattern,
     Project,
-    Step,
+    ProjectFiles,
+    ProjectItem,
     split_list,
     unescape,
 )
-from filepact_csharp.safe_xml import Element, parse
+from filepact_csharp.safe_xml import XmlElement, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from filepact_csharp.evaluation import Parsed, Pending
+    from filepact_csharp.evaluation import Parsed, PendingItem
     from filepact_csharp.frameworks import Framework
-    from filepact_csharp.projects import Files
+    from filepact_csharp.projects import FileTree
 
 __all__ = ["read_project"]
 
@@ -63,7 +63,7 @@ _ENTRY_POINTS: Final = frozenset({"microsoft.net.test.sdk", "xunit.v3", "mstest"
 def read_project(
     path: str,
     root: str,
-    files: Files,
+    files: FileTree,
     fixed: Mapping[str, str],
     parsed: Parsed,
     newest: int = 0,
@@ -90,7 +90,7 @@ def read_project(
 class _Found:
     """What the items of a project add up to."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ProjectItem] = field(default_factory=list)
     usings: dict[str, GlobalUsing] = field(default_factory=dict)
     references: list[str] = field(default_factory=list)
     packages: dict[str, str] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class _ProjectReader:
         self,
         path: str,
         root: str,
-        files: Files,
+        files: FileTree,
         fixed: Mapping[str, str],
         parsed: Parsed,
         newest: int,
@@ -132,8 +132,8 @@ class _ProjectReader:
             project, approximate=evaluation.approximate, messages=tuple(evaluation.messages)
         )
 
-    def _evaluate(self) -> tuple[Evaluation, Framework]:
-        evaluation = Evaluation(self.path, self.root, self.files, self.fixed, self.parsed)
+    def _evaluate(self) -> tuple[ProjectReader, Framework]:
+        evaluation = ProjectReader(self.path, self.root, self.files, self.fixed, self.parsed)
         self.sdk = ""
         evaluation.on_sdk = lambda sdk, file: self._import_sdk(evaluation, sdk, file)
         element = evaluation.load(self.path)
@@ -153,7 +153,7 @@ class _ProjectReader:
             evaluation.take(element, self.path)
         return evaluation, take_after(evaluation, by_sdk=bool(self.sdk))
 
-    def _import_sdk(self, evaluation: Evaluation, sdk: str, file: str) -> None:
+    def _import_sdk(self, evaluation: ProjectReader, sdk: str, file: str) -> None:
         """A project that imports its SDK by hand: what comes before stands where it says so."""
         sdk = sdk.partition("/")[0]
         if sdk.lower() not in KNOWN:
@@ -162,12 +162,12 @@ class _ProjectReader:
             self.sdk = self.sdk or sdk
             take_before(evaluation)
 
-    def _project(self, evaluation: Evaluation, framework: Framework) -> Project:
+    def _project(self, evaluation: ProjectReader, framework: Framework) -> Project:
         value = evaluation.value
         by_sdk = bool(self.sdk)
         implicit = by_sdk and value("ImplicitUsings").lower() in ("enable", "true")
         found = self._items(evaluation, framework, implicit=implicit)
-        membership = Membership(tuple(found.steps))
+        membership = ProjectFiles(tuple(found.steps))
         packages = read_packages(evaluation, framework, found.packages)
         nullable = value("Nullable", "disable").lower()
         if nullable not in _NULLABLE:
@@ -201,7 +201,7 @@ class _ProjectReader:
             key_file=self._key_file(evaluation),
         )
 
-    def _items(self, evaluation: Evaluation, framework: Framework, *, implicit: bool) -> _Found:
+    def _items(self, evaluation: ProjectReader, framework: Framework, *, implicit: bool) -> _Found:
         found = _Found()
         if implicit:
             found.usings = {one.name: one for one in usual_usings(self.sdk, framework)}
@@ -239,28 +239,28 @@ class _ProjectReader:
                     pass
         return found
 
-    def _compile(self, evaluation: Evaluation, item: Item, found: _Found) -> None:
+    def _compile(self, evaluation: ProjectReader, item: ItemElement, found: _Found) -> None:
         if item.includes:
             patterns = self._patterns(evaluation, item, item.includes)
             found.steps.append(
-                Step(True, patterns, self._patterns(evaluation, item, item.excludes))
+                ProjectItem(True, patterns, self._patterns(evaluation, item, item.excludes))
             )
         elif item.removes:
-            found.steps.append(Step(False, self._patterns(evaluation, item, item.removes)))
+            found.steps.append(ProjectItem(False, self._patterns(evaluation, item, item.removes)))
 
     def _patterns(
-        self, evaluation: Evaluation, item: Item, texts: Iterable[str]
-    ) -> tuple[Pattern, ...]:
+        self, evaluation: ProjectReader, item: ItemElement, texts: Iterable[str]
+    ) -> tuple[FilePattern, ...]:
         patterns = []
         for text in texts:
-            pattern = Pattern.parse(text, evaluation.folder)
+            pattern = FilePattern.parse(text, evaluation.folder)
             if pattern is None:
                 evaluation.say(f"{text[:100]} is no pattern that is read", item.path, item.line)
             else:
                 patterns.append(pattern)
         return tuple(patterns)
 
-    def _sources(self, evaluation: Evaluation, membership: Membership) -> tuple[str, ...]:
+    def _sources(self, evaluation: ProjectReader, membership: ProjectFiles) -> tuple[str, ...]:
         """The files of a project that are there."""
         found: set[str] = set()
         listed: set[tuple[str, str]] = set()
@@ -288,7 +288,7 @@ class _ProjectReader:
             evaluation.say(f"of {len(found):,} sources, {_MAX_SOURCES:,} are looked at")
         return tuple(sorted(found)[:_MAX_SOURCES])
 
-    def _reference(self, evaluation: Evaluation, item: Item, found: _Found) -> None:
+    def _reference(self, evaluation: ProjectReader, item: ItemElement, found: _Found) -> None:
         gone = {self._absolute(name) for name in item.removes}
         found.references = [one for one in found.references if one not in gone]
         if item.metadata.get("referenceoutputassembly", "").lower() == "false":
@@ -306,7 +306,7 @@ class _ProjectReader:
             else:
                 found.references.append(path)
 
-    def _key_file(self, evaluation: Evaluation) -> str:
+    def _key_file(self, evaluation: ProjectReader) -> str:
         name = evaluation.value("AssemblyOriginatorKeyFile")
         if not name or evaluation.value("SignAssembly").lower() != "true":
             return ""
@@ -318,7 +318,7 @@ class _ProjectReader:
         )
         return ""
 
-    def _say_what_is_generated(self, evaluation: Evaluation, framework: Framework) -> None:
+    def _say_what_is_generated(self, evaluation: ProjectReader, framework: Framework) -> None:
         """Say which code would be made from other files when it is built."""
         value = evaluation.value
         if self.sdk.lower() in _COMPONENTS and any(self.files.below(evaluation.folder, ".razor")):
@@ -354,7 +354,7 @@ MAX_ENTRIES: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ItemElement:
     """What one element says about items.
 
     Attributes:
@@ -378,7 +378,7 @@ class Item:
     line: int
 
 
-def read_items(evaluation: Evaluation, kinds: frozenset[str]) -> Iterator[Item]:
+def read_items(evaluation: ProjectReader, kinds: frozenset[str]) -> Iterator[ItemElement]:
     """The items of some kinds that hold, in order.
 
     What cannot be evaluated is said, and left out.
@@ -399,7 +399,7 @@ def read_items(evaluation: Evaluation, kinds: frozenset[str]) -> Iterator[Item]:
             if not _hold(evaluation, pending, known):
                 continue
             item = _item(evaluation, kind, pending)
-        except UnknownExpressionError as error:
+        except UnknownPropertyError as error:
             evaluation.say(f"not evaluated here: {error}", pending.path, line)
             continue
         entries += sum(map(len, (item.includes, item.excludes, item.removes)))
@@ -409,7 +409,9 @@ def read_items(evaluation: Evaluation, kinds: frozenset[str]) -> Iterator[Item]:
         yield item
 
 
-def _hold(evaluation: Evaluation, pending: Pending, known: dict[tuple[str, str], bool]) -> bool:
+def _hold(
+    evaluation: ProjectReader, pending: PendingItem, known: dict[tuple[str, str], bool]
+) -> bool:
     for condition in (*pending.conditions, pending.element.get("Condition")):
         key = (condition, pending.path)
         if key not in known:
@@ -419,14 +421,14 @@ def _hold(evaluation: Evaluation, pending: Pending, known: dict[tuple[str, str],
     return True
 
 
-def _item(evaluation: Evaluation, kind: str, pending: Pending) -> Item:
+def _item(evaluation: ProjectReader, kind: str, pending: PendingItem) -> ItemElement:
     element, expand = pending.element, evaluation.properties.expand
 
     def entries(attribute: str) -> tuple[str, ...]:
         found = split_list(expand(element.get(attribute)))
         for entry in found:
             if "@(" in entry or "%(" in entry:
-                raise UnknownExpressionError(entry[:80])
+                raise UnknownPropertyError(entry[:80])
         return tuple(found)
 
     includes, excludes = entries("Include"), entries("Exclude")
@@ -436,9 +438,11 @@ def _item(evaluation: Evaluation, kind: str, pending: Pending) -> Item:
     for key, value in metadata.items():
         try:
             metadata[key] = expand(value)
-        except UnknownExpressionError:
+        except UnknownPropertyError:
             metadata[key] = value
-    return Item(kind, includes, excludes, removes, updates, metadata, pending.path, element.line)
+    return ItemElement(
+        kind, includes, excludes, removes, updates, metadata, pending.path, element.line
+    )
 
 
 # -- what the SDK says before and after a project, in the form of a project ------------------------
@@ -455,7 +459,7 @@ KNOWN: Final = frozenset(
 )
 """SDKs whose additions are known, in lower case."""
 
-_BEFORE: Final[Element] = parse(
+_BEFORE: Final[XmlElement] = parse(
     """
 <Project>
   <PropertyGroup>
@@ -472,7 +476,7 @@ _BEFORE: Final[Element] = parse(
 </Project>
 """
 )
-_AFTER: Final[Element] = parse(
+_AFTER: Final[XmlElement] = parse(
     """
 <Project>
   <PropertyGroup>
@@ -489,14 +493,14 @@ _AFTER: Final[Element] = parse(
 )
 
 
-def take_before(evaluation: Evaluation) -> None:
+def take_before(evaluation: ProjectReader) -> None:
     """Work through what comes before a project's own lines."""
     evaluation.take_above("Directory.Build.props")
     evaluation.take_above("Directory.Packages.props")
     evaluation.take(_BEFORE, evaluation.path)
 
 
-def take_after(evaluation: Evaluation, *, by_sdk: bool) -> Framework:
+def take_after(evaluation: ProjectReader, *, by_sdk: bool) -> Framework:
     """Work through what comes after a project's own lines.
 
     Args:
@@ -521,7 +525,7 @@ def take_after(evaluation: Evaluation, *, by_sdk: bool) -> Framework:
     return framework
 
 
-def symbols(evaluation: Evaluation, framework: Framework, *, by_sdk: bool) -> tuple[str, ...]:
+def symbols(evaluation: ProjectReader, framework: Framework, *, by_sdk: bool) -> tuple[str, ...]:
     """The symbols for `#if`, each once, sorted.
 
     Args:

@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_PATTERN",
-    "Files",
+    "FilePattern",
+    "FileTree",
     "GlobalUsing",
     "Kind",
-    "Membership",
-    "Message",
     "Nullable",
     "Output",
-    "Pattern",
     "Project",
+    "ProjectFiles",
+    "ProjectItem",
+    "ProjectMessage",
     "Solution",
-    "Step",
     "split_list",
     "unescape",
 ]
@@ -36,7 +36,7 @@ _DEEP = "**"
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class FilePattern:
     """One name or wildcard of a list.
 
     Attributes:
@@ -48,7 +48,7 @@ class Pattern:
     parts: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, folder: str) -> Pattern | None:
+    def parse(cls, text: str, folder: str) -> FilePattern | None:
         """A pattern as it stands in a file of a folder; None if it is empty or too long.
 
         Args:
@@ -92,7 +92,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProjectItem:
     """One item of a project: files that come, or files that go.
 
     Attributes:
@@ -102,19 +102,19 @@ class Step:
     """
 
     adds: bool
-    patterns: tuple[Pattern, ...]
-    excluding: tuple[Pattern, ...] = ()
+    patterns: tuple[FilePattern, ...]
+    excluding: tuple[FilePattern, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class ProjectFiles:
     """Which files belong to a project, whether they are there or not.
 
     Attributes:
         steps: In the order in which the project names them; the last that names a file decides.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ProjectItem, ...] = ()
     _sorted: list[tuple[_Names, _Names]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )
@@ -144,7 +144,7 @@ class Membership:
                     return True
         return False
 
-    def added(self) -> Iterable[Pattern]:
+    def added(self) -> Iterable[FilePattern]:
         """All patterns by which files come."""
         return (one for step in self.steps if step.adds for one in step.patterns)
 
@@ -159,10 +159,10 @@ class _Names:
     """Patterns, sorted into those that are names and those that are wildcards."""
 
     plain: frozenset[str]
-    wild: tuple[Pattern, ...]
+    wild: tuple[FilePattern, ...]
 
     @classmethod
-    def of(cls, patterns: tuple[Pattern, ...]) -> _Names:
+    def of(cls, patterns: tuple[FilePattern, ...]) -> _Names:
         plain = frozenset(one.folder for one in patterns if not one.parts)
         return cls(plain, tuple(one for one in patterns if one.parts))
 
@@ -229,7 +229,7 @@ Nullable = Literal["disable", "enable", "warnings", "annotations"]
 Output = Literal["library", "exe", "winexe"]
 
 
-class Files(Protocol):
+class FileTree(Protocol):
     """The files below one root, by absolute paths with forward slashes.
 
     Nothing outside of the root is there, but for `has`, which may know more: the packages of a project
@@ -263,7 +263,7 @@ class Files(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ProjectMessage:
     """Something about a project that a reader should know.
 
     Attributes:
@@ -335,7 +335,7 @@ class Project:
     name: str
     assembly: str = ""
     sources: tuple[str, ...] = ()
-    membership: Membership = Membership()
+    membership: ProjectFiles = ProjectFiles()
     defines: tuple[str, ...] = ()
     lang_version: str = "latest"
     nullable: Nullable = "disable"
@@ -354,7 +354,7 @@ class Project:
     friends: tuple[str, ...] = ()
     key_file: str = ""
     approximate: bool = False
-    messages: tuple[Message, ...] = ()
+    messages: tuple[ProjectMessage, ...] = ()
 
     def includes(self, path: str) -> bool:
         """Whether a file belongs to the project, or would if it were there."""
@@ -380,12 +380,12 @@ class Solution:
     projects: tuple[Project, ...] = ()
     inputs: tuple[str, ...] = ()
     approximate: bool = False
-    messages: tuple[Message, ...] = ()
+    messages: tuple[ProjectMessage, ...] = ()
 
     def including(self, path: str) -> tuple[Project, ...]:
         """The projects to which a file belongs, or would if it were there."""
         return tuple(one for one in self.projects if one.includes(path))
 
-    def all_messages(self) -> tuple[Message, ...]:
+    def all_messages(self) -> tuple[ProjectMessage, ...]:
         """Its own and those of its projects."""
         return (*self.messages, *(one for project in self.projects for one in project.messages))

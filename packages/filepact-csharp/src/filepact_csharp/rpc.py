@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from filepact.errors import FilepactError
-from filepact.wire.framing import FrameReader, FramingError, Garbled, frame
+from filepact.wire.framing import FrameError, FrameReader, InvalidMessage, frame
 from filepact.wire.messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -36,10 +36,10 @@ from filepact.wire.pipes import read_some, write_all
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Connection", "RefusedError", "RequestContext"]
+__all__ = ["Connection", "RequestContext", "RequestError"]
 
 
-class RefusedError(Exception):
+class RequestError(Exception):
     """A request that is answered with an error.
 
     Args:
@@ -178,7 +178,7 @@ class Connection:
             reply = response(
                 number, self._result(method, message.get("params"), context or RequestContext())
             )
-        except RefusedError as error:
+        except RequestError as error:
             reply = error_response(number, error.code, error.message)
         except FilepactError as error:
             reply = error_response(number, REQUEST_FAILED, error.message)
@@ -198,20 +198,20 @@ class Connection:
 
     def _result(self, method: str, params: Any, context: RequestContext) -> Any:
         if self._over:
-            raise RefusedError("the server was shut down", INVALID_REQUEST)
+            raise RequestError("the server was shut down", INVALID_REQUEST)
         if method == "initialize":
             if self._begun:
-                raise RefusedError("the conversation has begun already", INVALID_REQUEST)
+                raise RequestError("the conversation has begun already", INVALID_REQUEST)
         elif not self._begun:
-            raise RefusedError("the first request is initialize", NOT_INITIALIZED)
+            raise RequestError("the first request is initialize", NOT_INITIALIZED)
         if context.cancelled:
-            raise RefusedError("the request was cancelled", REQUEST_CANCELLED)
+            raise RequestError("the request was cancelled", REQUEST_CANCELLED)
         if method == "shutdown":
             self._over = True
             return None
         handler = self._requests.get(method)
         if handler is None:
-            raise RefusedError(f"{method[:100]} is not known here", METHOD_NOT_FOUND)
+            raise RequestError(f"{method[:100]} is not known here", METHOD_NOT_FOUND)
         result = handler(params, context)
         self._begun = True
         return result
@@ -224,14 +224,14 @@ class Connection:
             while data := read_some(self._source):
                 for message in reader.feed(data):
                     self._sort(message)
-        except FramingError as error:
+        except FrameError as error:
             _complain("reading", error)
         for context in list(self._contexts.values()):
             context.cancel()
         self._put(None)
 
-    def _sort(self, message: Message | Garbled) -> None:
-        if isinstance(message, Garbled):
+    def _sort(self, message: Message | InvalidMessage) -> None:
+        if isinstance(message, InvalidMessage):
             self._send(error_response(None, PARSE_ERROR, message.reason))
             return
         wanted, params = request_id(message), message.get("params")

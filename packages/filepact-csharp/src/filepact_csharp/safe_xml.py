@@ -9,13 +9,13 @@ from xml.parsers import expat
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "Element", "MarkupError", "parse"]
+__all__ = ["MAX_DEPTH", "MAX_ELEMENTS", "XmlElement", "XmlError", "parse"]
 
 MAX_ELEMENTS: Final = 50_000
 MAX_DEPTH: Final = 100
 
 
-class MarkupError(Exception):
+class XmlError(Exception):
     """A text is no XML, or is none that is read.
 
     Attributes:
@@ -28,7 +28,7 @@ class MarkupError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class XmlElement:
     """An element.
 
     Attributes:
@@ -42,7 +42,7 @@ class Element:
     name: str
     line: int
     attributes: Mapping[str, str] = field(default_factory=dict)
-    children: tuple[Element, ...] = ()
+    children: tuple[XmlElement, ...] = ()
     text: str = ""
 
     def get(self, name: str) -> str:
@@ -50,7 +50,7 @@ class Element:
         wanted = name.lower()
         return next((v for key, v in self.attributes.items() if key.lower() == wanted), "")
 
-    def all(self) -> Iterator[Element]:
+    def all(self) -> Iterator[XmlElement]:
         """The element and all beneath it."""
         waiting = [self]
         while waiting:
@@ -66,11 +66,11 @@ class _Open:
     name: str
     line: int
     attributes: dict[str, str]
-    children: list[Element] = field(default_factory=list)
+    children: list[XmlElement] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
 
-    def closed(self) -> Element:
-        return Element(
+    def closed(self) -> XmlElement:
+        return XmlElement(
             self.name, self.line, self.attributes, tuple(self.children), "".join(self.text)
         )
 
@@ -86,16 +86,16 @@ class _Reader:
         self.parser.CharacterDataHandler = self._text
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.stack: list[_Open] = []
-        self.root: Element | None = None
+        self.root: XmlElement | None = None
         self.count = 0
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self.count += 1
         line = self.parser.CurrentLineNumber
         if self.count > MAX_ELEMENTS:
-            raise MarkupError(f"it has more than {MAX_ELEMENTS:,} elements", line)
+            raise XmlError(f"it has more than {MAX_ELEMENTS:,} elements", line)
         if len(self.stack) >= MAX_DEPTH:
-            raise MarkupError(f"its elements are nested deeper than {MAX_DEPTH} levels", line)
+            raise XmlError(f"its elements are nested deeper than {MAX_DEPTH} levels", line)
         plain = {_local(key): value for key, value in attributes.items()}
         self.stack.append(_Open(_local(name), line, plain))
 
@@ -111,26 +111,26 @@ class _Reader:
             self.stack[-1].text.append(text)
 
     def _doctype(self, *_what: object) -> None:
-        raise MarkupError(
+        raise XmlError(
             "it declares a document type, which is not read", self.parser.CurrentLineNumber
         )
 
 
-def parse(text: str) -> Element:
+def parse(text: str) -> XmlElement:
     """The outermost element of a text.
 
     Raises:
-        MarkupError: The text is not well-formed, too large, or declares a document type.
+        XmlError: The text is not well-formed, too large, or declares a document type.
     """
     reader = _Reader()
     try:
         reader.parser.Parse(text.encode("utf-8", "surrogatepass"), True)
     except expat.ExpatError as error:
-        raise MarkupError(
+        raise XmlError(
             f"it is no well-formed XML: {expat.errors.messages[error.code]}", error.lineno
         ) from error
     if reader.root is None:
-        raise MarkupError("it is empty", 1)
+        raise XmlError("it is empty", 1)
     return reader.root
 
 

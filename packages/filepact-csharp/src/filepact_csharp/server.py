@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.wire.uris import path_of, uri_of
 from filepact_csharp.compiler import Compiler
 from filepact_csharp.diagnostics import published
-from filepact_csharp.files import Documents, Sources, document_path
+from filepact_csharp.files import OpenDocuments, SourceTree, document_path
 from filepact_csharp.roslyn import Libraries
-from filepact_csharp.rpc import Connection, RefusedError
+from filepact_csharp.rpc import Connection, RequestError
 from filepact_csharp.solution import read_solution
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from filepact_csharp.diagnostics import Finding
+    from filepact_csharp.diagnostics import CompilerDiagnostic
     from filepact_csharp.projects import Project, Solution
     from filepact_csharp.roslyn import Roslyn
     from filepact_csharp.rpc import RequestContext
@@ -59,7 +59,7 @@ class LanguageServer:
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.documents = Documents()
+        self.documents = OpenDocuments()
         self.requests: dict[str, Callable[[Any, RequestContext], Any]] = {
             "initialize": self._initialize
         }
@@ -129,7 +129,7 @@ class ProjectServer(LanguageServer):
     def begin(self, able: Any) -> dict[str, Any]:
         """Look whether the client will tell what happens to files."""
         if not self.root.startswith("/"):
-            raise RefusedError("there is no folder to serve: rootUri is no file")
+            raise RequestError("there is no folder to serve: rootUri is no file")
         watching = (able.get("workspace") or {}).get("didChangeWatchedFiles") or {}
         self._watches = bool(watching.get("dynamicRegistration"))
         return {"executeCommandProvider": {"commands": [PROJECTS]}}
@@ -168,8 +168,8 @@ class ProjectServer(LanguageServer):
             self._solution = None
 
     @property
-    def _sources(self) -> Sources:
-        return Sources(self.root, self.documents.texts)
+    def _sources(self) -> SourceTree:
+        return SourceTree(self.root, self.documents.texts)
 
     def _read(self) -> Solution:
         """All projects as they are now."""
@@ -185,7 +185,7 @@ class ProjectServer(LanguageServer):
     def _execute(self, params: Any, _context: RequestContext) -> Any:
         """The projects of a file, or all; see the distribution's README."""
         if params["command"] != PROJECTS:
-            raise RefusedError(f"{str(params['command'])[:100]} is no command here")
+            raise RequestError(f"{str(params['command'])[:100]} is no command here")
         (asked,) = params["arguments"]
         if "opened" in asked:
             self._enter(asked["opened"])
@@ -293,7 +293,7 @@ class CompilerServer(ProjectServer):
     def _closed(self, params: Any) -> None:
         path = self.documents.close(params)
         self._touch(path)
-        if not Sources(self.root, {}).has(path):
+        if not SourceTree(self.root, {}).has(path):
             self._solution = None
 
     def _touch(self, path: str) -> None:
@@ -331,7 +331,7 @@ class CompilerServer(ProjectServer):
         """The compiler, with all texts and projects as they are now."""
         compiler = self._compiler
         if compiler is None:
-            raise RefusedError("the compiler was not started")
+            raise RequestError("the compiler was not started")
         if self._loaded is not self._read():
             solution = self._read()
             compiler.load(solution.projects)
@@ -346,7 +346,7 @@ class CompilerServer(ProjectServer):
         lost = self.documents.first_lost
         if lost is not None:
             name = posixpath.basename(lost)[:80]
-            raise RefusedError(f"the text of {name} is not known any more; send it whole")
+            raise RequestError(f"the text of {name} is not known any more; send it whole")
         return self._present()
 
     # -- questions ------------------------------------------------------------------------------
@@ -365,7 +365,7 @@ class CompilerServer(ProjectServer):
     def _survey(self, params: Any, context: RequestContext) -> Any:
         compiler = self._known()
         before = {one["uri"]: one["value"] for one in params.get("previousResultIds") or []}
-        found: dict[str, set[Finding]] = {}
+        found: dict[str, set[CompilerDiagnostic]] = {}
         told: dict[str, Any] = {}
         for part in compiler.check_all(context.stops):
             items = []
@@ -387,7 +387,7 @@ class CompilerServer(ProjectServer):
                 yield path
 
     def _surveyed(
-        self, compiler: Compiler, path: str, found: set[Finding], before: dict[str, Any]
+        self, compiler: Compiler, path: str, found: set[CompilerDiagnostic], before: dict[str, Any]
     ) -> dict[str, Any]:
         uri = uri_of(path)
         items = published(compiler.shown(path), found, self.documents.unit)
@@ -397,7 +397,9 @@ class CompilerServer(ProjectServer):
             return {**told, "kind": "unchanged"}
         return {**told, "kind": "full", "items": items}
 
-    def _keep(self, compiler: Compiler, path: str, found: set[Finding]) -> tuple[str, list[Any]]:
+    def _keep(
+        self, compiler: Compiler, path: str, found: set[CompilerDiagnostic]
+    ) -> tuple[str, list[Any]]:
         items = published(compiler.shown(path), found, self.documents.unit)
         number = _digest(items)
         if len(self._answers) > 1_000:

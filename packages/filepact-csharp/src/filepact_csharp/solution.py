@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError
 from filepact_csharp.project_file import read_project
-from filepact_csharp.projects import Kind, Membership, Message, Pattern, Project, Solution, Step
-from filepact_csharp.safe_xml import MarkupError, parse
+from filepact_csharp.projects import (
+    FilePattern,
+    Kind,
+    Project,
+    ProjectFiles,
+    ProjectItem,
+    ProjectMessage,
+    Solution,
+)
+from filepact_csharp.safe_xml import XmlError, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from filepact_csharp.evaluation import Parsed
-    from filepact_csharp.projects import Files
+    from filepact_csharp.projects import FileTree
 
 __all__ = ["read_solution"]
 
@@ -26,7 +34,7 @@ MAX_PROJECTS: Final = 500
 _SKIPPED: Final = frozenset({"bin", "obj", "node_modules", "packages"})
 
 
-def read_solution(path: str, root: str, files: Files, newest: int = 0) -> Solution:
+def read_solution(path: str, root: str, files: FileTree, newest: int = 0) -> Solution:
     """All projects of a solution file, of one project and what it refers to, or below a folder.
 
     Of a folder: of the solution file that lies in it, or of several; else all projects at any depth; where
@@ -51,11 +59,11 @@ def read_solution(path: str, root: str, files: Files, newest: int = 0) -> Soluti
 class _SolutionReader:
     """Collects projects, each once."""
 
-    def __init__(self, root: str, files: Files, newest: int) -> None:
+    def __init__(self, root: str, files: FileTree, newest: int) -> None:
         self.root, self.files, self.newest = root, files, newest
         self.parsed: Parsed = {}
         self.inputs: list[str] = []
-        self.messages: list[Message] = []
+        self.messages: list[ProjectMessage] = []
 
     def folder(self, folder: str) -> Solution:
         names = sorted(self.files.below(folder, ".sln")) + sorted(self.files.below(folder, ".slnx"))
@@ -79,10 +87,10 @@ class _SolutionReader:
             try:
                 text = self.files.text(one, MAX_BYTES)
             except FilepactError as error:
-                self.messages.append(Message(one, 0, error.message))
+                self.messages.append(ProjectMessage(one, 0, error.message))
                 continue
             if text is None:
-                self.messages.append(Message(one, 0, "the file is not there"))
+                self.messages.append(ProjectMessage(one, 0, "the file is not there"))
                 continue
             entries, messages = projects_of(one, text)
             named += [(place, one, line) for place, line in entries]
@@ -119,7 +127,7 @@ class _SolutionReader:
             if not project_path.startswith(above):
                 name = posixpath.basename(project_path)[:80]
                 self.messages.append(
-                    Message(
+                    ProjectMessage(
                         by, line, f"the project {name} lies outside of the root and is not read"
                     )
                 )
@@ -127,11 +135,11 @@ class _SolutionReader:
             if not self.files.has(project_path):
                 self.inputs.append(project_path)
                 name = posixpath.basename(project_path)[:80]
-                self.messages.append(Message(by, line, f"the project {name} is not there"))
+                self.messages.append(ProjectMessage(by, line, f"the project {name} is not there"))
                 continue
             if len(found) >= MAX_PROJECTS:
                 self.messages.append(
-                    Message(path, 0, f"only the first {MAX_PROJECTS} projects are read")
+                    ProjectMessage(path, 0, f"only the first {MAX_PROJECTS} projects are read")
                 )
                 break
             project, inputs = read_project(
@@ -153,11 +161,15 @@ class _SolutionReader:
 
     def _loose(self, folder: str) -> Solution:
         """Sources that no project names, as if one named them all."""
-        pattern = Pattern(folder, ("**", "*.cs"))
-        nowhere = tuple(Pattern(folder, ("**", name, "**", "*")) for name in ("bin", "obj", ".*"))
-        membership = Membership((Step(True, (pattern,), nowhere),))
+        pattern = FilePattern(folder, ("**", "*.cs"))
+        nowhere = tuple(
+            FilePattern(folder, ("**", name, "**", "*")) for name in ("bin", "obj", ".*")
+        )
+        membership = ProjectFiles((ProjectItem(True, (pattern,), nowhere),))
         sources = sorted(one for one in self.files.below(folder, ".cs") if membership.includes(one))
-        why = Message(folder, 0, "there is no project here, so all sources are taken for one")
+        why = ProjectMessage(
+            folder, 0, "there is no project here, so all sources are taken for one"
+        )
         project = Project(
             folder,
             posixpath.basename(folder) or "sources",
@@ -200,7 +212,7 @@ def is_solution(path: str) -> bool:
     return path.lower().endswith((".sln", ".slnx"))
 
 
-def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[Message]]:
+def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[ProjectMessage]]:
     """The C# projects that a solution file names, and what is wrong with it.
 
     Args:
@@ -210,11 +222,11 @@ def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[Messa
     Returns:
         The absolute paths of project files with the lines that name them, in order, each once.
     """
-    messages: list[Message] = []
+    messages: list[ProjectMessage] = []
     try:
         entries = list(_elements(text) if path.lower().endswith(".slnx") else _lines(text))
-    except MarkupError as error:
-        return [], [Message(path, error.line, str(error))]
+    except XmlError as error:
+        return [], [ProjectMessage(path, error.line, str(error))]
     found: dict[str, int] = {}
     folder = posixpath.dirname(path)
     for name, line in entries:
@@ -222,7 +234,7 @@ def projects_of(path: str, text: str) -> tuple[list[tuple[str, int]], list[Messa
             place = posixpath.normpath(posixpath.join(folder, name.replace("\\", "/")))
             found.setdefault(place, line)
     if not found:
-        messages.append(Message(path, 0, "the solution names no C# project"))
+        messages.append(ProjectMessage(path, 0, "the solution names no C# project"))
     return list(found.items()), messages
 
 

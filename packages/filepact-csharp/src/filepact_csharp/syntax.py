@@ -11,9 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError
-from filepact_csharp.diagnostics import Finding, published
-from filepact_csharp.files import Sources, document_path
-from filepact_csharp.rpc import RefusedError
+from filepact_csharp.diagnostics import CompilerDiagnostic, published
+from filepact_csharp.files import SourceTree, document_path
+from filepact_csharp.rpc import RequestError
 from filepact_csharp.server import LanguageServer
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from filepact_csharp.rpc import RequestContext
 
-__all__ = ["Grammar", "SyntaxServer"]
+__all__ = ["SyntaxReader", "SyntaxServer"]
 
 _MOST: Final = 500
 _LARGEST: Final = 8_000_000
@@ -29,7 +29,7 @@ _SHOWN: Final = 40
 _ENCODING: Final = "utf-16-le"
 
 
-class Grammar:
+class SyntaxReader:
     """The grammar, ready to read texts.
 
     Raises:
@@ -47,12 +47,12 @@ class Grammar:
             ) from error
         self._parser = library.Parser(library.Language(language.language()))
 
-    def check(self, text: str) -> list[Finding]:
+    def check(self, text: str) -> list[CompilerDiagnostic]:
         """What the grammar could make nothing of, and what it missed, in order; at most 500 places."""
         # In this encoding a place in bytes is twice a place as findings count.
         content = text.encode(_ENCODING, "surrogatepass")
         tree = self._parser.parse(content, encoding="utf16le")
-        found: list[Finding] = []
+        found: list[CompilerDiagnostic] = []
         for node in _damaged(tree.root_node):
             found.append(_finding(node, content))
             if len(found) >= _MOST:
@@ -71,10 +71,12 @@ def _damaged(root: Any) -> Iterator[Any]:
             waiting.extend(reversed(node.children))
 
 
-def _finding(node: Any, content: bytes) -> Finding:
+def _finding(node: Any, content: bytes) -> CompilerDiagnostic:
     start, end = node.start_byte, node.end_byte
     if node.is_missing:
-        return Finding(start // 2, end // 2, 1, "missing", f"{_named(node.type)} is missing here")
+        return CompilerDiagnostic(
+            start // 2, end // 2, 1, "missing", f"{_named(node.type)} is missing here"
+        )
     # What follows on further lines is often right, and only has lost its beginning.
     shown = content[start:end].decode(_ENCODING, "replace")
     first = shown.lstrip().split("\n", maxsplit=1)[0].rstrip()
@@ -82,7 +84,7 @@ def _finding(node: Any, content: bytes) -> Finding:
     end = start + 2 * _units(first)
     short = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}..."
     said = f"`{short}` is not understood here" if short else "something is not understood here"
-    return Finding(start // 2, end // 2, 1, "syntax", said)
+    return CompilerDiagnostic(start // 2, end // 2, 1, "syntax", said)
 
 
 def _named(kind: str) -> str:
@@ -107,12 +109,12 @@ class SyntaxServer(LanguageServer):
 
     def __init__(self, root: str) -> None:
         super().__init__(root)
-        self._grammar: Grammar | None = None
+        self._grammar: SyntaxReader | None = None
         self.requests["textDocument/diagnostic"] = self._diagnose
 
     def begin(self, _able: Any) -> dict[str, Any]:
         """Load the grammar."""
-        self._grammar = Grammar()
+        self._grammar = SyntaxReader()
         return {
             "textDocumentSync": {"openClose": True, "change": 2, "save": False},
             "diagnosticProvider": {"interFileDependencies": False, "workspaceDiagnostics": False},
@@ -121,12 +123,12 @@ class SyntaxServer(LanguageServer):
     def _diagnose(self, params: Any, _context: RequestContext) -> Any:
         path = document_path(params["textDocument"])
         if self.documents.lost(path):
-            raise RefusedError("the document's text is not known any more; send it whole")
-        text = Sources(self.root or "/", self.documents.texts).source(path) or ""
+            raise RequestError("the document's text is not known any more; send it whole")
+        text = SourceTree(self.root or "/", self.documents.texts).source(path) or ""
         if len(text) > _LARGEST:
-            raise RefusedError(f"a text of more than {_LARGEST:,} characters is not read")
+            raise RequestError(f"a text of more than {_LARGEST:,} characters is not read")
         if self._grammar is None:
-            raise RefusedError("the grammar was not loaded")
+            raise RequestError("the grammar was not loaded")
         return {
             "kind": "full",
             "items": published(text, self._grammar.check(text), self.documents.unit),

@@ -18,19 +18,19 @@ from filepact.errors import (
     ProposalChangedError,
     TooLargeError,
 )
-from filepact.faces.acp.approval import Approvals
+from filepact.faces.acp.approval import SessionApprovals
 from filepact.faces.acp.buffer_sync import BufferSync
 from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, run_to_completion
 from filepact.faces.acp.client_buffers import PATIENCE, named_files
 from filepact.faces.acp.proposed import ROUNDS, renewed
-from filepact.faces.acp.remote import TEXT_LIMIT, Offers, Remote
-from filepact.faces.acp.session_buffers import OpenTexts, PendingWrite, SessionBuffers
+from filepact.faces.acp.remote import TEXT_LIMIT, ClientMethods, FileCapabilities
+from filepact.faces.acp.session_buffers import ClientDocuments, PendingWrite, SessionBuffers
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS
-from filepact.tools.registry import Call, Outcome
+from filepact.tools.registry import CallContext, CallResult
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.excerpt import Wanted, excerpt_of
+from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ class SessionFiles:
         buffers: SessionBuffers,
         *,
         session: Session,
-        remote: Remote,
-        texts: OpenTexts,
-        approvals: Approvals | None = None,
+        remote: ClientMethods,
+        texts: ClientDocuments,
+        approvals: SessionApprovals | None = None,
     ) -> None:
         self.workspace = workspace
         self._buffers = buffers
@@ -123,7 +123,7 @@ class SessionFiles:
         """
         return await self._run(lambda stop: self._read(path, line, limit, stop))
 
-    async def write(self, path: str, content: str) -> Outcome:
+    async def write(self, path: str, content: str) -> CallResult:
         """Give a file a new text: through the client where it offers that, else on the disk.
 
         Args:
@@ -139,7 +139,7 @@ class SessionFiles:
         """
         return await self._run(lambda stop: self._write(path, content, stop))
 
-    async def call(self, tool: str, arguments: Mapping[str, object]) -> Outcome:
+    async def call(self, tool: str, arguments: Mapping[str, object]) -> CallResult:
         """Call one of the tools over what the client shows; a refusal is an answer.
 
         Raises:
@@ -149,7 +149,7 @@ class SessionFiles:
         outcome.sent()
         return outcome
 
-    async def undo(self, operation: str | None = None) -> Outcome:
+    async def undo(self, operation: str | None = None) -> CallResult:
         """Take back one operation, the newest in force unless one is named."""
         return await self._run(lambda stop: self._undo(operation, stop))
 
@@ -209,7 +209,9 @@ class SessionFiles:
         with suppress(FilepactError):
             disk = self._buffers.stored(asked.path)
             if disk is not None:
-                part = excerpt_of(disk.text, Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT), "")
+                part = excerpt_of(
+                    disk.text, ExcerptOptions(max(line or 1, 1) - 1, limit, TEXT_LIMIT), ""
+                )
                 if part.text.replace("\r\n", "\n") == text.replace("\r\n", "\n"):
                     shown = (part.start, part.start + len(part.text))
                     self.workspace.reader(self._session).remember(disk, [shown])
@@ -217,16 +219,18 @@ class SessionFiles:
         return False
 
     def _read_here(self, asked: ClientFile, line: int | None, limit: int | None) -> str:
-        wanted = Wanted(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
+        wanted = ExcerptOptions(max(line or 1, 1) - 1, limit, TEXT_LIMIT)
         return self.workspace.reader(self._session).excerpt(asked.path, wanted).text
 
     # -- changing -------------------------------------------------------------------------
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], stop: CancelScope) -> Outcome:
+    async def _call(
+        self, tool: str, arguments: Mapping[str, object], stop: CancelScope
+    ) -> CallResult:
         try:
             paths = named_files(tool, arguments)
             await self._sync.catch_up(paths, stop, searching=tool == "grep")
-            call = Call(self._session, cancelled=lambda: stop.cancelled)
+            call = CallContext(self._session, cancelled=lambda: stop.cancelled)
             refusal = await self._try_and_save(tool, arguments, paths, call, stop)
             if refusal is not None:
                 return refusal
@@ -240,16 +244,16 @@ class SessionFiles:
                 return outcome
             return await self._sync.carry_out(outcome, str(receipt["operation"]), before, stop)
         except FilepactError as error:
-            return Outcome(error.report(), failed=True, code=error.code)
+            return CallResult(error.report(), failed=True, code=error.code)
 
     async def _try_and_save(
         self,
         tool: str,
         arguments: Mapping[str, object],
         paths: Sequence[str],
-        call: Call,
+        call: CallContext,
         stop: CancelScope,
-    ) -> Outcome | None:
+    ) -> CallResult | None:
         """Before a change of unsaved text: see that it can be made, and let the client save.
 
         Editors that find a file changed on the disk under text that they have not saved ask the
@@ -270,8 +274,8 @@ class SessionFiles:
         return None
 
     async def _answered(
-        self, outcome: Outcome, change: str, paths: Sequence[str], stop: CancelScope
-    ) -> Outcome:
+        self, outcome: CallResult, change: str, paths: Sequence[str], stop: CancelScope
+    ) -> CallResult:
         """What a person makes of a change that waits: done, or waiting as before.
 
         Raises:
@@ -301,13 +305,13 @@ class SessionFiles:
                 raise
             finally:
                 await self._approvals.close(question, done=done)
-            outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+            outcome = CallResult(render_receipt(receipt), receipt=receipt_facts(receipt))
             if done:
                 await asyncio.to_thread(self._approvals.heard, change)
                 break
         return outcome
 
-    async def _undo(self, operation: str | None, stop: CancelScope) -> Outcome:
+    async def _undo(self, operation: str | None, stop: CancelScope) -> CallResult:
         try:
             plan = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=True
@@ -319,21 +323,21 @@ class SessionFiles:
             receipt = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=False
             )
-            outcome = Outcome(render_receipt(receipt), receipt=receipt_facts(receipt))
+            outcome = CallResult(render_receipt(receipt), receipt=receipt_facts(receipt))
             return await self._sync.carry_out(outcome, str(receipt.operation), before, stop)
         except FilepactError as error:
-            return Outcome(error.report(), failed=True, code=error.code)
+            return CallResult(error.report(), failed=True, code=error.code)
 
     # -- writing --------------------------------------------------------------------------
 
-    async def _write(self, path: str, content: str, stop: CancelScope) -> Outcome:
+    async def _write(self, path: str, content: str, stop: CancelScope) -> CallResult:
         _check_path(path)
         _check_content(path, content)
         await self._sync.catch_up([path], stop)
         before = await asyncio.to_thread(self._sync.before, [path])
         made = await asyncio.to_thread(self._make, path, content, stop)
         if isinstance(made, Receipt):
-            outcome = Outcome(render_receipt(made), receipt=receipt_facts(made))
+            outcome = CallResult(render_receipt(made), receipt=receipt_facts(made))
             if made.status == "pending":
                 outcome = await self._answered(outcome, str(made.operation), [path], stop)
             facts = outcome.receipt or {}
@@ -353,7 +357,7 @@ class SessionFiles:
         note = await asyncio.to_thread(self._buffers.settle, news)
         self.workspace.wrote(draft)
         said = [f"The client has written {path}.", *draft.notes, note]
-        return Outcome("\n".join(filter(None, said)))
+        return CallResult("\n".join(filter(None, said)))
 
     def _make(
         self, path: str, content: str, stop: CancelScope
@@ -439,9 +443,9 @@ class AgentFiles:
         self._agent = Actor("agent", agent, version)
         self._ask = ask
         self._client = "acp client"
-        self._texts = OpenTexts(unit)
+        self._texts = ClientDocuments(unit)
         self._sessions: dict[str, SessionFiles] = {}
-        self.offers = Offers()
+        self.offers = FileCapabilities()
         self._listen()
 
     # -- what the client says -------------------------------------------------------------
@@ -453,7 +457,7 @@ class AgentFiles:
     ) -> None:
         """Take down what the client offers; learned from the connection where there is one."""
         fs = None if client_capabilities is None else client_capabilities.fs
-        self.offers = Offers(
+        self.offers = FileCapabilities(
             fs is not None and fs.read_text_file is True,
             fs is not None and fs.write_text_file is True,
         )
@@ -485,7 +489,7 @@ class AgentFiles:
                     await self.notification(method, params)
                 return None
             if method == "initialize" and isinstance(params, dict):
-                self.offers = Offers.of(params.get("clientCapabilities"))
+                self.offers = FileCapabilities.of(params.get("clientCapabilities"))
                 info = params.get("clientInfo")
                 if isinstance(info, dict) and isinstance(info.get("name"), str):
                     self._client = info["name"][:200] or self._client
@@ -520,8 +524,10 @@ class AgentFiles:
         await self.session_closed(session_id)
         caller = Session(session_id, self._agent, session_id)
         workspace, buffers = await asyncio.to_thread(self._open, roots, caller)
-        remote = Remote(self._connection, session_id, self.offers, patience=self._patience)
-        asking = Approvals(workspace, buffers, session=caller, remote=remote, client=self._client)
+        remote = ClientMethods(self._connection, session_id, self.offers, patience=self._patience)
+        asking = SessionApprovals(
+            workspace, buffers, session=caller, remote=remote, client=self._client
+        )
         files = SessionFiles(
             workspace,
             buffers,

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["AGENTS", "ENDED", "QUIRKS", "Facts", "Habits", "Quirks", "habits_of", "quirks_of"]
+__all__ = [
+    "AGENTS",
+    "ENDED",
+    "QUIRKS",
+    "AgentProfile",
+    "AgentRecord",
+    "ConnectionInfo",
+    "habits_of",
+    "quirks_of",
+]
 
 ENDED: Final = ("completed", "failed")
 """The states of a call that is over."""
@@ -17,7 +26,7 @@ Use = Literal["yes", "no", "in part"]
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class AgentRecord:
     """What an agent was seen to do.
 
     Attributes:
@@ -37,19 +46,25 @@ class Habits:
     note: str = ""
 
 
-AGENTS: Mapping[str, Habits] = {
-    "claude-agent-acp": Habits(
+AGENTS: Mapping[str, AgentRecord] = {
+    "claude-agent-acp": AgentRecord(
         "0.100.0", "no", "no", "yes", "yes", "speaks version 2, which has no files of clients"
     ),
-    "claude-code-acp": Habits("0.16.2", "yes", "yes", "yes", "yes", "asks for 2,000 lines at most"),
-    "code-puppy": Habits("0.0.946", "yes", "yes", "no", "yes", "reads two or three times an edit"),
-    "fast-agent": Habits("0.10.46", "yes", "yes", "in part", "yes"),
-    "gemini-cli": Habits(
+    "claude-code-acp": AgentRecord(
+        "0.16.2", "yes", "yes", "yes", "yes", "asks for 2,000 lines at most"
+    ),
+    "code-puppy": AgentRecord(
+        "0.0.946", "yes", "yes", "no", "yes", "reads two or three times an edit"
+    ),
+    "fast-agent": AgentRecord("0.10.46", "yes", "yes", "in part", "yes"),
+    "gemini-cli": AgentRecord(
         "0.61.0", "in part", "yes", "yes", "yes", "its reading tool reads the disk"
     ),
-    "kimi-code": Habits("2.1.0", "yes", "yes", "yes", "yes"),
-    "mistral-vibe": Habits("3.0.2", "no", "no", "in part", "yes", "asks nobody inside the folder"),
-    "opencode": Habits(
+    "kimi-code": AgentRecord("2.1.0", "yes", "yes", "yes", "yes"),
+    "mistral-vibe": AgentRecord(
+        "3.0.2", "no", "no", "in part", "yes", "asks nobody inside the folder"
+    ),
+    "opencode": AgentRecord(
         "1.18.33",
         "no",
         "in part",
@@ -57,20 +72,20 @@ AGENTS: Mapping[str, Habits] = {
         "yes",
         "writes by itself and tells its client afterwards",
     ),
-    "qwen-code": Habits(
+    "qwen-code": AgentRecord(
         "0.24.4", "yes", "yes", "in part", "yes", "looks up such tools by a search"
     ),
 }
 """By the name that an agent gives itself, without the scope of a package."""
 
 
-def habits_of(agent: str) -> Habits | None:
+def habits_of(agent: str) -> AgentRecord | None:
     """What is known of an agent by its name."""
     return AGENTS.get(agent.rpartition("/")[2].lower())
 
 
 @dataclass(slots=True)
-class Facts:
+class ConnectionInfo:
     """What both sides have said about themselves.
 
     Attributes:
@@ -89,7 +104,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Quirks:
+class AgentProfile:
     """How one agent differs.
 
     Attributes:
@@ -110,14 +125,14 @@ class Quirks:
     window: int | None = None
 
 
-QUIRKS: Mapping[str, Quirks] = {
-    "claude-code-acp": Quirks(window=2000),
-    "gemini-cli": Quirks(missing_is_empty=True),
-    "opencode": Quirks(writes_itself=True),
-    "qwen-code": Quirks(counts_lines=True, tells_form=True),
+QUIRKS: Mapping[str, AgentProfile] = {
+    "claude-code-acp": AgentProfile(window=2000),
+    "gemini-cli": AgentProfile(missing_is_empty=True),
+    "opencode": AgentProfile(writes_itself=True),
+    "qwen-code": AgentProfile(counts_lines=True, tells_form=True),
 }
 
 
-def quirks_of(agent: str) -> Quirks:
+def quirks_of(agent: str) -> AgentProfile:
     """What is known of an agent by its name, with or without an npm scope before it."""
-    return QUIRKS.get(agent.rpartition("/")[2].lower(), Quirks())
+    return QUIRKS.get(agent.rpartition("/")[2].lower(), AgentProfile())

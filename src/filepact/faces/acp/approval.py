@@ -10,22 +10,22 @@ from acp.schema import PermissionOption, ToolCallUpdate
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError, UserDeniedError
-from filepact.faces.acp.proposed import Grants, exhibit
+from filepact.faces.acp.proposed import SessionPermissions, exhibit
 
 if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal, Session
     from filepact.faces.acp.proposed import Message
-    from filepact.faces.acp.remote import Remote
+    from filepact.faces.acp.remote import ClientMethods
     from filepact.faces.acp.session_buffers import SessionBuffers
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Approvals", "Asking"]
+__all__ = ["PermissionQuestion", "SessionApprovals"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class PermissionQuestion:
     """One question to the person.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asking:
     options: list[Message]
 
 
-class Approvals:
+class SessionApprovals:
     """Asks about the stored changes of one session, and does what is answered.
 
     Args:
@@ -55,7 +55,7 @@ class Approvals:
         buffers: SessionBuffers,
         *,
         session: Session,
-        remote: Remote,
+        remote: ClientMethods,
         client: str,
     ) -> None:
         self._workspace = workspace
@@ -63,9 +63,9 @@ class Approvals:
         self._session = session
         self._remote = remote
         self._person = Approval(Actor("person", client))
-        self._grants = Grants()
+        self._grants = SessionPermissions()
 
-    def question(self, change: str, since: str = "") -> Asking | None:
+    def question(self, change: str, since: str = "") -> PermissionQuestion | None:
         """What the person is shown of a stored change; None where they have said yes before.
 
         Args:
@@ -94,9 +94,11 @@ class Approvals:
             }
         )
         policy = self._workspace.guard.policy
-        return Asking(proposal, call, self._grants.options(proposal, policy, whole=shown.whole))
+        return PermissionQuestion(
+            proposal, call, self._grants.options(proposal, policy, whole=shown.whole)
+        )
 
-    async def ask(self, asking: Asking | None) -> bool | None:
+    async def ask(self, asking: PermissionQuestion | None) -> bool | None:
         """What the person says; None for nothing."""
         if asking is None:
             return True
@@ -104,7 +106,7 @@ class Approvals:
         chosen = await self._remote.choose(asking.call, options)
         return self._grants.hear(asking.proposal, chosen, asking.options)
 
-    async def close(self, asking: Asking | None, *, done: bool) -> None:
+    async def close(self, asking: PermissionQuestion | None, *, done: bool) -> None:
         """The client need not show the call as one that waits."""
         if asking is not None:
             await self._remote.close(asking.call.tool_call_id, done=done)

@@ -15,17 +15,17 @@ from pydantic import BaseModel, ValidationError
 
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import FilepactError
-from filepact.faces.acp.errors import CANCELLED, REFUSED, Refusal, refuse
+from filepact.faces.acp.errors import CANCELLED, REFUSED, ClientRequestError, refuse
 from filepact.faces.acp.permissions import call_of, choose, read_question, rule_on
-from filepact.faces.acp.record import Record, read_report
+from filepact.faces.acp.record import PermissionLogWriter, read_report
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.sessions import AcpSession, Sessions
 
-__all__ = ["Asking", "Permissions", "Question", "too_late", "withdraw"]
+__all__ = ["ApprovalRequests", "PermissionRequests", "Question", "too_late", "withdraw"]
 
 _log = logging.getLogger("filepact.acp")
 
@@ -52,7 +52,7 @@ class Question:
     rule: str
 
 
-class Asking:
+class ApprovalRequests:
     """What a person is being asked.
 
     Args:
@@ -66,7 +66,7 @@ class Asking:
         """What a person says to a stored change.
 
         Raises:
-            Refusal: Nobody can be asked, and it waits; or its turn ended, and it waits no more.
+            ClientRequestError: Nobody can be asked, and it waits; or its turn ended, and it waits no more.
         """
         change = question.change
         waits = refuse(
@@ -94,7 +94,7 @@ class Asking:
             bound.waiting.pop(asking, None)
 
 
-def too_late() -> Refusal:
+def too_late() -> ClientRequestError:
     """The refusal of a change whose turn ended before a person agreed."""
     return refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
 
@@ -106,7 +106,7 @@ def withdraw(bound: AcpSession, change: str) -> None:
         bound.workspace.reject(change, Approval(Actor("program", "client"), said))
 
 
-class Permissions:
+class PermissionRequests:
     """What an agent asks a person to permit.
 
     A question is joined with what was told of its call before, judged by the rules, and written
@@ -117,7 +117,7 @@ class Permissions:
         facts: Who the agent is.
     """
 
-    def __init__(self, sessions: Sessions, facts: Facts) -> None:
+    def __init__(self, sessions: Sessions, facts: ConnectionInfo) -> None:
         self._sessions = sessions
         self._facts = facts
         self._told: OrderedDict[tuple[AcpSession, str], tuple[Mapping[str, Any], int]] = (
@@ -125,7 +125,7 @@ class Permissions:
         )
         self._held = 0
         self._numbers = count()
-        self._record: Record | None = None
+        self._record: PermissionLogWriter | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def told(self, bound: AcpSession, update: Mapping[str, Any], *, again: bool) -> None:
@@ -191,11 +191,11 @@ class Permissions:
             self._record.close()
         self._record = None
 
-    def _recording(self, bound: AcpSession) -> Record:
+    def _recording(self, bound: AcpSession) -> PermissionLogWriter:
         """What writes; with a hold on the session's folders that lasts until it has written."""
         if self._record is None:
             self._loop = asyncio.get_running_loop()
-            self._record = Record(self._facts, self._let_go)
+            self._record = PermissionLogWriter(self._facts, self._let_go)
         if not bound.recorded:
             bound.recorded = True
             self._sessions.hold(bound)

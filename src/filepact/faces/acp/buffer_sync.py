@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Session
-    from filepact.faces.acp.remote import Remote
+    from filepact.faces.acp.remote import ClientMethods
     from filepact.faces.acp.session_buffers import (
+        ClientDocuments,
         ClientFile,
-        OpenTexts,
         PendingWrite,
         SessionBuffers,
     )
-    from filepact.tools.registry import Outcome
+    from filepact.tools.registry import CallResult
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["BufferSync"]
@@ -56,8 +56,8 @@ class BufferSync:
         buffers: SessionBuffers,
         *,
         session: Session,
-        remote: Remote,
-        texts: OpenTexts,
+        remote: ClientMethods,
+        texts: ClientDocuments,
     ) -> None:
         self._workspace = workspace
         self._buffers = buffers
@@ -225,11 +225,11 @@ class BufferSync:
 
     async def carry_out(
         self,
-        outcome: Outcome,
+        outcome: CallResult,
         operation: str,
         before: Mapping[WorkspacePath, Document],
         stop: CancelScope,
-    ) -> Outcome:
+    ) -> CallResult:
         """Tell the client what an operation did; one that it refuses is taken back.
 
         Raises:
@@ -339,5 +339,5 @@ class BufferSync:
                 await asyncio.to_thread(self._buffers.settle, given, str(undone.operation))
 
 
-def _with(outcome: Outcome, notes: Sequence[str]) -> Outcome:
+def _with(outcome: CallResult, notes: Sequence[str]) -> CallResult:
     return replace(outcome, text="\n".join(filter(None, [outcome.text, *notes])))

@@ -26,19 +26,25 @@ from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.errors import FilepactError, InvalidParamsError, ProposalChangedError
 from filepact.faces.acp import files
-from filepact.faces.acp.agents import Facts, quirks_of
-from filepact.faces.acp.asking import Asking, Permissions, Question, too_late, withdraw
+from filepact.faces.acp.agents import ConnectionInfo, quirks_of
+from filepact.faces.acp.asking import (
+    ApprovalRequests,
+    PermissionRequests,
+    Question,
+    too_late,
+    withdraw,
+)
 from filepact.faces.acp.cancellation import KeyedLock, ThreadCalls
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
     MISSING,
     REFUSED,
-    Refusal,
+    ClientRequestError,
     refuse,
     to_refusal,
 )
-from filepact.faces.acp.open_files import OpenFiles
+from filepact.faces.acp.open_files import EditorDocuments
 from filepact.faces.acp.proposed import ROUNDS
 from filepact.faces.acp.sdk_hooks import listen
 from filepact.faces.acp.sessions import Sessions
@@ -102,14 +108,14 @@ class ClientFileSystem:
     ) -> None:
         self._can_read = read
         self._can_write = write
-        self._asking = Asking(ask)
+        self._asking = ApprovalRequests(ask)
         # Read once, and now: a file that is wrong is not for the first session to find.
         in_force = read_settings() if settings is None else settings
         self._sessions = Sessions(state_dir, mode=mode, settings=in_force, home=home)
-        self.buffers = OpenFiles(self._sessions, on_delivery, on_note)
+        self.buffers = EditorDocuments(self._sessions, on_delivery, on_note)
         self._on_change = on_change
-        self._facts = Facts()
-        self._permissions = Permissions(self._sessions, self._facts)
+        self._facts = ConnectionInfo()
+        self._permissions = PermissionRequests(self._sessions, self._facts)
         self._connection: Any = None
         self._began = False
         self._agent = Actor("agent", self._facts.agent)
@@ -150,7 +156,7 @@ class ClientFileSystem:
 
     def agent_named(self, name: str, version: str) -> None:
         """Know the agent by the name that it gives itself."""
-        self._facts.agent = name or Facts().agent
+        self._facts.agent = name or ConnectionInfo().agent
         self._facts.version = version
         self._agent = Actor("agent", self._facts.agent, version)
 
@@ -342,7 +348,7 @@ class ClientFileSystem:
                 self._check_open(bound)
                 work = partial(files.excerpt, bound, session, path, line, limit)
                 part = await self._calls.run(bound, _go_on, work)
-        except Refusal as refusal:
+        except ClientRequestError as refusal:
             if refusal.code == MISSING and quirks.missing_is_empty:
                 return ReadTextFileResponse(content="")
             raise _request_error(refusal) from None
@@ -485,7 +491,7 @@ class ClientFileSystem:
             raise self._unknown()
         return bound
 
-    def _unknown(self) -> Refusal:
+    def _unknown(self) -> ClientRequestError:
         said = "No such session is open."
         if self._connection is None and not self._began:
             said += " This client is told of none: nothing calls its on_connect or session_started."
@@ -522,9 +528,9 @@ def _go_on() -> None:
 def _answered() -> Iterator[None]:
     try:
         yield
-    except Refusal as refusal:
+    except ClientRequestError as refusal:
         raise _request_error(refusal) from None
 
 
-def _request_error(refusal: Refusal) -> RequestError:
+def _request_error(refusal: ClientRequestError) -> RequestError:
     return RequestError(refusal.code, refusal.message, refusal.data)

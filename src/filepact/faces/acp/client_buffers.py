@@ -15,17 +15,17 @@ from filepact.errors import FilepactError, StaleFileError
 from filepact.text.patch import parse
 from filepact.workspace.buffers import same_text, standing
 from filepact.workspace.documents import with_typed
-from filepact.workspace.read_tracker import LruCache
+from filepact.workspace.read_tracker import TextCache
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.workspace.buffers import Standing
-    from filepact.workspace.editors import Left
+    from filepact.workspace.buffers import BufferStatus
+    from filepact.workspace.editors import BufferWriteResult
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["PATIENCE", "ClientBuffers", "TextStyle", "named_files", "typed_over"]
+__all__ = ["PATIENCE", "BufferFormat", "ClientBuffers", "named_files", "typed_over"]
 
 PATIENCE: Final = 30.0
 """Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
@@ -35,7 +35,7 @@ _BOM: Final = "\ufeff"
 
 
 @dataclass(frozen=True, slots=True)
-class TextStyle:
+class BufferFormat:
     """How a client shows a file's text where that differs from the file.
 
     Attributes:
@@ -47,7 +47,7 @@ class TextStyle:
     lf: bool = False
 
     @classmethod
-    def of(cls, text: str) -> TextStyle:
+    def of(cls, text: str) -> BufferFormat:
         """The style of a text that a client has sent."""
         return cls(text.startswith(_BOM), "\n" in text and "\r" not in text)
 
@@ -75,9 +75,9 @@ class ClientBuffers:
         self._versions = count(1)
         # The files as client and disk last had them alike, and as the client showed them last
         # where it had text that was not saved.
-        self._agreed: LruCache[WorkspacePath, Document] = LruCache(_REMEMBERED)
-        self._unsaved: LruCache[WorkspacePath, Document] = LruCache(_REMEMBERED)
-        self._styles: dict[WorkspacePath, TextStyle] = {}
+        self._agreed: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
+        self._unsaved: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
+        self._styles: dict[WorkspacePath, BufferFormat] = {}
 
     # -- what the client shows ------------------------------------------------------------
 
@@ -111,7 +111,7 @@ class ClientBuffers:
         path: WorkspacePath,
         text: str | None,
         stored: Callable[[], Document | None],
-    ) -> Standing:
+    ) -> BufferStatus:
         """Take over what the client says that a file holds.
 
         Args:
@@ -145,7 +145,7 @@ class ClientBuffers:
         elif found.base is not None:
             self.agree(found.base)
         if found.kind != "mangled":
-            self._styles[path] = TextStyle.of(text)
+            self._styles[path] = BufferFormat.of(text)
         if found.kind == "unsaved":
             self._open(workspace, path, text.removeprefix(_BOM), found.base)
         return found
@@ -179,7 +179,7 @@ class ClientBuffers:
 
     def styled(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
-        return self._styles.get(path, TextStyle()).apply(text)
+        return self._styles.get(path, BufferFormat()).apply(text)
 
     def joined(
         self, workspace: Workspace, meant: Document, text: str | None, *, agent: str
@@ -226,7 +226,7 @@ class ClientBuffers:
 
     def settle(
         self, workspace: Workspace, meant: Document, operation: str, over: Document | None
-    ) -> Left | None:
+    ) -> BufferWriteResult | None:
         """See what the client made of a file that it was given to write.
 
         The same text in other bytes, such as other line ends, is put back as the file had it.

@@ -40,8 +40,8 @@ __all__ = [
     "INVALID",
     "MISSING",
     "REFUSED",
-    "PeerError",
-    "Refusal",
+    "ClientRequestError",
+    "ClientResponseError",
     "error_of_kind",
     "is_for_the_disk",
     "refuse",
@@ -105,7 +105,7 @@ _UNREADABLE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class PeerError(ResponseError):
+class ClientResponseError(ResponseError):
     """The error of an answer, as programs of this protocol spell their reasons."""
 
     @property
@@ -132,7 +132,7 @@ class PeerError(ResponseError):
         return self.words or self.message.strip() or f"error {self.code}"
 
 
-def is_for_the_disk(error: PeerError, disk: Document | None) -> bool:
+def is_for_the_disk(error: ClientResponseError, disk: Document | None) -> bool:
     """Whether an editor that cannot show a file has said that it is for others to look at.
 
     An editor's refusal is never overruled by what the disk has.  But it has nothing of a file
@@ -157,7 +157,7 @@ def is_for_the_disk(error: PeerError, disk: Document | None) -> bool:
     return _UNREADABLE.search(error.words) is not None or not (readable or error.words)
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer
+class ClientRequestError(Exception):
     """What a request is refused with.
 
     Args:
@@ -173,9 +173,9 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
         self.data = data
 
 
-def refuse(code: int, kind: str, message: str) -> Refusal:
+def refuse(code: int, kind: str, message: str) -> ClientRequestError:
     """A refusal of the protocol's own."""
-    return Refusal(code, message, {"errorKind": kind})
+    return ClientRequestError(code, message, {"errorKind": kind})
 
 
 def error_of_kind(kind: str, other: type[FilepactError]) -> type[FilepactError]:
@@ -183,7 +183,7 @@ def error_of_kind(kind: str, other: type[FilepactError]) -> type[FilepactError]:
     return _CLASSES.get(kind, other)
 
 
-def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refusal:
+def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> ClientRequestError:
     """The refusal that says what an error of the engine says.
 
     Args:
@@ -198,12 +198,12 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Refus
     if isinstance(error, TimedOutError):
         data["retriable"] = True
     if isinstance(error, NotFoundError):
-        return Refusal(MISSING, message, {"uri": path, **data})
+        return ClientRequestError(MISSING, message, {"uri": path, **data})
     if isinstance(error, (InvalidParamsError, NotAFileError)):
-        return Refusal(INVALID, message, data)
+        return ClientRequestError(INVALID, message, data)
     if isinstance(error, CallCancelledError):
-        return Refusal(CANCELLED, message, data)
-    return Refusal(REFUSED, message, data)
+        return ClientRequestError(CANCELLED, message, data)
+    return ClientRequestError(REFUSED, message, data)
 
 
 def _hint(error: FilepactError) -> str:

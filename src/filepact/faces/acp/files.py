@@ -10,7 +10,7 @@ from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
 from filepact.text.confusables import readable
-from filepact.workspace.excerpt import Wanted, excerpt_of
+from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_LIMIT",
     "Change",
-    "Known",
+    "DiskFile",
     "beforehand",
     "changes",
     "cut",
@@ -84,7 +84,7 @@ def excerpt(
         Refusal: There is nothing to be shown.
     """
     _check_path(path)
-    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
+    wanted = ExcerptOptions(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
         return bound.workspace.reader(session).excerpt(path, wanted, found=found)
     except FilepactError as error:
@@ -92,7 +92,7 @@ def excerpt(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DiskFile:
     """What the disk has of a file, before it is known what an editor shows of it.
 
     Attributes:
@@ -118,20 +118,20 @@ class Known:
 
 def beforehand(
     bound: AcpSession, session: Session, path: str, line: int | None, limit: int | None
-) -> Known | None:
+) -> DiskFile | None:
     """What the disk has of a file that an editor is asked about.
 
     None where an editor has said before that it holds something else, where the session has
     proposed something else, and where there is something to refuse: all that is for the long way.
     """
-    wanted = Wanted(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
+    wanted = ExcerptOptions(_first(line), _count(limit), ANSWER_LIMIT, _encoded, _at_most)
     try:
         document = bound.workspace.reader(session, proposed=False).glance(path)
         if bound.workspace.editors.shows(document.path) or bound.workspace.proposes(
             session, document.path
         ):
             return None
-        return Known(document, excerpt_of(document.text, wanted, path))
+        return DiskFile(document, excerpt_of(document.text, wanted, path))
     except FilepactError:
         return None
 

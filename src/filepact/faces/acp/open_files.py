@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from filepact.text.lines import Unit
     from filepact.workspace.buffers import Delivery
 
-__all__ = ["OpenFiles"]
+__all__ = ["EditorDocuments"]
 
 _EDITOR: Final = "editor"
 _PATIENCE: Final = 10.0  # seconds for an editor to make edits; the disk has them already
@@ -25,7 +25,7 @@ _PATIENCE: Final = 10.0  # seconds for an editor to make edits; the disk has the
 _log = logging.getLogger("filepact.acp")
 
 
-class OpenFiles:
+class EditorDocuments:
     """What editors say about their files, for every session whose folders hold them.
 
     The methods do not wait for anything but the disk, and are called in the order in which things

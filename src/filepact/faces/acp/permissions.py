@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.domain.policy import Request, decide
+from filepact.domain.policy import AccessRequest, decide
 from filepact.errors import ApprovalRequiredError, FilepactError, PathBlockedError
 from filepact.text.confusables import adds_hidden
 from filepact.text.secrets import holds_private_key
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST",
     "READING",
-    "Asked",
-    "Ruling",
+    "PermissionDecision",
+    "PermissionRequest",
     "ToolCalls",
     "both",
     "call_of",
@@ -78,7 +78,7 @@ MOST: Final = 200  # paths of one question that are looked at; more than a perso
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PermissionRequest:
     """What is to be permitted.
 
     Attributes:
@@ -100,7 +100,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class PermissionDecision:
     """What the rules say.
 
     Attributes:
@@ -114,7 +114,7 @@ class Ruling:
     rule: str = ""
 
 
-def read_question(params: Message, cwd: str) -> Asked:
+def read_question(params: Message, cwd: str) -> PermissionRequest:
     """What a ``session/request_permission`` is about.
 
     Args:
@@ -125,7 +125,7 @@ def read_question(params: Message, cwd: str) -> Asked:
     return asked if asked.title else replace(asked, title=str(params.get("title") or ""))
 
 
-def read_call(call: Message, cwd: str) -> Asked:
+def read_call(call: Message, cwd: str) -> PermissionRequest:
     """What a call of an agent's tool would do, from what the agent shows of it.
 
     Args:
@@ -134,7 +134,7 @@ def read_call(call: Message, cwd: str) -> Asked:
     """
     found = list(dict.fromkeys(_paths(call)))[:MOST]
     paths = tuple(posixpath.join(cwd, path) for path in found)
-    return Asked(
+    return PermissionRequest(
         str(call.get("title") or ""),
         _action(call),
         paths,
@@ -153,7 +153,7 @@ def call_of(params: Message) -> Message:
     return call if isinstance(call, dict) else {}
 
 
-def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
+def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDecision:
     """What the rules say to it.
 
     Only a plain reading, edit or deletion that a person has written down as allowed is allowed
@@ -173,12 +173,14 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
             open_question = True
             continue
         except PathBlockedError as error:
-            return Ruling("deny", error.message, str(error.details.get("rule", "roots")))
+            return PermissionDecision(
+                "deny", error.message, str(error.details.get("rule", "roots"))
+            )
         except FilepactError:
             open_question = True
             continue
         decisions += [
-            decide(Request(spot.root.path, spot.place.path, action, agent), guard.policy)
+            decide(AccessRequest(spot.root.path, spot.place.path, action, agent), guard.policy)
             for action in actions
         ]
     spoken = [
@@ -186,11 +188,11 @@ def rule_on(asked: Asked, guard: Guard, agent: str) -> Ruling:
         for decision in decisions
     ]
     if spoken and all(spoken) and not open_question:
-        return Ruling("allow", rule=decisions[0].rule.name)
-    return Ruling("person")
+        return PermissionDecision("allow", rule=decisions[0].rule.name)
+    return PermissionDecision("person")
 
 
-def own_reading(asked: Asked, agent: str) -> bool:
+def own_reading(asked: PermissionRequest, agent: str) -> bool:
     """Whether a question is about a reading tool of our own server, which asks the rules itself.
 
     Only where the agent's program says which tool it is, in a form that it is known to make of the
@@ -329,7 +331,7 @@ class ToolCalls:
     """What the agent has reported of the tool calls of one session."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, Asked] = OrderedDict()
+        self._known: OrderedDict[str, PermissionRequest] = OrderedDict()
 
     def learn(self, call: Message, cwd: str) -> None:
         """Take one report of a call, the first or a later one.
@@ -346,7 +348,7 @@ class ToolCalls:
         if len(self._known) > _OPEN:
             self._known.popitem(last=False)
 
-    def whole(self, call: Message, asked: Asked) -> Asked:
+    def whole(self, call: Message, asked: PermissionRequest) -> PermissionRequest:
         """What is asked, joined with what was reported of the call before."""
         known = self._known.get(str(call.get("toolCallId")))
         if known is None:

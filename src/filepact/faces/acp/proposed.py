@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from filepact.domain.operation import Proposal
     from filepact.domain.policy import Policy
     from filepact.errors import ProposalChangedError
-    from filepact.workspace.receipt import Texts
+    from filepact.workspace.receipt import FileTexts
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["ALLOW", "ROUNDS", "Exhibit", "Grants", "exhibit", "left_waiting", "renewed"]
+__all__ = [
+    "ALLOW",
+    "ROUNDS",
+    "ProposalSummary",
+    "SessionPermissions",
+    "exhibit",
+    "left_waiting",
+    "renewed",
+]
 
 ALLOW: Final = "filepact-allow"
 ROUNDS: Final = 5
@@ -53,7 +61,7 @@ def left_waiting(option: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Exhibit:
+class ProposalSummary:
     """What a person is shown of a change that waits.
 
     Attributes:
@@ -91,7 +99,7 @@ def exhibit(
     *,
     modern: bool = False,
     since: str = "",
-) -> Exhibit:
+) -> ProposalSummary:
     """What is shown of a change.
 
     A diff of the protocol holds the texts as they are.  Where they hold something that is not seen,
@@ -127,7 +135,7 @@ def exhibit(
     if since:
         moved = _fenced(readable(since), proposal.id)
         said.insert(0, f"The files have changed meanwhile, and nothing is done yet:\n{moved}")
-    return Exhibit(
+    return ProposalSummary(
         title=_title(proposal),
         text="\n".join(said),
         contents=contents,
@@ -143,14 +151,14 @@ def _title(proposal: Proposal) -> str:
     return f"{wanted}, asked for by {author} at {moment(proposal.created)}"
 
 
-def _plain(named: list[tuple[Texts, str]]) -> Iterator[Message]:
+def _plain(named: list[tuple[FileTexts, str]]) -> Iterator[Message]:
     """Version 1 has no form for a file that goes."""
     for one, path in named:
         if one.after is not None:
             yield {"type": "diff", "path": path, "oldText": one.before, "newText": one.after}
 
 
-def _modern(named: list[tuple[Texts, str]]) -> Iterator[Message]:
+def _modern(named: list[tuple[FileTexts, str]]) -> Iterator[Message]:
     changes = [
         {"operation": _operation(one), "path": path, "fileType": "text"} for one, path in named
     ]
@@ -167,13 +175,13 @@ def _modern(named: list[tuple[Texts, str]]) -> Iterator[Message]:
         yield {"type": "diff", "changes": changes, "patch": {"format": "git_patch", "text": patch}}
 
 
-def _operation(one: Texts) -> str:
+def _operation(one: FileTexts) -> str:
     if one.before is None:
         return "add"
     return "delete" if one.after is None else "modify"
 
 
-def _line(one: Texts) -> int:
+def _line(one: FileTexts) -> int:
     """The first line that changes, 1-based."""
     middle = middle_of(one.before or "", one.after or "")
     lines = zip(middle.old.split("\n"), middle.new.split("\n"), strict=False)
@@ -194,7 +202,7 @@ def _fenced(diff: str, change: str) -> str:
 _REFUSE: Final[Message] = {"optionId": _REJECT, "name": "Refuse it", "kind": "reject_once"}
 
 
-class Grants:
+class SessionPermissions:
     """What a person has allowed for longer than once, by session.
 
     Nothing of it outlives the process, and what a rule denies is denied before anybody is asked.

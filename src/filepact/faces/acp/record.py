@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.domain.operation import Actor, Session
-from filepact.domain.permission_log import Named, Question, name_files, shorten
+from filepact.domain.permission_log import LoggedFile, PermissionRecord, name_files, shorten
 from filepact.errors import FilepactError
 from filepact.faces.acp.agents import ENDED
 from filepact.faces.acp.permissions import call_of
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from filepact.domain.permission_log import Verdict
     from filepact.domain.policy import Action
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.permissions import Asked, Ruling
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.permissions import PermissionDecision, PermissionRequest
     from filepact.faces.acp.sessions import AcpSession
     from filepact.text.patch_model import FilePatch
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["Record", "Report", "Shown", "count_lines", "read_report"]
+__all__ = ["FileDiff", "PermissionLogWriter", "ToolCallReport", "count_lines", "read_report"]
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class _Asked:
     """
 
     session: AcpSession
-    question: Question
+    question: PermissionRecord
     options: Mapping[str, str]
 
 
@@ -69,12 +69,12 @@ class _Call:
 
     title: str = ""
     action: Action = "write"
-    files: tuple[Named, ...] = ()
+    files: tuple[LoggedFile, ...] = ()
     more: int = 0
-    noted: tuple[str, tuple[Named, ...]] | None = None
+    noted: tuple[str, tuple[LoggedFile, ...]] | None = None
 
 
-class Record:
+class PermissionLogWriter:
     """One thread that writes; what it is told is small, and it is told from any thread.
 
     Args:
@@ -82,7 +82,7 @@ class Record:
         let_go: Told when nothing is written any more for a session.
     """
 
-    def __init__(self, facts: Facts, let_go: Callable[[AcpSession], None]) -> None:
+    def __init__(self, facts: ConnectionInfo, let_go: Callable[[AcpSession], None]) -> None:
         self._facts = facts
         self._let_go = let_go
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -99,7 +99,12 @@ class Record:
     # -- told from outside ----------------------------------------------------------------
 
     def ruled(
-        self, session: AcpSession, params: Message, asked: Asked, ruling: Ruling, answer: Message
+        self,
+        session: AcpSession,
+        params: Message,
+        asked: PermissionRequest,
+        ruling: PermissionDecision,
+        answer: Message,
     ) -> None:
         """The rules have answered a question."""
         verdict: Verdict = "refused"
@@ -112,7 +117,9 @@ class Record:
         self._shown(session, params)
         self._put(partial(self._note, session.workspace, question))
 
-    def passed(self, wanted: Any, session: AcpSession, params: Message, asked: Asked) -> None:
+    def passed(
+        self, wanted: Any, session: AcpSession, params: Message, asked: PermissionRequest
+    ) -> None:
         """A question is about to be put to the person, under this id."""
         given = params.get("options")
         options = {
@@ -165,10 +172,12 @@ class Record:
         self._work.put(work)
         return True
 
-    def _question(self, session: AcpSession, params: Message, asked: Asked) -> Question:
+    def _question(
+        self, session: AcpSession, params: Message, asked: PermissionRequest
+    ) -> PermissionRecord:
         """A question that nobody has answered."""
-        files, more = name_files(map(Named, asked.paths), _folders(session))
-        return Question(
+        files, more = name_files(map(LoggedFile, asked.paths), _folders(session))
+        return PermissionRecord(
             when=time.time(),
             session=self._session(str(params.get("sessionId"))),
             root=session.workspace.guard.roots[0].path,
@@ -201,7 +210,7 @@ class Record:
         except Exception:  # noqa: BLE001 - what is written down must not end what it is about
             _log.exception("what the agent asked or told was not written down")
 
-    def _note(self, workspace: Workspace, question: Question) -> None:
+    def _note(self, workspace: Workspace, question: PermissionRecord) -> None:
         if self._lost:
             return
         try:
@@ -229,7 +238,7 @@ class Record:
             question = replace(question, verdict=_verdict(kind), by="person", how=kind)
         self._note(waits.session.workspace, question)
 
-    def _hear(self, session: AcpSession, report: Report, when: float) -> None:
+    def _hear(self, session: AcpSession, report: ToolCallReport, when: float) -> None:
         with self._lock:
             self._held -= report.weight
         key = (session, report.call)
@@ -246,7 +255,7 @@ class Record:
             call = replace(call, noted=ended)
             self._note(
                 session.workspace,
-                Question(
+                PermissionRecord(
                     when=when,
                     session=self._session(session.id),
                     root=session.workspace.guard.roots[0].path,
@@ -294,7 +303,7 @@ _LONGEST_ID: Final = 1_000  # characters; longer ones name nothing that is remem
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FileDiff:
     """The diff of one file.
 
     Attributes:
@@ -314,13 +323,13 @@ class Shown:
         """Characters that it holds on to."""
         return len(self.old) + len(self.new or "") + len(self.patch)
 
-    def without_texts(self) -> Shown:
+    def without_texts(self) -> FileDiff:
         """The same file, about which nothing can be counted."""
         return replace(self, old="", new=None, patch="")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ToolCallReport:
     """What one message says about a call.
 
     Attributes:
@@ -335,7 +344,7 @@ class Report:
     title: str
     kind: str
     status: str
-    shown: tuple[Shown, ...]
+    shown: tuple[FileDiff, ...]
 
     @property
     def weight(self) -> int:
@@ -343,7 +352,7 @@ class Report:
         return sum(shown.weight for shown in self.shown)
 
 
-def read_report(call: Message, cwd: str) -> Report:
+def read_report(call: Message, cwd: str) -> ToolCallReport:
     """Read a tool call, an update of one, or the call in a question.
 
     Args:
@@ -355,7 +364,7 @@ def read_report(call: Message, cwd: str) -> Report:
         replace(one, path=posixpath.join(cwd, one.path))
         for one, _ in zip(_diffs(call.get("content")), range(_MOST), strict=False)
     )
-    return Report(
+    return ToolCallReport(
         name if isinstance(name, str) and len(name) <= _LONGEST_ID else "",
         _text(call.get("title")),
         _text(call.get("kind")),
@@ -364,12 +373,12 @@ def read_report(call: Message, cwd: str) -> Report:
     )
 
 
-def count_lines(shown: Shown) -> Named:
+def count_lines(shown: FileDiff) -> LoggedFile:
     """The file with the lines that its diff adds and removes, where that can be told."""
     if shown.new is not None:
         old, new = split_lines(shown.old), split_lines(shown.new)
         regions = compare_lines(old, new)
-        return Named(
+        return LoggedFile(
             shown.path,
             sum(region.new_end - region.new_start for region in regions),
             sum(region.old_end - region.old_start for region in regions),
@@ -378,25 +387,25 @@ def count_lines(shown: Shown) -> Named:
         try:
             parts = [part for part in parse(shown.patch) if _is_about(part, shown.path)]
         except FilepactError:
-            return Named(shown.path)
+            return LoggedFile(shown.path)
         signs = [line[0] for part in parts for hunk in part.hunks for line in hunk.lines]
         if parts:
-            return Named(shown.path, signs.count("+"), signs.count("-"))
-    return Named(shown.path)
+            return LoggedFile(shown.path, signs.count("+"), signs.count("-"))
+    return LoggedFile(shown.path)
 
 
-def _diffs(content: Any) -> Iterator[Shown]:
+def _diffs(content: Any) -> Iterator[FileDiff]:
     for one in content if isinstance(content, list) else []:
         if not isinstance(one, dict) or one.get("type") != "diff":
             continue
         old, new = _text(one.get("oldText")), one.get("newText")
         for path in _path(one.get("path")):
-            yield Shown(path, old, new if isinstance(new, str) else None)
+            yield FileDiff(path, old, new if isinstance(new, str) else None)
         changes, patch = one.get("changes"), one.get("patch")
         patch = _text(patch.get("text")) if isinstance(patch, dict) else ""
         for change in changes if isinstance(changes, list) else []:
             for path in _path(change.get("path") if isinstance(change, dict) else None):
-                yield Shown(path, patch=patch)
+                yield FileDiff(path, patch=patch)
 
 
 def _is_about(part: FilePatch, path: str) -> bool:

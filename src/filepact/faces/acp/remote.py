@@ -19,7 +19,7 @@ from filepact.errors import (
     WriteFailedError,
 )
 from filepact.faces.acp.client_buffers import PATIENCE
-from filepact.faces.acp.errors import MISSING, PeerError, error_of_kind, is_for_the_disk
+from filepact.faces.acp.errors import MISSING, ClientResponseError, error_of_kind, is_for_the_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.errors import FilepactError
 
-__all__ = ["TEXT_LIMIT", "Offers", "Remote"]
+__all__ = ["TEXT_LIMIT", "ClientMethods", "FileCapabilities"]
 
 TEXT_LIMIT = 24 * 1_048_576
 """Bytes of the longest text that is taken from a client or handed to it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Offers:
+class FileCapabilities:
     """Which methods a client has announced.
 
     Attributes:
@@ -48,7 +48,7 @@ class Offers:
     write: bool = False
 
     @classmethod
-    def of(cls, capabilities: object) -> Offers:
+    def of(cls, capabilities: object) -> FileCapabilities:
         """From ``clientCapabilities`` as they were sent; only a true ``true`` is an offer."""
         fs = capabilities.get("fs") if isinstance(capabilities, dict) else None
         if not isinstance(fs, dict):
@@ -56,7 +56,7 @@ class Offers:
         return cls(fs.get("readTextFile") is True, fs.get("writeTextFile") is True)
 
 
-class Remote:
+class ClientMethods:
     """A client's methods for one session.
 
     Args:
@@ -67,7 +67,12 @@ class Remote:
     """
 
     def __init__(
-        self, connection: Any, session_id: str, offers: Offers, *, patience: float = PATIENCE
+        self,
+        connection: Any,
+        session_id: str,
+        offers: FileCapabilities,
+        *,
+        patience: float = PATIENCE,
     ) -> None:
         self._connection = connection
         self._session_id = session_id
@@ -218,8 +223,8 @@ def _refusal(error: RequestError, path: str, other: type[FilepactError]) -> File
     return kind(f"{path}: the client refused: {said.reason}", path=path)
 
 
-def _said(error: RequestError) -> PeerError:
-    return PeerError(error.code, str(error), error.data)
+def _said(error: RequestError) -> ClientResponseError:
+    return ClientResponseError(error.code, str(error), error.data)
 
 
 def _gone(path: str, kind: type[FilepactError]) -> FilepactError:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-__all__ = ["Listener", "Start", "listen", "without_overrides"]
+__all__ = ["ClientEvents", "Start", "listen", "without_overrides"]
 
 Start = tuple[str, tuple[str, ...]]
 """A session that is being started: its id, empty if the agent chooses it, and its folders."""
@@ -80,7 +80,7 @@ _NO_MESSAGE: Final = "This is no message of the protocol."
 _log = logging.getLogger("filepact.acp")
 
 
-class Listener(Protocol):
+class ClientEvents(Protocol):
     """What a client is told."""
 
     def agent_named(self, name: str, version: str) -> None: ...
@@ -106,7 +106,7 @@ class Listener(Protocol):
     ) -> Any: ...
 
 
-def listen(connection: Any, listener: Listener) -> None:
+def listen(connection: Any, listener: ClientEvents) -> None:
     """Tell a client what passes over a connection from now on."""
     wire = getattr(connection, "_conn", None)
     if all(hasattr(wire, name) for name in ("send_request", "send_notification")):
@@ -125,7 +125,7 @@ def listen(connection: Any, listener: Listener) -> None:
 # -- what the client sends ---------------------------------------------------------------------
 
 
-def _follow_wire(wire: Any, listener: Listener) -> None:
+def _follow_wire(wire: Any, listener: ClientEvents) -> None:
     request, notify = wire.send_request, wire.send_notification
 
     async def send_request(method: str, params: Any = None) -> Any:
@@ -138,14 +138,14 @@ def _follow_wire(wire: Any, listener: Listener) -> None:
     wire.send_notification = send_notification
 
 
-def _follow_methods(connection: Any, listener: Listener) -> None:
+def _follow_methods(connection: Any, listener: ClientEvents) -> None:
     for name, method in _SENT.items():
         send = getattr(connection, name, None)
         if send is not None:
             setattr(connection, name, _followed(listener, method, send))
 
 
-def _followed(listener: Listener, method: str, send: Callable[..., Any]) -> Callable[..., Any]:
+def _followed(listener: ClientEvents, method: str, send: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(send)
 
     @wraps(send)
@@ -165,7 +165,10 @@ def _followed(listener: Listener, method: str, send: Callable[..., Any]) -> Call
 
 
 async def _follow(
-    listener: Listener, method: str, given: Mapping[str, Any], send: Callable[[], Awaitable[Any]]
+    listener: ClientEvents,
+    method: str,
+    given: Mapping[str, Any],
+    send: Callable[[], Awaitable[Any]],
 ) -> Any:
     """Send something, and tell what it means for sessions and turns."""
     if method in _NEW | _AGAIN:
@@ -213,7 +216,7 @@ class _Numbered(dict[str, Any]):
 class _Incoming:
     """Stands before what the package does with messages, and before the client's methods."""
 
-    def __init__(self, wire: Any, listener: Listener) -> None:
+    def __init__(self, wire: Any, listener: ClientEvents) -> None:
         self._listener = listener
         self._handler = wire._handler  # noqa: SLF001 - see the module
         self._process = wire._process_message  # noqa: SLF001 - see the module

@@ -22,17 +22,24 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Operation
     from filepact.text.lines import Unit
-    from filepact.workspace.buffers import Standing
+    from filepact.workspace.buffers import BufferStatus
     from filepact.workspace.guard import Name
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["ClientFile", "OpenText", "OpenTexts", "PendingWrite", "SessionBuffers", "path_of"]
+__all__ = [
+    "ClientDocument",
+    "ClientDocuments",
+    "ClientFile",
+    "PendingWrite",
+    "SessionBuffers",
+    "path_of",
+]
 
 _MOST = 1_000
 
 
 @dataclass(slots=True)
-class OpenText:
+class ClientDocument:
     """One document that the client shows.
 
     Attributes:
@@ -66,7 +73,7 @@ class OpenText:
         return None if self.broken else self.text if self.told is None else self.told
 
 
-class OpenTexts:
+class ClientDocuments:
     """All documents that a client says it shows, by its names for them.
 
     Args:
@@ -75,10 +82,10 @@ class OpenTexts:
 
     def __init__(self, unit: Unit = "utf-16") -> None:
         self._unit = unit
-        self._known: dict[str, OpenText] = {}
+        self._known: dict[str, ClientDocument] = {}
         self._stamps = 0
 
-    def present(self) -> tuple[OpenText, ...]:
+    def present(self) -> tuple[ClientDocument, ...]:
         """All documents as they are now; what comes later does not change them."""
         return tuple(replace(one) for one in self._known.values())
 
@@ -134,7 +141,7 @@ class OpenTexts:
             self._known[path].broken = True
         text = _text(fields.get("text"))
         version = _number(fields.get("version"), 0)
-        known = OpenText(path, str(fields.get("sessionId")), text, version)
+        known = ClientDocument(path, str(fields.get("sessionId")), text, version)
         self._known.pop(path, None)
         self._known[path] = known
         while len(self._known) > _MOST:
@@ -160,7 +167,7 @@ class OpenTexts:
         known.text, known.version = _text(text), version
         known.broken, known.told = broken, None
 
-    def _stamp(self, known: OpenText) -> None:
+    def _stamp(self, known: ClientDocument) -> None:
         self._stamps += 1
         known.stamp = self._stamps
 
@@ -275,7 +282,7 @@ class SessionBuffers:
         for folder in folders:
             root = workspace.guard.find(folder, "list").root.path
             self._spellings.setdefault(root, folder)
-        self._open: dict[WorkspacePath, OpenText] = {}
+        self._open: dict[WorkspacePath, ClientDocument] = {}
         self._held: dict[WorkspacePath, ClientFile] = {}
 
     # -- what the client shows ------------------------------------------------------------
@@ -320,7 +327,7 @@ class SessionBuffers:
         self.settle(write)
         self.keep(write.file, write.text)
 
-    def keep(self, asked: ClientFile, text: str | None, *, read: bool = False) -> Standing:
+    def keep(self, asked: ClientFile, text: str | None, *, read: bool = False) -> BufferStatus:
         """Take over what the client says that a file holds.
 
         Args:
@@ -345,7 +352,9 @@ class SessionBuffers:
                 self.note_seen(asked.path)
         return found
 
-    def keep_open(self, documents: Iterable[OpenText], *, can_ask: bool) -> tuple[ClientFile, ...]:
+    def keep_open(
+        self, documents: Iterable[ClientDocument], *, can_ask: bool
+    ) -> tuple[ClientFile, ...]:
         """The same for all documents that the client tells of by itself.
 
         Those that may not be used are passed over.
@@ -373,7 +382,7 @@ class SessionBuffers:
             self._drop(path)
         return tuple(doubtful)
 
-    def _keep_one(self, asked: ClientFile, one: OpenText) -> None:
+    def _keep_one(self, asked: ClientFile, one: ClientDocument) -> None:
         text = one.likely
         if one.saved is not None and text is not None:
             # What was saved is what both have alike, whatever was typed since.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from filepact.app import open_workspace
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.permissions import ToolCalls
-from filepact.faces.acp.proposed import Grants
+from filepact.faces.acp.proposed import SessionPermissions
 from filepact.workspace.buffers import Buffers
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class AcpSession:
     answers_own: bool = False
     recorded: bool = False
     calls: ToolCalls = field(default_factory=ToolCalls)
-    grants: Grants = field(default_factory=Grants)
+    grants: SessionPermissions = field(default_factory=SessionPermissions)
     waiting: dict[Any, str] = field(default_factory=dict)
     holds: int = 1
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import InvalidParamsError, NotFoundError, ReadFailedError
-from filepact.faces.acp.proxy.start import Child
-from filepact.faces.cli.screen import Answer, plain
-from filepact.wire.framing import LineCutter
+from filepact.faces.acp.proxy.start import AgentProcess
+from filepact.faces.cli.screen import CommandAnswer, plain
+from filepact.wire.framing import ByteLineReader
 from filepact.wire.pipes import read_some, write_all, write_at_once
 
 if TYPE_CHECKING:
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.acp.agents import Facts, Habits
+    from filepact.faces.acp.agents import AgentRecord, ConnectionInfo
     from filepact.faces.acp.sessions import AcpSession, Sessions
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.tools.registry import Toolbox
+    from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["acp", "acp_check"]
 
 
-def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
+def acp(arguments: Namespace, _screen: Terminal) -> CommandAnswer | None:
     """Serve one editor until it, or the agent, ends."""
     from filepact.faces.acp.proxy.start import run  # noqa: PLC0415 - only this command needs it
 
@@ -51,7 +51,7 @@ def acp(arguments: Namespace, _screen: Screen) -> Answer | None:
         patience=arguments.patience,
         begun=_log_to_standard_error,
     )
-    return Answer(plain(""), {}, code=status) if status else None
+    return CommandAnswer(plain(""), {}, code=status) if status else None
 
 
 def _absolute(root: str) -> str:
@@ -64,11 +64,11 @@ def _log_to_standard_error() -> None:
     """Log to standard error, and drop the lines that an editor does not read at once."""
     import logging  # noqa: PLC0415 - not before the agent is started
 
-    class Handler(logging.Handler):
+    class LogHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             write_at_once(2, f"{self.format(record)}\n".encode("utf-8", "backslashreplace"))
 
-    logging.basicConfig(handlers=[Handler()], level=logging.INFO, format="filepact: %(message)s")
+    logging.basicConfig(handlers=[LogHandler()], level=logging.INFO, format="filepact: %(message)s")
 
 
 def _sessions(arguments: Namespace) -> Sessions:
@@ -103,7 +103,7 @@ def _sessions(arguments: Namespace) -> Sessions:
     )
 
 
-def _serve(toolbox: Toolbox, bound: AcpSession, facts: Facts, descriptor: int) -> None:
+def _serve(toolbox: Toolset, bound: AcpSession, facts: ConnectionInfo, descriptor: int) -> None:
     """Serve an agent's own connection for tools, as the agent that it is."""
     import secrets  # noqa: PLC0415 - not before it is needed
 
@@ -131,7 +131,7 @@ _PATIENCE: Final = 60.0  # seconds for an agent to say who it is; some install t
 _TABLE: Final = "{:<18} {:<9} {:<8} {:<8} {:<12} {:<6}  {}\n"
 
 
-def _explain(command: Sequence[str]) -> Answer:
+def _explain(command: Sequence[str]) -> CommandAnswer:
     """All agents that are known, or one that is started and asked who it is.
 
     Raises:
@@ -146,7 +146,9 @@ def _explain(command: Sequence[str]) -> Answer:
         heads = ("agent", "seen in", "reads", "writes", "permission", "tools", "")
         rows = [_row(name, habits) for name, habits in sorted(AGENTS.items())]
         text = _TABLE.format(*heads) + "".join(rows) + _LEGEND
-        return Answer(plain(text), {"agents": {name: asdict(one) for name, one in AGENTS.items()}})
+        return CommandAnswer(
+            plain(text), {"agents": {name: asdict(one) for name, one in AGENTS.items()}}
+        )
     told = _introduced(command)
     info = told.get("agentInfo") or told.get("info") or {}
     name, version = str(info.get("name") or "?"), str(info.get("version") or "?")
@@ -158,7 +160,7 @@ def _explain(command: Sequence[str]) -> Answer:
         "protocol": protocol,
         "known": asdict(habits) if habits else None,
     }
-    return Answer(plain("".join(_about(name, version, protocol, habits))), facts)
+    return CommandAnswer(plain("".join(_about(name, version, protocol, habits))), facts)
 
 
 _LEGEND: Final = """
@@ -170,12 +172,12 @@ it reads by itself is not seen, and nothing here keeps it from doing either.
 """
 
 
-def _row(name: str, one: Habits) -> str:
+def _row(name: str, one: AgentRecord) -> str:
     row = _TABLE.format(name, one.version, one.reads, one.writes, one.asks, one.tools, one.note)
     return f"{row.rstrip()}\n"
 
 
-def _about(name: str, version: str, protocol: object, habits: Habits | None) -> Iterator[str]:
+def _about(name: str, version: str, protocol: object, habits: AgentRecord | None) -> Iterator[str]:
     yield f"{name} {version}, protocol version {protocol}\n\n"
     if protocol == 1:
         yield "files       offered to it by filepact, whether or not the editor has them\n"
@@ -196,7 +198,7 @@ def _about(name: str, version: str, protocol: object, habits: Habits | None) -> 
 
 def _introduced(command: Sequence[str]) -> dict[str, Any]:
     """What an agent says of itself."""
-    child = Child(command)
+    child = AgentProcess(command)
     try:
         child.begun()
         source, sink = child.pipes
@@ -221,7 +223,7 @@ def _introduced(command: Sequence[str]) -> dict[str, Any]:
 
 
 def _lines(source: int) -> Iterator[bytes]:
-    cutter, until = LineCutter(), time.monotonic() + _PATIENCE
+    cutter, until = ByteLineReader(), time.monotonic() + _PATIENCE
     with selectors.DefaultSelector() as selector:
         selector.register(source, selectors.EVENT_READ)
         while (left := until - time.monotonic()) > 0 and selector.select(left):
@@ -231,7 +233,7 @@ def _lines(source: int) -> Iterator[bytes]:
             yield from (line for line in cutter.feed(data) if line is not None)
 
 
-def acp_check(arguments: Namespace, screen: Screen) -> None:
+def acp_check(arguments: Namespace, screen: Terminal) -> None:
     """Do what `acp-conformance` does with the same words, and end as it does.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
-from filepact.config.layers import Source
+from filepact.config.layers import SettingsSource
 from filepact.config.person import rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
@@ -29,11 +29,11 @@ from filepact.workspace.project_rules import PROJECT_FILE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from filepact.config.settings import Guarding
+    from filepact.config.settings import GuardSettings
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "Finding",
+    "CheckResult",
     "check_folders",
     "check_guard",
     "check_journal",
@@ -66,7 +66,7 @@ _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What one check came to.
 
     Attributes:
@@ -81,12 +81,12 @@ class Finding:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
-def check_programs() -> Iterator[Finding]:
+def check_programs() -> Iterator[CheckResult]:
     """Python, this program, and the packages it stands on."""
-    yield Finding("filepact", "ok", f"{own_version()}, started by {' '.join(own_command())}")
-    yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()}")
+    yield CheckResult("filepact", "ok", f"{own_version()}, started by {' '.join(own_command())}")
+    yield CheckResult("python", "ok", f"{platform.python_version()} on {platform.system()}")
     if sys.platform != "linux":
-        yield Finding(
+        yield CheckResult(
             "system",
             "warn",
             "names are resolved step by step here, because the system has no openat2",
@@ -95,12 +95,14 @@ def check_programs() -> Iterator[Finding]:
     for package, module in _PACKAGES.items():
         try:
             import_module(module)
-            yield Finding(package, "ok", version(package))
+            yield CheckResult(package, "ok", version(package))
         except (ImportError, PackageNotFoundError) as error:
-            yield Finding(package, "fail", f"cannot be used ({error})", "Install filepact again.")
+            yield CheckResult(
+                package, "fail", f"cannot be used ({error})", "Install filepact again."
+            )
 
 
-def check_settings(named: str, roots: Sequence[str]) -> Iterator[Finding]:
+def check_settings(named: str, roots: Sequence[str]) -> Iterator[CheckResult]:
     """The settings files that are read, and everything that is wrong in them.
 
     Args:
@@ -114,10 +116,10 @@ def check_settings(named: str, roots: Sequence[str]) -> Iterator[Finding]:
             read.add(source.name)
             yield from _check_file(text, source)
     except FilepactError as error:
-        yield Finding("settings", "fail", error.message, error.hint)
+        yield CheckResult("settings", "fail", error.message, error.hint)
         return
     if mine not in read:
-        yield Finding("settings", "ok", f"none of your own; {mine} would be read")
+        yield CheckResult("settings", "ok", f"none of your own; {mine} would be read")
     for folder in roots:
         # A folder or file that cannot be opened at all is told by what opens the folders.
         with suppress(FilepactError):
@@ -125,33 +127,35 @@ def check_settings(named: str, roots: Sequence[str]) -> Iterator[Finding]:
                 name = f"{root.rstrip('/')}/{PROJECT_FILE}"
                 if name not in read:
                     read.add(name)
-                    yield from _check_file(text, Source("project", name, root))
+                    yield from _check_file(text, SettingsSource("project", name, root))
 
 
-def _check_file(text: str, source: Source) -> Iterator[Finding]:
+def _check_file(text: str, source: SettingsSource) -> Iterator[CheckResult]:
     wrong = find_problems(text, source)
     if not wrong:
-        yield Finding("settings", "ok", f"{source.name} is read, nothing is wrong in it")
+        yield CheckResult("settings", "ok", f"{source.name} is read, nothing is wrong in it")
     for problem in wrong:
-        yield Finding("settings", "fail", str(problem), "Nothing starts before it is corrected.")
+        yield CheckResult(
+            "settings", "fail", str(problem), "Nothing starts before it is corrected."
+        )
 
 
-def check_guard(guard: Guarding) -> Finding:
+def check_guard(guard: GuardSettings) -> CheckResult:
     """How far the guard goes, as the person's file would have it."""
     mounts, content = (str(each).lower() for each in (guard.mounts, guard.content))
     said = f'mounts = {mounts}, content = {content}, landlock = "{guard.landlock}"'
-    return Finding("guard", "ok", said)
+    return CheckResult("guard", "ok", said)
 
 
-def check_state(state: str) -> Iterator[Finding]:
+def check_state(state: str) -> Iterator[CheckResult]:
     """The state folder as it is before anything opens it."""
     try:
         found = Path(state).stat()
     except FileNotFoundError:
-        yield Finding("state folder", "ok", f"{state} is not there yet, and made when needed")
+        yield CheckResult("state folder", "ok", f"{state} is not there yet, and made when needed")
         return
     except OSError as error:
-        yield Finding(
+        yield CheckResult(
             "state folder",
             "fail",
             f"{state}: {error.strerror}",
@@ -160,25 +164,25 @@ def check_state(state: str) -> Iterator[Finding]:
         return
     mode = stat.S_IMODE(found.st_mode)
     if sys.platform != "win32" and found.st_uid != os.geteuid():
-        yield Finding(
+        yield CheckResult(
             "state folder",
             "fail",
             f"{state} belongs to another user",
             "Choose another with --state or FILEPACT_STATE_DIR.",
         )
     elif mode & 0o077:
-        yield Finding(
+        yield CheckResult(
             "state folder",
             "fail" if mode & 0o022 else "warn",
             f"{state} is open to other users (mode {mode:o})",
             f"chmod 700 {state}",
         )
     else:
-        yield Finding("state folder", "ok", f"{state}, yours alone")
+        yield CheckResult("state folder", "ok", f"{state}, yours alone")
     rescued = Path(state, "rescued")
     kept = len(list(rescued.iterdir())) if rescued.is_dir() else 0
     if kept:
-        yield Finding(
+        yield CheckResult(
             "rescued texts",
             "warn",
             f"{kept} in {rescued}: written by other programs while a file was replaced",
@@ -186,20 +190,20 @@ def check_state(state: str) -> Iterator[Finding]:
         )
 
 
-def check_room(state: str) -> Iterator[Finding]:
+def check_room(state: str) -> Iterator[CheckResult]:
     """Whether the state folder takes what is going to be written to it."""
     if not Path(state).is_dir():
         return
     free = shutil.disk_usage(state).free
     if free < _ROOM:
-        yield Finding(
+        yield CheckResult(
             "state disk",
             "fail" if free < _LEAST_ROOM else "warn",
             f"{size(free)} are free on the disk with {state}",
             "Make room there: without it no change is made.",
         )
     if not os.access(state, os.W_OK):
-        yield Finding(
+        yield CheckResult(
             "state disk",
             "warn",
             f"{state} can only be read",
@@ -207,18 +211,20 @@ def check_room(state: str) -> Iterator[Finding]:
         )
 
 
-def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[Finding]:
+def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[CheckResult]:
     """Whether everything in the journal can be read."""
     found = look_into_state(state, tell=tell)
     if found is None:
         return
     if found.sound:
-        yield Finding("journal", "ok", f"{count(found.contents, 'content')}, all as they were kept")
+        yield CheckResult(
+            "journal", "ok", f"{count(found.contents, 'content')}, all as they were kept"
+        )
         return
     said = f"damaged: {'; '.join(found.problems[:3]) or count(len(found.damaged), 'content')}"
     if found.unusable:
         said += f", and what operations did to {count(len(found.unusable), 'file')} cannot be taken back"
-    yield Finding(
+    yield CheckResult(
         "journal",
         "fail",
         said,
@@ -226,16 +232,16 @@ def check_journal(state: str, tell: Callable[[str], None]) -> Iterator[Finding]:
     )
 
 
-def check_folders(workspace: Workspace) -> Iterator[Finding]:
+def check_folders(workspace: Workspace) -> Iterator[CheckResult]:
     """The journal as it answers, and each root."""
     figures = workspace.statistics()
-    yield Finding(
+    yield CheckResult(
         "journal",
         "ok",
         f"opens and answers: {count(figures.operations, 'operation')}, {figures.bytes_on_disk:,} bytes",
     )
     for settled in workspace.recovered:
-        yield Finding(
+        yield CheckResult(
             "recovery",
             "fail" if settled.state == "interrupted" else "warn",
             f"{settled.id} was cut off and is now {settled.state.replace('_', ' ')}",
@@ -243,7 +249,7 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
         )
     for root in workspace.guard.roots:
         weak = sys.platform == "linux" and root.resolver != "openat2"
-        yield Finding(
+        yield CheckResult(
             "root",
             "warn" if weak else "ok",
             f"{root.path}, resolver {root.resolver}",
@@ -258,7 +264,7 @@ def check_folders(workspace: Workspace) -> Iterator[Finding]:
 
 def check_wall(
     workspace: Workspace, state: str, wanted: Literal["auto", "off", "required"]
-) -> Finding:
+) -> CheckResult:
     """Whether servers confine themselves here, as a child process finds that tries it."""
     from filepact.app import try_sandbox  # noqa: PLC0415 - only the doctor needs it
 
@@ -271,20 +277,20 @@ def check_wall(
             if wanted == "off"
             else f"up in servers ({has}): a process behind it read the folders and nothing outside"
         )
-        return Finding(name, "ok", said)
+        return CheckResult(name, "ok", said)
     if trial == "refused":
         said = f"not up in servers, the system does not offer it ({has})"
         if wanted == "required":
             needed = 'Servers do not start: landlock = "required" is set.'
-            return Finding(name, "fail", said, needed)
-        return Finding(
+            return CheckResult(name, "fail", said, needed)
+        return CheckResult(
             name,
             "ok" if wanted == "off" else "warn",
             said,
             "" if wanted == "off" else "Nothing to do; the guard does not depend on it.",
         )
     fault = "reads what lies outside" if trial == "leaks" else "cannot read the folders"
-    return Finding(
+    return CheckResult(
         name,
         "fail",
         f"does not work ({has}): a process behind it {fault}",
@@ -292,14 +298,14 @@ def check_wall(
     )
 
 
-def _check_file_system(folder: str) -> Iterator[Finding]:
+def _check_file_system(folder: str) -> Iterator[CheckResult]:
     try:
         mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
     kind = file_system(folder, mounts)
     if kind.startswith(_WEAK_FILE_SYSTEMS):
-        yield Finding(
+        yield CheckResult(
             "file system",
             "warn",
             f"{folder} is on {kind}, where two names may not be exchanged in one step",
@@ -307,7 +313,7 @@ def _check_file_system(folder: str) -> Iterator[Finding]:
             "safer.",
         )
     else:
-        yield Finding("file system", "ok", f"{folder} is on {kind}")
+        yield CheckResult("file system", "ok", f"{folder} is on {kind}")
 
 
 def file_system(folder: str, mounts: str) -> str:
@@ -327,7 +333,7 @@ def file_system(folder: str, mounts: str) -> str:
     return kind
 
 
-def _check_remains(folder: str) -> Iterator[Finding]:
+def _check_remains(folder: str) -> Iterator[CheckResult]:
     """Temporary files of ours that a crash left and recovery did not know.
 
     Tools never show them, so they are looked for here: names only, and not without end.
@@ -341,7 +347,7 @@ def _check_remains(folder: str) -> Iterator[Finding]:
         if seen > _MOST_NAMES:
             break
     if found:
-        yield Finding(
+        yield CheckResult(
             "leftovers",
             "warn",
             f"{count(len(found), 'temporary file')} of a change that was cut off: "
@@ -349,4 +355,4 @@ def _check_remains(folder: str) -> Iterator[Finding]:
             "Remove them when `filepact log` shows that nothing is missing.",
         )
     else:
-        yield Finding("leftovers", "ok", f"none in {folder}")
+        yield CheckResult("leftovers", "ok", f"none in {folder}")

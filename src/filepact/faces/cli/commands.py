@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from filepact.faces.cli.parser import add_dry_run, add_unattended, count, seconds, whole
 
 if TYPE_CHECKING:
-    from filepact.faces.cli.parser import Group
+    from filepact.faces.cli.parser import CommandGroup
 
 __all__ = ["add_acp_commands", "add_commands", "add_file_commands"]
 
 
-def add_commands(group: Group) -> None:
+def add_commands(group: CommandGroup) -> None:
     """Add them, in the order in which the help shows them."""
     _add_serving(group)
     _add_looking(group)
@@ -23,7 +23,7 @@ def add_commands(group: Group) -> None:
     _add_state(group)
 
 
-def _add_serving(group: Group) -> None:
+def _add_serving(group: CommandGroup) -> None:
     add = group.add(
         "mcp",
         "serve:mcp",
@@ -107,7 +107,7 @@ def _add_serving(group: Group) -> None:
     add("shell", choices=("bash", "zsh", "fish", "tcsh"), help="the shell")
 
 
-def _add_looking(group: Group) -> None:
+def _add_looking(group: CommandGroup) -> None:
     add = group.add(
         "log",
         "history:log",
@@ -202,7 +202,7 @@ def _add_looking(group: Group) -> None:
     )
 
 
-def _add_going_back(group: Group) -> None:
+def _add_going_back(group: CommandGroup) -> None:
     for name, short, example in (
         (
             "undo",
@@ -247,7 +247,7 @@ def _add_going_back(group: Group) -> None:
     add_unattended(add)
 
 
-def _add_state(group: Group) -> None:
+def _add_state(group: CommandGroup) -> None:
     below = group.nested(
         "state",
         "check the journal, and repair it",
@@ -275,7 +275,7 @@ def _add_state(group: Group) -> None:
 _PROPOSAL = "the proposal's id, or the beginning of it, four characters at least"
 
 
-def _add_reviewing(group: Group) -> None:
+def _add_reviewing(group: CommandGroup) -> None:
     group.add(
         "pending", "history:pending", "list the changes that wait for a person", "filepact pending"
     )
@@ -305,7 +305,7 @@ def _add_reviewing(group: Group) -> None:
     add_unattended(add)
 
 
-def _add_rules(group: Group) -> None:
+def _add_rules(group: CommandGroup) -> None:
     add = group.add(
         "explain",
         "policy:explain",
@@ -364,13 +364,13 @@ def _add_rules(group: Group) -> None:
     )
 
 
-def add_acp_commands(group: Group) -> None:
+def add_acp_commands(group: CommandGroup) -> None:
     """Add those for the Agent Client Protocol, in the order in which the help shows them."""
     _add_proxy(group)
     _add_check(group)
 
 
-def _add_proxy(group: Group) -> None:
+def _add_proxy(group: CommandGroup) -> None:
     add = group.add(
         "acp",
         "acp:acp",
@@ -409,7 +409,7 @@ def _add_proxy(group: Group) -> None:
     )
 
 
-def _add_check(group: Group) -> None:
+def _add_check(group: CommandGroup) -> None:
     group.hand_on(
         "acp-check",
         "acp:acp_check",
@@ -430,13 +430,13 @@ def _seconds(text: str) -> float:
 _seconds.__name__ = "number"
 
 
-def add_file_commands(group: Group) -> None:
+def add_file_commands(group: CommandGroup) -> None:
     """Add them, those that only look first."""
     _add_file_reads(group)
     _add_file_changes(group)
 
 
-def _add_file_reads(group: Group) -> None:
+def _add_file_reads(group: CommandGroup) -> None:
     add = group.add(
         "read",
         "files:read",
@@ -522,7 +522,7 @@ def _add_file_reads(group: Group) -> None:
     add("--pattern", metavar="GLOB", help="only files whose name matches")
 
 
-def _add_file_changes(group: Group) -> None:
+def _add_file_changes(group: CommandGroup) -> None:
     add = group.add(
         "write",
         "files:write",

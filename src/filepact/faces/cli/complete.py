@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import shtab
 
 from filepact.faces.cli.main import build_parser
-from filepact.faces.cli.screen import Answer, plain
+from filepact.faces.cli.screen import CommandAnswer, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
 
 __all__ = ["completion", "script"]
 
@@ -21,10 +21,10 @@ _FOLDERS = ("DIR", "ROOT")
 _FILES = ("PATH", "FILE")
 
 
-def completion(arguments: argparse.Namespace, _screen: Screen) -> Answer:
+def completion(arguments: argparse.Namespace, _screen: Terminal) -> CommandAnswer:
     """Print the script of one shell."""
     made = script(arguments.shell)
-    return Answer(plain(made), {"shell": arguments.shell, "script": made})
+    return CommandAnswer(plain(made), {"shell": arguments.shell, "script": made})
 
 
 def script(shell: str) -> str:

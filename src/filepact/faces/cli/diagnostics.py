@@ -13,7 +13,7 @@ from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
 from filepact.lsp.diagnostics import Severity
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from filepact.domain.operation import Session
-    from filepact.faces.cli.screen import Screen, Style
-    from filepact.lsp.diagnostics import Diagnostic, Report
+    from filepact.faces.cli.screen import Style, Terminal
+    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Workspace
 
@@ -41,7 +41,7 @@ _STYLES: Final[dict[Severity, Style]] = {
 }
 
 
-def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
+def diagnostics(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """List what the servers find; status 1 if there are errors, or a file got no answer."""
     settings = read_settings(arguments.config)
     if settings.diagnosing.mode == "off":
@@ -73,10 +73,10 @@ def diagnostics(arguments: Namespace, screen: Screen) -> Answer:
     return _answer(workspace, listing, arguments.severity)
 
 
-def _nothing(said: str) -> Answer:
+def _nothing(said: str) -> CommandAnswer:
     hint = "`filepact doctor` lists those that are known, and how to install them."
     facts = {"diagnostics": [], "unanswered": [], "files": 0, "message": said}
-    return Answer((Span(f"{said}; {hint}\n"),), facts, NOTHING)
+    return CommandAnswer((TerminalText(f"{said}; {hint}\n"),), facts, NOTHING)
 
 
 def _chosen(
@@ -106,11 +106,11 @@ def _ask(
     paths: Sequence[str],
     session: Session,
     seconds: float,
-    screen: Screen,
-) -> list[Report]:
+    screen: Terminal,
+) -> list[FileDiagnostics]:
     """Ask about some files after the other, as long as there is time."""
     end = time.monotonic() + seconds
-    reports: list[Report] = []
+    reports: list[FileDiagnostics] = []
     for start in range(0, len(paths), _AT_ONCE):
         some = paths[start : start + _AT_ONCE]
         of = f", {start} of {len(paths)} done" if len(paths) > _AT_ONCE else ""
@@ -120,7 +120,9 @@ def _ask(
     return reports
 
 
-def _answer(workspace: Workspace, reports: Sequence[Report], least: Severity) -> Answer:
+def _answer(
+    workspace: Workspace, reports: Sequence[FileDiagnostics], least: Severity
+) -> CommandAnswer:
     shown = {one.path: _shown(workspace, one.path) for one in reports}
     found = [each for one in reports for each in one.diagnostics]
     wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
@@ -130,15 +132,19 @@ def _answer(workspace: Workspace, reports: Sequence[Report], least: Severity) ->
     )
     unanswered = [one for one in reports if not one.fresh]
     cut = [one for one in reports if one.fresh and not one.complete]
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     for report, each in listed:
         spans += _line(shown[report.path], each, report.server)
     for one in unanswered:
-        spans.append(Span(f"{shown[one.path]}: not known, {one.server}: {one.reason}\n", "warn"))
+        spans.append(
+            TerminalText(f"{shown[one.path]}: not known, {one.server}: {one.reason}\n", "warn")
+        )
     for one in cut:
-        spans.append(Span(f"{shown[one.path]}: {one.server} found more than can be told\n", "warn"))
+        spans.append(
+            TerminalText(f"{shown[one.path]}: {one.server} found more than can be told\n", "warn")
+        )
     counts = Counter(each.severity for each in found)
-    spans.append(Span(_summary(counts, reports, unanswered)))
+    spans.append(TerminalText(_summary(counts, reports, unanswered)))
     facts = {
         "diagnostics": [_facts(shown[report.path], each, report.server) for report, each in listed],
         "unanswered": [
@@ -149,7 +155,7 @@ def _answer(workspace: Workspace, reports: Sequence[Report], least: Severity) ->
         "files": len(shown),
         "complete": not unanswered and not cut,
     }
-    return Answer(tuple(spans), facts, FAILED if counts["error"] or unanswered else DONE)
+    return CommandAnswer(tuple(spans), facts, FAILED if counts["error"] or unanswered else DONE)
 
 
 def _shown(workspace: Workspace, absolute: str) -> str:
@@ -161,14 +167,14 @@ def _shown(workspace: Workspace, absolute: str) -> str:
     return absolute
 
 
-def _line(name: str, one: Diagnostic, server: str) -> list[Span]:
+def _line(name: str, one: Diagnostic, server: str) -> list[TerminalText]:
     words = " ".join(one.message.split())
     code = f" {one.code}" if one.code else ""
     return [
-        Span(f"{name}:{one.start.line + 1}:{one.start.column + 1} ", "place"),
-        Span(one.severity, _STYLES[one.severity]),
-        Span(f"{code} {words}"),
-        Span(f" ({server})\n", "dim"),
+        TerminalText(f"{name}:{one.start.line + 1}:{one.start.column + 1} ", "place"),
+        TerminalText(one.severity, _STYLES[one.severity]),
+        TerminalText(f"{code} {words}"),
+        TerminalText(f" ({server})\n", "dim"),
     ]
 
 
@@ -188,7 +194,9 @@ def _facts(name: str, one: Diagnostic, server: str) -> dict[str, object]:
 
 
 def _summary(
-    counts: Counter[Severity], reports: Iterable[Report], unanswered: Sequence[Report]
+    counts: Counter[Severity],
+    reports: Iterable[FileDiagnostics],
+    unanswered: Sequence[FileDiagnostics],
 ) -> str:
     files = {one.path for one in reports}
     servers = sorted({one.server for one in reports if one.fresh})

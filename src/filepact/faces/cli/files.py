@@ -16,18 +16,18 @@ from filepact.errors import (
 )
 from filepact.faces.cli.place import here, opened, person
 from filepact.faces.cli.render import answer_receipt
-from filepact.faces.cli.screen import DONE, NOTHING, Answer, plain, remark
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark
 from filepact.text.page import PAGE
 from filepact.tools.catalogue import SERVER_TOOLS
-from filepact.tools.registry import Blob
-from filepact.workspace.excerpt import Window
-from filepact.workspace.find import Found, Tree
-from filepact.workspace.grep import Grepped
+from filepact.tools.registry import ContentAnswer
+from filepact.workspace.excerpt import LineExcerpt
+from filepact.workspace.find import FolderTree, NameSearchResult
+from filepact.workspace.grep import TextSearchResult
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
     from filepact.tools.registry import Tool
     from filepact.workspace.reader import Reader
     from filepact.workspace.workspace import Workspace
@@ -37,7 +37,7 @@ __all__ = ["edit", "find", "grep", "mkdir", "mv", "patch", "read", "rm", "tree",
 _PLACES = ("path", "directory", "to")
 
 
-def read(arguments: Namespace, _screen: Screen) -> Answer:
+def read(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Print a file."""
     return _look(
         arguments,
@@ -52,7 +52,7 @@ def read(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def find(arguments: Namespace, _screen: Screen) -> Answer:
+def find(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """List files by a glob."""
     return _look(
         arguments,
@@ -63,7 +63,7 @@ def find(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def grep(arguments: Namespace, _screen: Screen) -> Answer:
+def grep(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Print matching lines."""
     return _look(
         arguments,
@@ -80,7 +80,7 @@ def grep(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def tree(arguments: Namespace, _screen: Screen) -> Answer:
+def tree(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Draw a folder."""
     return _look(
         arguments,
@@ -92,7 +92,7 @@ def tree(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def write(arguments: Namespace, screen: Screen) -> Answer:
+def write(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Give a file a new text."""
     content = arguments.content if arguments.content is not None else _text_of("-")
     return _change(
@@ -106,7 +106,7 @@ def write(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
-def edit(arguments: Namespace, screen: Screen) -> Answer:
+def edit(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Replace text in a file."""
     if arguments.old_file == arguments.new_file == "-":
         raise InvalidParamsError(
@@ -124,7 +124,7 @@ def edit(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
-def patch(arguments: Namespace, screen: Screen) -> Answer:
+def patch(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Apply a patch."""
     return _change(
         arguments,
@@ -136,40 +136,40 @@ def patch(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
-def mkdir(arguments: Namespace, screen: Screen) -> Answer:
+def mkdir(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Make a folder."""
     return _manage(arguments, screen, "create_dir")
 
 
-def mv(arguments: Namespace, screen: Screen) -> Answer:
+def mv(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Move or rename a file or a folder."""
     return _manage(arguments, screen, "move", to=arguments.to)
 
 
-def rm(arguments: Namespace, screen: Screen) -> Answer:
+def rm(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Remove a file or a folder."""
     return _manage(arguments, screen, "delete")
 
 
-def _manage(arguments: Namespace, screen: Screen, action: str, **sent: object) -> Answer:
+def _manage(arguments: Namespace, screen: Terminal, action: str, **sent: object) -> CommandAnswer:
     return _change(arguments, screen, "manage_files", action=action, path=arguments.path, **sent)
 
 
-def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> Answer:
+def _look(arguments: Namespace, name: str, *, page: int = PAGE, **sent: object) -> CommandAnswer:
     """Call a reading tool."""
     with opened(arguments) as workspace:
         noting = _Noting(workspace.reader(person(), page=page))
         answer = _tool(name).run(noting, _with_places(workspace, sent))
     found = noting.found
-    text = _printed(answer) if isinstance(answer, Blob) else str(answer)
+    text = _printed(answer) if isinstance(answer, ContentAnswer) else str(answer)
     facts: dict[str, object] = {"text": text}
     if found is not None:
         facts = asdict(found) | facts
-    nothing = isinstance(found, Found | Grepped) and not found.total
-    return Answer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
+    nothing = isinstance(found, NameSearchResult | TextSearchResult) and not found.total
+    return CommandAnswer(plain(f"{text}\n"), facts, NOTHING if nothing else DONE)
 
 
-def _printed(blob: Blob) -> str:
+def _printed(blob: ContentAnswer) -> str:
     """Bytes for a terminal or a program, and one sentence about what a terminal cannot show."""
     return blob.note if blob.mime else b64encode(blob.data).decode("ascii")
 
@@ -188,14 +188,14 @@ class _Noting:
 
         def noted(*args: Any, **kwargs: Any) -> Any:
             answer = method(*args, **kwargs)
-            if isinstance(answer, Window | Found | Grepped | Tree):
+            if isinstance(answer, LineExcerpt | NameSearchResult | TextSearchResult | FolderTree):
                 self.found = answer
             return answer
 
         return noted
 
 
-def _change(arguments: Namespace, screen: Screen, name: str, **sent: object) -> Answer:
+def _change(arguments: Namespace, screen: Terminal, name: str, **sent: object) -> CommandAnswer:
     """Call a writing tool and do what it says."""
     sent |= {"dry_run": arguments.dry_run, "expected_revision": getattr(arguments, "expect", None)}
     with opened(arguments) as workspace:

@@ -11,7 +11,7 @@ from filepact.app import read_trust
 from filepact.config.person import read_settings
 from filepact.errors import FilepactError
 from filepact.faces.cli.checks import (
-    Finding,
+    CheckResult,
     check_folders,
     check_guard,
     check_journal,
@@ -23,21 +23,21 @@ from filepact.faces.cli.checks import (
 )
 from filepact.faces.cli.place import find_place, opened
 from filepact.faces.cli.render import age, count, listed, size
-from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from filepact.config.settings import Settings
-    from filepact.faces.cli.screen import Screen, Style
+    from filepact.faces.cli.screen import Style, Terminal
 
 __all__ = ["doctor", "status"]
 
 _STYLES: dict[str, Style] = {"ok": "good", "none": "dim", "warn": "warn", "fail": "bad"}
 
 
-def status(arguments: Namespace, _screen: Screen) -> Answer:
+def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """What is used here, and what happened last."""
     place = find_place(arguments)
     with opened(arguments, place) as workspace:
@@ -60,11 +60,13 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
         ]
         spans = [
-            span for name, value in rows for span in (Span(f"{name:<9}", "dim"), Span(f"{value}\n"))
+            span
+            for name, value in rows
+            for span in (TerminalText(f"{name:<9}", "dim"), TerminalText(f"{value}\n"))
         ]
-        spans.append(Span("last     ", "dim"))
+        spans.append(TerminalText("last     ", "dim"))
         last, known_last = listed(workspace, newest)
-        spans += last or [Span("nothing yet\n")]
+        spans += last or [TerminalText("nothing yet\n")]
         known = {
             "roots": [
                 {"path": root.path, "resolver": root.resolver} for root in workspace.guard.roots
@@ -78,10 +80,10 @@ def status(arguments: Namespace, _screen: Screen) -> Answer:
             "journal_bytes": figures.bytes_on_disk,
             "last": known_last[0] if known_last else None,
         }
-    return Answer(tuple(spans), known)
+    return CommandAnswer(tuple(spans), known)
 
 
-def doctor(arguments: Namespace, screen: Screen) -> Answer:
+def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Check everything that can be checked without changing anything."""
     place = find_place(arguments)
     files = list(check_settings(arguments.config, place.roots))
@@ -105,20 +107,23 @@ def doctor(arguments: Namespace, screen: Screen) -> Answer:
                     tell=screen.progress,
                 )
         except FilepactError as error:
-            found.append(Finding("workspace", "fail", error.message, error.hint))
-    spans: list[Span] = []
+            found.append(CheckResult("workspace", "fail", error.message, error.hint))
+    spans: list[TerminalText] = []
     for one in found:
-        spans += [Span(f"{one.level:<5}", _STYLES[one.level]), Span(f"{one.name}: {one.said}\n")]
+        spans += [
+            TerminalText(f"{one.level:<5}", _STYLES[one.level]),
+            TerminalText(f"{one.name}: {one.said}\n"),
+        ]
         if one.next:
-            spans.append(Span(f"     {one.next}\n", "dim"))
+            spans.append(TerminalText(f"     {one.next}\n", "dim"))
     failed = sum(one.level == "fail" for one in found)
     warned = sum(one.level == "warn" for one in found)
     spans.append(
-        Span(
+        TerminalText(
             f"\n{failed} failed, {warned} to look at.\n" if failed or warned else "\nAll is well.\n"
         )
     )
-    return Answer(
+    return CommandAnswer(
         tuple(spans),
         {
             "ok": not failed,

@@ -31,7 +31,7 @@ from filepact.faces.cli.render import (
     show_diff,
     tally,
 )
-from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span, plain
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.text.confusables import visible
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Checkpoint, Operation, Proposal, Session
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
     from filepact.workspace.guard import Location
     from filepact.workspace.workspace import Workspace
 
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 
-def log(arguments: Namespace, _screen: Screen) -> Answer:
+def log(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Operations, or what agents asked and told, newest first."""
     if arguments.asked or arguments.reads:
         return _log_asked(arguments)
@@ -70,12 +70,12 @@ def log(arguments: Namespace, _screen: Screen) -> Answer:
             limit=None if arguments.all else arguments.limit,
         )
         spans, known = listed(workspace, operations)
-    return Answer(
+    return CommandAnswer(
         tuple(spans) or plain("Nothing was done here yet.\n"), {"operations": known}, long=True
     )
 
 
-def _log_asked(arguments: Namespace) -> Answer:
+def _log_asked(arguments: Namespace) -> CommandAnswer:
     with opened(arguments) as workspace:
         questions = workspace.asked.questions(
             path=None if arguments.path is None else here(workspace, arguments.path),
@@ -84,27 +84,27 @@ def _log_asked(arguments: Namespace) -> Answer:
         )
         spans, known = asked(workspace, questions)
     if arguments.reads:
-        return Answer(
+        return CommandAnswer(
             tuple(spans) or plain("No agent has read anything here.\n"), {"reads": known}, long=True
         )
-    return Answer(
+    return CommandAnswer(
         tuple(spans) or plain("No agent has asked for anything here.\n"),
         {"asked": known},
         long=True,
     )
 
 
-def show(arguments: Namespace, screen: Screen) -> Answer:
+def show(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """One operation or proposal, with its diff."""
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
         known = facts(workspace, change, tally(text))
-        spans = [*details(workspace, change), Span("\n"), *show_diff(text, screen)]
-    return Answer(tuple(spans), {**known, "diff": text}, long=True)
+        spans = [*details(workspace, change), TerminalText("\n"), *show_diff(text, screen)]
+    return CommandAnswer(tuple(spans), {**known, "diff": text}, long=True)
 
 
-def diff(arguments: Namespace, screen: Screen) -> Answer:
+def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """What one operation changed, as a patch and nothing else."""
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
@@ -112,10 +112,10 @@ def diff(arguments: Namespace, screen: Screen) -> Answer:
         # A program gets the files' own bytes, so that the diff is a patch in any encoding.
         patch = workspace.patch(change).decode("utf-8", "surrogateescape")
     spans = show_diff(text, screen) if screen.terminal else plain(patch)
-    return Answer(spans, {"id": change.id, "diff": text}, long=True)
+    return CommandAnswer(spans, {"id": change.id, "diff": text}, long=True)
 
 
-def undo(arguments: Namespace, screen: Screen) -> Answer:
+def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Take an operation back."""
     with opened(arguments) as workspace:
         return answer_receipt(
@@ -126,7 +126,7 @@ def undo(arguments: Namespace, screen: Screen) -> Answer:
         )
 
 
-def redo(arguments: Namespace, screen: Screen) -> Answer:
+def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Bring back what was undone."""
     with opened(arguments) as workspace:
         return answer_receipt(
@@ -137,7 +137,7 @@ def redo(arguments: Namespace, screen: Screen) -> Answer:
         )
 
 
-def restore(arguments: Namespace, screen: Screen) -> Answer:
+def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Bring files back to a checkpoint."""
     with opened(arguments) as workspace:
         return answer_receipt(
@@ -148,20 +148,20 @@ def restore(arguments: Namespace, screen: Screen) -> Answer:
         )
 
 
-def checkpoint(arguments: Namespace, _screen: Screen) -> Answer:
+def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Name this moment."""
     with opened(arguments) as workspace:
         made = workspace.checkpoint(arguments.name)
-    return Answer(
+    return CommandAnswer(
         (
-            Span(f"Checkpoint {made.name!r} is set.", "good"),
-            Span(f" Come back to it with `filepact restore {quote(made.name)}`.\n"),
+            TerminalText(f"Checkpoint {made.name!r} is set.", "good"),
+            TerminalText(f" Come back to it with `filepact restore {quote(made.name)}`.\n"),
         ),
         _checkpoint_facts(made),
     )
 
 
-def checkpoints(arguments: Namespace, _screen: Screen) -> Answer:
+def checkpoints(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """The checkpoints of the first root, oldest first."""
     with opened(arguments) as workspace:
         found = workspace.checkpoints()
@@ -170,11 +170,11 @@ def checkpoints(arguments: Namespace, _screen: Screen) -> Answer:
         span
         for one in found
         for span in (
-            Span(one.name, "title"),
-            Span(f"  {age(one.created, now)}  after operation {one.seq}\n", "dim"),
+            TerminalText(one.name, "title"),
+            TerminalText(f"  {age(one.created, now)}  after operation {one.seq}\n", "dim"),
         )
     ]
-    return Answer(
+    return CommandAnswer(
         tuple(spans) or plain("No checkpoint is set here.\n"),
         {"checkpoints": [_checkpoint_facts(one) for one in found]},
     )
@@ -211,17 +211,19 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
     return operation
 
 
-def pending(arguments: Namespace, _screen: Screen) -> Answer:
+def pending(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """What waits for a person, oldest first."""
     with opened(arguments) as workspace:
         waiting = workspace.pending()
         spans, known = listed(workspace, waiting)
     if waiting:
-        spans.append(Span(f"\n{HOW_TO_DECIDE}", "dim"))
-    return Answer(tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True)
+        spans.append(TerminalText(f"\n{HOW_TO_DECIDE}", "dim"))
+    return CommandAnswer(
+        tuple(spans) or plain("Nothing waits for you.\n"), {"pending": known}, long=True
+    )
 
 
-def approve(arguments: Namespace, screen: Screen) -> Answer:
+def approve(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Do what was proposed; a person at a terminal is shown it and asked."""
     word = Approval(_decider(arguments, screen).actor)
     with opened(arguments) as workspace:
@@ -229,7 +231,7 @@ def approve(arguments: Namespace, screen: Screen) -> Answer:
         asks = at_terminal(screen) and not arguments.unattended
         while True:
             if asks and not _agrees_to_change(workspace, proposal, screen):
-                return Answer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
+                return CommandAnswer(plain("Nothing is done; it waits as before.\n"), code=NOTHING)
             try:
                 return answer_receipt(workspace.approve(proposal.id, word), screen)
             except ProposalChangedError as changed:
@@ -239,18 +241,18 @@ def approve(arguments: Namespace, screen: Screen) -> Answer:
                 screen.write(plain(f"\nNothing is done: {changed.message}.\n\n"))
                 if since := str(changed.details["since"]):
                     screen.write(plain("What has happened since:\n\n"))
-                    screen.write((*show_diff(since, screen), Span("\nWhat it is now:\n\n")))
+                    screen.write((*show_diff(since, screen), TerminalText("\nWhat it is now:\n\n")))
 
 
-def _agrees_to_change(workspace: Workspace, proposal: Proposal, screen: Screen) -> bool:
+def _agrees_to_change(workspace: Workspace, proposal: Proposal, screen: Terminal) -> bool:
     """Whether a person at the terminal says yes to what they are shown now."""
     proposal.check_waits()
     diff = show_diff(workspace.diff(proposal), screen)
-    screen.page((*details(workspace, proposal), Span("\n"), *diff))
+    screen.page((*details(workspace, proposal), TerminalText("\n"), *diff))
     return agrees(f"\nDo {proposal.id}?", screen)
 
 
-def reject(arguments: Namespace, screen: Screen) -> Answer:
+def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Refuse what was proposed."""
     if bool(arguments.operation) == arguments.all:
         raise InvalidParamsError(
@@ -270,9 +272,13 @@ def reject(arguments: Namespace, screen: Screen) -> Answer:
         known = [facts(workspace, one, None) for one in refused]
     reason = f": {arguments.reason}" if arguments.reason else "."
     if not arguments.all:
-        return Answer((Span(f"Rejected {refused[0].id}{reason}\n", "warn"),), known[0])
+        return CommandAnswer(
+            (TerminalText(f"Rejected {refused[0].id}{reason}\n", "warn"),), known[0]
+        )
     said = f"Rejected {count(len(refused), 'change')}{reason}\n" if refused else "Nothing waits.\n"
-    return Answer((Span(said, "warn"),), {"rejected": known}, DONE if refused else NOTHING)
+    return CommandAnswer(
+        (TerminalText(said, "warn"),), {"rejected": known}, DONE if refused else NOTHING
+    )
 
 
 def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
@@ -297,13 +303,13 @@ def _is_in(spot: Location, path: WorkspacePath) -> bool:
 _NAMED: Final = 6  # programs that one decision came through; the first of them say the most
 
 
-def at_terminal(screen: Screen) -> bool:
+def at_terminal(screen: Terminal) -> bool:
     """Whether a person reads what is said here, and types what is asked."""
     asks = sys.stdin is not None and sys.stdin.isatty()
     return asks and screen.terminal and not screen.json
 
 
-def _decider(arguments: Namespace, screen: Screen) -> Session:
+def _decider(arguments: Namespace, screen: Terminal) -> Session:
     """Return the session of the person or program that decides, as the journal keeps it.
 
     Raises:
@@ -321,7 +327,7 @@ def _decider(arguments: Namespace, screen: Screen) -> Session:
     return person(how=f"{where}, from {programs}" if programs else where, program=not there)
 
 
-def agrees(question: str, screen: Screen) -> bool:
+def agrees(question: str, screen: Terminal) -> bool:
     """Whether the person at the terminal says yes; an end of the input is a no."""
     while True:
         screen.ask(f"{question} [y/N] ")

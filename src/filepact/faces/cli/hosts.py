@@ -18,13 +18,13 @@ from filepact.config.person import read_settings
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.cli.place import find_place
 from filepact.faces.cli.programs import Programs
-from filepact.faces.cli.screen import Answer, Span
+from filepact.faces.cli.screen import CommandAnswer, TerminalText
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Sequence
 
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
 
 __all__ = ["Host", "editors", "hosts", "own_command", "render_hosts", "setup"]
 
@@ -190,26 +190,26 @@ def editors(command: Sequence[str], arguments: Sequence[str], agent: str) -> tup
     )
 
 
-def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[Span, ...]:
+def render_hosts(chosen: Sequence[Host], *, short: bool = False) -> tuple[TerminalText, ...]:
     """The lines for a reader who copies them.
 
     Args:
         chosen: Which hosts.
         short: Settings only of a host without a command that does it all.
     """
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     for host in chosen:
-        spans.append(Span(f"{host.title}\n", "title"))
+        spans.append(TerminalText(f"{host.title}\n", "title"))
         if host.run:
-            spans.append(Span(f"  {host.run}\n"))
+            spans.append(TerminalText(f"  {host.run}\n"))
             if short:
                 continue
-        spans.append(Span(f"  {'or ' if host.run else ''}in {host.file}:\n", "dim"))
-        spans += [Span(f"    {line}\n") for line in host.settings.splitlines()]
+        spans.append(TerminalText(f"  {'or ' if host.run else ''}in {host.file}:\n", "dim"))
+        spans += [TerminalText(f"    {line}\n") for line in host.settings.splitlines()]
     return tuple(spans)
 
 
-def setup(arguments: Namespace, screen: Screen) -> Answer:
+def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Print the lines; nothing is written but what `csharp` fetches."""
     if arguments.host == "csharp":
         raise SystemExit(_setup_csharp(screen))
@@ -229,9 +229,11 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
         folder = str(Path(roots[0]).resolve())
         held = [one.name for one in Programs(roots).waiting(servers, trust, folder)]
     said = (
-        Span("\nThese language servers are installed, and work for agents once you trust them\n"),
-        Span(f"here: {', '.join(held)}. "),
-        Span("`filepact trust` tells what that means.\n", "dim"),
+        TerminalText(
+            "\nThese language servers are installed, and work for agents once you trust them\n"
+        ),
+        TerminalText(f"here: {', '.join(held)}. "),
+        TerminalText("`filepact trust` tells what that means.\n", "dim"),
     )
     return replace(
         answer,
@@ -240,7 +242,7 @@ def setup(arguments: Namespace, screen: Screen) -> Answer:
     )
 
 
-def _setup_csharp(screen: Screen) -> int:
+def _setup_csharp(screen: Terminal) -> int:
     """Have the language server for C# fetch what it needs; the answer is its status."""
     program = Programs(())("filepact-csharp")
     if program is None:
@@ -252,7 +254,7 @@ def _setup_csharp(screen: Screen) -> int:
     return subprocess.run(command, check=False).returncode  # noqa: S603 - what the extra installs
 
 
-def _setup_editors(arguments: Namespace) -> Answer:
+def _setup_editors(arguments: Namespace) -> CommandAnswer:
     """The lines for editors, with the agent's program by its whole path where it is found."""
     try:
         agent = shlex.split(arguments.agent)
@@ -277,8 +279,8 @@ def _options(arguments: Namespace) -> list[str]:
     return options
 
 
-def _answer(command: Sequence[str], chosen: Sequence[Host]) -> Answer:
-    return Answer(
+def _answer(command: Sequence[str], chosen: Sequence[Host]) -> CommandAnswer:
+    return CommandAnswer(
         render_hosts(chosen),
         {
             "command": list(command),

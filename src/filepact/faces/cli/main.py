@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError
 from filepact.faces.cli.commands import add_acp_commands, add_commands, add_file_commands
-from filepact.faces.cli.parser import Misuse, new_parser
+from filepact.faces.cli.parser import CommandError, new_parser
 from filepact.faces.cli.screen import (
     DONE,
     FAILED,
     INTERRUPTED,
     NOTHING,
     USAGE,
-    Answer,
-    Screen,
+    CommandAnswer,
+    Terminal,
     find_pager,
     plain,
     remark,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
 
-    from filepact.faces.cli.parser import Parser
+    from filepact.faces.cli.parser import CommandParser
 
 __all__ = ["build_parser", "execute", "own_version", "parse", "run"]
 
@@ -60,13 +60,13 @@ def run(argv: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     try:
         arguments = parse(words)
-    except Misuse as misuse:
+    except CommandError as misuse:
         return _explain_misuse(misuse, json="--json" in words)
     if arguments.version:
         return _print_version(arguments)
     if arguments.command is None:
         return _explain_misuse(
-            Misuse("no command was named", build_parser().format_help()), json=arguments.json
+            CommandError("no command was named", build_parser().format_help()), json=arguments.json
         )
     screen = _screen(arguments)
     try:
@@ -91,17 +91,17 @@ def parse(words: Sequence[str]) -> Namespace:
     Making all commands takes longer than most of them, so only those are made that the words name.
 
     Raises:
-        Misuse: It cannot be understood.
+        CommandError: It cannot be understood.
     """
     before = words[: words.index("--")] if "--" in words else words
     if "-h" not in before and "--help" not in before:
         # Whatever is not understood is for the whole parser to explain.
-        with suppress(Misuse):
+        with suppress(CommandError):
             return build_parser(frozenset(words)).parse_args(words)
     return build_parser().parse_args(words)
 
 
-def build_parser(only: frozenset[str] | None = None) -> Parser:
+def build_parser(only: frozenset[str] | None = None) -> CommandParser:
     """Make the parser of all commands, or of those with some names."""
     parser, group = new_parser(only)
     add_commands(group)
@@ -110,7 +110,7 @@ def build_parser(only: frozenset[str] | None = None) -> Parser:
     return parser
 
 
-def execute(words: Sequence[str], screen: Screen) -> Answer | None:
+def execute(words: Sequence[str], screen: Terminal) -> CommandAnswer | None:
     """Do what a command line says, for another command that wants to show the answer.
 
     Raises:
@@ -119,22 +119,22 @@ def execute(words: Sequence[str], screen: Screen) -> Answer | None:
     return _perform(parse(words), screen)
 
 
-def _perform(arguments: Namespace, screen: Screen) -> Answer | None:
+def _perform(arguments: Namespace, screen: Terminal) -> CommandAnswer | None:
     # What stands after the command's name adds to what stands before it.
     arguments.root = [*(arguments.root or []), *getattr(arguments, "root_after", [])]
     return _function(arguments.does)(arguments, screen)
 
 
-def _function(name: str) -> Callable[[Namespace, Screen], Answer | None]:
+def _function(name: str) -> Callable[[Namespace, Terminal], CommandAnswer | None]:
     """The function behind a command; its module is loaded only now."""
     module, _, function = name.partition(":")
-    found: Callable[[Namespace, Screen], Answer | None] = getattr(
+    found: Callable[[Namespace, Terminal], CommandAnswer | None] = getattr(
         import_module(f"filepact.faces.cli.{module}"), function
     )
     return found
 
 
-def _screen(arguments: Namespace) -> Screen:
+def _screen(arguments: Namespace) -> Terminal:
     terminal = sys.stdout.isatty()
     wanted = not (
         arguments.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -142,7 +142,7 @@ def _screen(arguments: Namespace) -> Screen:
     pager: list[str] = []
     if terminal and not arguments.json and not arguments.no_pager:
         pager = find_pager()
-    return Screen(
+    return Terminal(
         sys.stdout.buffer,
         terminal=terminal,
         colour=terminal and wanted,
@@ -163,20 +163,20 @@ def own_version() -> str:
 
 def _print_version(arguments: Namespace) -> int:
     number = own_version()
-    _screen(arguments).answer(Answer(plain(f"filepact {number}\n"), {"version": number}))
+    _screen(arguments).answer(CommandAnswer(plain(f"filepact {number}\n"), {"version": number}))
     return DONE
 
 
-def _explain_misuse(misuse: Misuse, *, json: bool) -> int:
+def _explain_misuse(misuse: CommandError, *, json: bool) -> int:
     if json:
         error = InvalidParamsError(misuse.message, hint="See `filepact --help`.")
-        Screen(sys.stdout.buffer, terminal=False, colour=False, json=True).object(_facts(error))
+        Terminal(sys.stdout.buffer, terminal=False, colour=False, json=True).object(_facts(error))
     else:
         remark(f"{misuse.usage.rstrip()}\nfilepact: {misuse.message}\n")
     return USAGE
 
 
-def _explain(error: FilepactError, screen: Screen) -> int:
+def _explain(error: FilepactError, screen: Terminal) -> int:
     if screen.json:
         screen.object(_facts(error))
     else:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
-    "Group",
-    "Misuse",
-    "Parser",
+    "CommandError",
+    "CommandGroup",
+    "CommandParser",
     "add_dry_run",
     "add_unattended",
     "count",
@@ -44,7 +44,7 @@ exit codes:
 """
 
 
-class Misuse(Exception):  # noqa: N818 - not an error of the product; becomes exit code 2
+class CommandError(Exception):
     """The command line cannot be understood.
 
     Args:
@@ -58,15 +58,15 @@ class Misuse(Exception):  # noqa: N818 - not an error of the product; becomes ex
         self.usage = usage
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Says what is wrong to the caller, who knows in which form it is wanted."""
 
     def error(self, message: str) -> NoReturn:
-        raise Misuse(message, self.format_usage())
+        raise CommandError(message, self.format_usage())
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CommandGroup:
     """Where commands are added, and the options that all of them take.
 
     Attributes:
@@ -75,8 +75,8 @@ class Group:
         only: The names of the commands to make; None makes all, and the others are passed over.
     """
 
-    commands: argparse._SubParsersAction[Parser]
-    common: Parser
+    commands: argparse._SubParsersAction[CommandParser]
+    common: CommandParser
     only: frozenset[str] | None = None
 
     def add(
@@ -132,7 +132,7 @@ class Group:
         )
         parser.set_defaults(does=does)
 
-    def nested(self, name: str, short: str, more: str) -> Group:
+    def nested(self, name: str, short: str, more: str) -> CommandGroup:
         """Add a word that further commands stand below; they are added to the answer.
 
         Args:
@@ -141,7 +141,7 @@ class Group:
             more: Further sentences for its own help.
         """
         if not self._wants(name):
-            return Group(self.commands, self.common, frozenset())
+            return CommandGroup(self.commands, self.common, frozenset())
         about = f"{short[:1].upper()}{short[1:]}."
         parser = self.commands.add_parser(
             name,
@@ -151,9 +151,13 @@ class Group:
             allow_abbrev=False,
         )
         below = parser.add_subparsers(
-            dest="below", metavar="COMMAND", title="commands", required=True, parser_class=Parser
+            dest="below",
+            metavar="COMMAND",
+            title="commands",
+            required=True,
+            parser_class=CommandParser,
         )
-        return Group(below, self.common)
+        return CommandGroup(below, self.common)
 
     def _wants(self, name: str) -> bool:
         return self.only is None or name in self.only
@@ -163,9 +167,9 @@ def _pass_over(*_: Any, **__: Any) -> None:
     """Takes the arguments of a command that is not made."""
 
 
-def new_parser(only: frozenset[str] | None = None) -> tuple[Parser, Group]:
+def new_parser(only: frozenset[str] | None = None) -> tuple[CommandParser, CommandGroup]:
     """Make a parser without commands, and the group to add them, or only some, to."""
-    parser = Parser(
+    parser = CommandParser(
         prog="filepact",
         description=_TOP,
         epilog=_CODES,
@@ -174,13 +178,13 @@ def new_parser(only: frozenset[str] | None = None) -> tuple[Parser, Group]:
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     _add_common(parser, default=None)
-    common = Parser(add_help=False)
+    common = CommandParser(add_help=False)
     # What was said before the command's name must outlive the command's own defaults.
     _add_common(common, default=argparse.SUPPRESS)
     commands = parser.add_subparsers(
-        dest="command", metavar="COMMAND", title="commands", parser_class=Parser
+        dest="command", metavar="COMMAND", title="commands", parser_class=CommandParser
     )
-    return parser, Group(commands, common, only)
+    return parser, CommandGroup(commands, common, only)
 
 
 def _add_common(parser: argparse.ArgumentParser, *, default: str | None) -> None:

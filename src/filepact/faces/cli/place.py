@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "Place",
+    "CommandContext",
     "find_place",
     "here",
     "opened",
@@ -31,7 +31,7 @@ Origin = Literal["--root", "FILEPACT_ROOT", "journal", "git", "this folder"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandContext:
     """The folders in use.
 
     Attributes:
@@ -45,23 +45,23 @@ class Place:
     origin: Origin
 
 
-def find_place(arguments: Namespace) -> Place:
+def find_place(arguments: Namespace) -> CommandContext:
     """The roots that were named, else the nearest that makes sense at or above this folder."""
     state = state_folder(arguments.state)
     if arguments.root:
-        return Place(tuple(arguments.root), state, "--root")
+        return CommandContext(tuple(arguments.root), state, "--root")
     named = os.environ.get("FILEPACT_ROOT", "")
     if named:
-        return Place(tuple(filter(None, named.split(os.pathsep))), state, "FILEPACT_ROOT")
+        return CommandContext(tuple(filter(None, named.split(os.pathsep))), state, "FILEPACT_ROOT")
     folder = Path.cwd()
     above = (folder, *folder.parents)
     known = _nearest_known(above, state)
     if known is not None:
-        return Place((known,), state, "journal")
+        return CommandContext((known,), state, "journal")
     for candidate in above:
         if os.path.lexists(candidate / ".git"):
-            return Place((str(candidate),), state, "git")
-    return Place((str(folder),), state, "this folder")
+            return CommandContext((str(candidate),), state, "git")
+    return CommandContext((str(folder),), state, "this folder")
 
 
 def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
@@ -88,7 +88,7 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 
 
 @contextmanager
-def opened(arguments: Namespace, place: Place | None = None) -> Iterator[Workspace]:
+def opened(arguments: Namespace, place: CommandContext | None = None) -> Iterator[Workspace]:
     """The workspace of a command, open while it is used."""
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
     from filepact.config.person import read_settings  # noqa: PLC0415 - with it

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 from filepact.app import project_files
 from filepact.config.explain import explain as explain_request
-from filepact.config.layers import BUILT_IN, NEVER_LIFTED, Source, check_together, exactly
+from filepact.config.layers import BUILT_IN, NEVER_LIFTED, SettingsSource, check_together, exactly
 from filepact.config.person import named_file, read_settings, rule_files, settings_file
 from filepact.config.rule_files import find_problems, read_expecting
 from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.place import find_place, here, opened
 from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, FAILED, NOTHING, Answer, Span
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
 from filepact.workspace.project_rules import PROJECT_FILE
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterable, Iterator, Sequence
 
-    from filepact.config.explain import Explanation
-    from filepact.config.problems import Problem
+    from filepact.config.explain import DecisionExplanation
+    from filepact.config.problems import SettingsProblem
     from filepact.domain.policy import Action, Rule, Verdict
-    from filepact.faces.cli.screen import Screen, Style
+    from filepact.faces.cli.screen import Style, Terminal
 
 __all__ = ["QUESTIONS", "answers", "explain", "lint", "show", "test"]
 
@@ -67,28 +67,32 @@ _ORDER: tuple[Action, ...] = ("read", "list", "write", "create", "delete")
 # -- show -----------------------------------------------------------------------------------
 
 
-def show(arguments: Namespace, _screen: Screen) -> Answer:
+def show(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Every rule in force here."""
     read = [(source, read_expecting(text, source)) for source, text in _files(arguments)]
     shown = [(source.layer, source.name, (*r.rules, *r.fallbacks)) for source, r in read]
     if arguments.built_in:
         shown.append(("built-in", "in force everywhere", BUILT_IN))
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     for layer, name, rules in shown:
-        spans += [Span(f"{layer}", "title"), Span(f"  {name}\n", "dim")]
+        spans += [TerminalText(f"{layer}", "title"), TerminalText(f"  {name}\n", "dim")]
         spans += _table(rules)
-        spans.append(Span("\n"))
+        spans.append(TerminalText("\n"))
     for source, found in read:
         for name, _by in found.keep:
-            spans.append(Span(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
+            spans.append(TerminalText(f"{source.name} keeps \u201c{name}\u201d for everybody.\n"))
     if not read:
-        spans.append(Span("No file of rules is here; only the built-in rules are in force.\n"))
-        spans.append(Span(f"Yours would be {settings_file(arguments.config)}\n", "dim"))
+        spans.append(
+            TerminalText("No file of rules is here; only the built-in rules are in force.\n")
+        )
+        spans.append(TerminalText(f"Yours would be {settings_file(arguments.config)}\n", "dim"))
     if not arguments.built_in:
         spans.append(
-            Span(f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim")
+            TerminalText(
+                f"{len(BUILT_IN)} built-in rules are in force as well: --built-in\n", "dim"
+            )
         )
-    return Answer(
+    return CommandAnswer(
         tuple(spans),
         {
             "files": [{"layer": source.layer, "file": source.name} for source, _rules in read],
@@ -98,21 +102,21 @@ def show(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def _table(rules: Sequence[Rule]) -> Iterator[Span]:
+def _table(rules: Sequence[Rule]) -> Iterator[TerminalText]:
     """Rules one a line, in columns."""
     width = max((len(rule.name) for rule in rules), default=0)
     rows = [(rule, _actions(rule.actions)) for rule in rules]
     actions = max((len(words) for _rule, words in rows), default=0)
     for rule, words in rows:
-        yield Span(f"  {rule.verdict:<6}", _STYLES[rule.verdict])
-        yield Span(f"{rule.name:<{width}}  {words:<{actions}}  ")
-        yield Span(_paths(rule))
+        yield TerminalText(f"  {rule.verdict:<6}", _STYLES[rule.verdict])
+        yield TerminalText(f"{rule.name:<{width}}  {words:<{actions}}  ")
+        yield TerminalText(_paths(rule))
         for word, values in (("agents", rule.agents), ("lifts", sorted(rule.lifts))):
             if values and values != ("*",):
-                yield Span(f"  {word}: {', '.join(values)}")
+                yield TerminalText(f"  {word}: {', '.join(values)}")
         if rule.line:
-            yield Span(f"  line {rule.line}", "dim")
-        yield Span("\n")
+            yield TerminalText(f"  line {rule.line}", "dim")
+        yield TerminalText("\n")
 
 
 def _paths(rule: Rule, most: int = 6) -> str:
@@ -153,33 +157,33 @@ def rule_facts(rule: Rule) -> dict[str, object]:
 # -- lint and test --------------------------------------------------------------------------
 
 
-def lint(arguments: Namespace, _screen: Screen) -> Answer:
+def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Everything that is wrong in the files."""
     files = [named_file(arguments.file)] if arguments.file else list(_files(arguments))
-    problems: list[Problem] = [
+    problems: list[SettingsProblem] = [
         problem for source, text in files for problem in find_problems(text, source)
     ]
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     for one in problems:
         spans += [
-            Span(f"{one.file}:{one.line}: ", "title"),
-            Span(f"{one.key}: " if one.key else ""),
+            TerminalText(f"{one.file}:{one.line}: ", "title"),
+            TerminalText(f"{one.key}: " if one.key else ""),
         ]
-        spans.append(Span(f"{one.said}\n"))
+        spans.append(TerminalText(f"{one.said}\n"))
     checked = count(len(files), "file")
     groups: list[tuple[Rule, ...]] = []
     if problems:
-        spans.append(Span(f"\n{count(len(problems), 'problem')} in {checked}.\n", "bad"))
+        spans.append(TerminalText(f"\n{count(len(problems), 'problem')} in {checked}.\n", "bad"))
     else:
         for source, text in files:
             found = read_expecting(text, source)
             own: list[tuple[Rule, ...]] = [(rule,) for rule in found.rules]
             own += [found.fallbacks] if found.fallbacks else []
-            spans += [Span(f"{source.name}\n"), *_answer_table(own)]
+            spans += [TerminalText(f"{source.name}\n"), *_answer_table(own)]
             groups += own
-        spans += [Span(f"{_LEGEND}\n", "dim")] if groups else []
-        spans.append(Span(f"{checked}, nothing wrong.\n", "good"))
-    return Answer(
+        spans += [TerminalText(f"{_LEGEND}\n", "dim")] if groups else []
+        spans.append(TerminalText(f"{checked}, nothing wrong.\n", "good"))
+    return CommandAnswer(
         tuple(spans),
         {
             "files": [source.name for source, _text in files],
@@ -217,24 +221,24 @@ def answers(rules: Sequence[Rule]) -> dict[str, str]:
     }
 
 
-def _answer_table(groups: Sequence[Sequence[Rule]]) -> Iterator[Span]:
+def _answer_table(groups: Sequence[Sequence[Rule]]) -> Iterator[TerminalText]:
     if not groups:
         return
-    yield Span(f"{'':<{_NAME_WIDTH}} {'  '.join(QUESTIONS)}\n", "dim")
+    yield TerminalText(f"{'':<{_NAME_WIDTH}} {'  '.join(QUESTIONS)}\n", "dim")
     for rules in groups:
         name = rules[0].name
         name = name if len(name) < _NAME_WIDTH else f"{name[: _NAME_WIDTH - 2]}\u2026"
-        yield Span(f"{name:<{_NAME_WIDTH}}")
+        yield TerminalText(f"{name:<{_NAME_WIDTH}}")
         for question, answer in answers(rules).items():
             word, style = _ANSWERS[answer]
-            yield Span(" " if question == "read" else "  ")
-            yield Span(word if question == "mode" else f"{word:<{len(question)}}", style)
-        yield Span("\n")
+            yield TerminalText(" " if question == "read" else "  ")
+            yield TerminalText(word if question == "mode" else f"{word:<{len(question)}}", style)
+        yield TerminalText("\n")
 
 
-def test(arguments: Namespace, _screen: Screen) -> Answer:
+def test(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """What the files expect of their rules, and whether it is so."""
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     known: list[dict[str, object]] = []
     for source, text in _files(arguments):
         rules = read_expecting(text, source)
@@ -243,10 +247,10 @@ def test(arguments: Namespace, _screen: Screen) -> Answer:
             said = [each for about, each in wrong if about == expectation]
             asked = f"{', '.join(expectation.paths)}: {_listed(expectation.actions)}"
             asked += f" by {expectation.agent}" if expectation.agent else ""
-            spans.append(Span("FAIL  " if said else "ok    ", "bad" if said else "good"))
-            spans.append(Span(f"{asked}: {expectation.verdict}"))
-            spans.append(Span(f"  {source.name}:{expectation.line}\n", "dim"))
-            spans += [Span(f"      {each}\n") for each in said]
+            spans.append(TerminalText("FAIL  " if said else "ok    ", "bad" if said else "good"))
+            spans.append(TerminalText(f"{asked}: {expectation.verdict}"))
+            spans.append(TerminalText(f"  {source.name}:{expectation.line}\n", "dim"))
+            spans += [TerminalText(f"      {each}\n") for each in said]
             known.append(
                 {
                     "file": source.name,
@@ -262,18 +266,18 @@ def test(arguments: Namespace, _screen: Screen) -> Answer:
             )
     failed = sum(not one["met"] for one in known)
     if not known:
-        spans.append(Span("No file here holds an [[expect]].\n"))
+        spans.append(TerminalText("No file here holds an [[expect]].\n"))
     else:
-        spans.append(Span(f"\n{count(len(known), 'expectation')}, {failed} not met.\n"))
+        spans.append(TerminalText(f"\n{count(len(known), 'expectation')}, {failed} not met.\n"))
     code = FAILED if failed else DONE if known else NOTHING
-    return Answer(tuple(spans), {"expectations": known}, code)
+    return CommandAnswer(tuple(spans), {"expectations": known}, code)
 
 
-def _files(arguments: Namespace) -> Iterator[tuple[Source, str]]:
+def _files(arguments: Namespace) -> Iterator[tuple[SettingsSource, str]]:
     """Every file of rules that is in force here, with its text, right or wrong."""
     yield from rule_files(arguments.config)
     for root, text in project_files(find_place(arguments).roots):
-        yield Source("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
+        yield SettingsSource("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -283,7 +287,7 @@ def _listed(words: Iterable[str]) -> str:
 # -- explain --------------------------------------------------------------------------------
 
 
-def explain(arguments: Namespace, _screen: Screen) -> Answer:
+def explain(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Which rule decides about a file, and how that can be changed."""
     with opened(arguments) as workspace:
         found = explain_request(
@@ -295,13 +299,13 @@ def explain(arguments: Namespace, _screen: Screen) -> Answer:
     advice = _advice(found, arguments.config)
     who = f" by {found.agent}" if found.agent else ""
     spans = [
-        Span(f"{found.path}: to {found.action}{who} is "),
-        Span(f"{_SAID[found.verdict]}\n", _STYLES[found.verdict]),
+        TerminalText(f"{found.path}: to {found.action}{who} is "),
+        TerminalText(f"{_SAID[found.verdict]}\n", _STYLES[found.verdict]),
     ]
     for name, value in _reasons(found):
-        spans += [Span(f"  {name:<12}", "dim"), Span(f"{value}\n")]
-    spans += [Span(f"\n{advice}\n", "dim")] if advice else []
-    return Answer(
+        spans += [TerminalText(f"  {name:<12}", "dim"), TerminalText(f"{value}\n")]
+    spans += [TerminalText(f"\n{advice}\n", "dim")] if advice else []
+    return CommandAnswer(
         tuple(spans),
         {
             "path": found.path,
@@ -324,7 +328,7 @@ def explain(arguments: Namespace, _screen: Screen) -> Answer:
     )
 
 
-def _reasons(found: Explanation) -> Iterator[tuple[str, str]]:
+def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
     if found.rule is None:
         yield "because", found.refusal
         return
@@ -345,7 +349,7 @@ def _reasons(found: Explanation) -> Iterator[tuple[str, str]]:
         yield "covers too", said
 
 
-def _advice(found: Explanation, named: str) -> str:
+def _advice(found: DecisionExplanation, named: str) -> str:
     """How a person can change the verdict."""
     rule = found.rule
     if rule is None:
@@ -366,7 +370,7 @@ def _advice(found: Explanation, named: str) -> str:
     )
 
 
-def _freeing(found: Explanation, rule: Rule, pattern: str, named: str) -> str:
+def _freeing(found: DecisionExplanation, rule: Rule, pattern: str, named: str) -> str:
     """What to write against a default or a built-in rule, with all that it has to set aside."""
     # An allow that leaves a built-in rule standing could never decide, and would be refused.
     voices = [voice.rule for voice in found.others if voice.lifted_by is None]
@@ -382,7 +386,7 @@ def _freeing(found: Explanation, rule: Rule, pattern: str, named: str) -> str:
     return f"{said}\nlifts = [{', '.join(map(_quoted, lifts))}]" if lifts else said
 
 
-def _snippet(verdict: Verdict, pattern: str, found: Explanation) -> str:
+def _snippet(verdict: Verdict, pattern: str, found: DecisionExplanation) -> str:
     return f"\n[[{verdict}]]\npaths = [{_quoted(pattern)}]\nactions = [{_quoted(found.action)}]"
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
 from filepact.errors import FilepactError
-from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
 from filepact.text.inline_diff import pair_lines, refine
 from filepact.tools.answer import receipt_facts, render_receipt
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.domain.operation import Proposal
-    from filepact.domain.permission_log import Question
-    from filepact.faces.cli.screen import Screen, Style
+    from filepact.domain.permission_log import PermissionRecord
+    from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "HOW_TO_DECIDE",
-    "Tally",
+    "LineCounts",
     "age",
     "answer_receipt",
     "asked",
@@ -54,14 +54,14 @@ _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class LineCounts:
     """How many lines a diff adds and removes."""
 
     added: int
     removed: int
 
 
-def paint_diff(diff: str) -> tuple[Span, ...]:
+def paint_diff(diff: str) -> tuple[TerminalText, ...]:
     """The diff as styled spans; their texts put together are the diff.
 
     Words are compared until that has taken its share of time; what comes after is whole lines.
@@ -69,16 +69,16 @@ def paint_diff(diff: str) -> tuple[Span, ...]:
     return tuple(_paint(_lines(diff)))
 
 
-def show_diff(diff: str, screen: Screen) -> tuple[Span, ...]:
+def show_diff(diff: str, screen: Terminal) -> tuple[TerminalText, ...]:
     """The diff for a screen, as people are shown one everywhere; painted for a terminal only."""
     shown = readable(diff)
-    return paint_diff(shown) if screen.terminal else (Span(shown),)
+    return paint_diff(shown) if screen.terminal else (TerminalText(shown),)
 
 
-def tally(diff: str) -> Tally:
+def tally(diff: str) -> LineCounts:
     """Count the added and removed lines of all hunks."""
     kinds = [kind for kind, _ in _classify(_lines(diff))]
-    return Tally(kinds.count("+"), kinds.count("-"))
+    return LineCounts(kinds.count("+"), kinds.count("-"))
 
 
 def _lines(diff: str) -> list[str]:
@@ -107,7 +107,7 @@ def _classify(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield "h", line
 
 
-def _paint(lines: Sequence[str]) -> Iterator[Span]:
+def _paint(lines: Sequence[str]) -> Iterator[TerminalText]:
     room = _COMPARED
     removed: list[str] = []
     added: list[str] = []
@@ -134,16 +134,18 @@ def _paint(lines: Sequence[str]) -> Iterator[Span]:
     yield from _paint_change(removed, added, words=room > 0)
 
 
-def _paint_header(kind: str, line: str) -> Iterator[Span]:
+def _paint_header(kind: str, line: str) -> Iterator[TerminalText]:
     if kind == "@":
-        yield Span(line, "place")
+        yield TerminalText(line, "place")
     elif line.startswith(("--- ", "+++ ", "diff --git ")):
-        yield Span(line, "strong")
+        yield TerminalText(line, "strong")
     else:
-        yield Span(line, "dim")
+        yield TerminalText(line, "dim")
 
 
-def _paint_change(removed: Sequence[str], added: Sequence[str], *, words: bool) -> Iterator[Span]:
+def _paint_change(
+    removed: Sequence[str], added: Sequence[str], *, words: bool
+) -> Iterator[TerminalText]:
     """A block of removed lines and the lines that took their place."""
     if not (words and removed and added):
         yield from _paint_lines(removed, "remove")
@@ -162,17 +164,17 @@ def _paint_change(removed: Sequence[str], added: Sequence[str], *, words: bool) 
         yield from _paint_line(line, new_words.get(j, []), "add", "added word")
 
 
-def _paint_lines(lines: Sequence[str], style: Style) -> Iterator[Span]:
+def _paint_lines(lines: Sequence[str], style: Style) -> Iterator[TerminalText]:
     """Whole lines, those between two that want more in one span."""
     plain: list[str] = []
     for line in lines:
         if line.endswith("\r\n") or "\n\\" in line:
-            yield Span("".join(plain), style)
+            yield TerminalText("".join(plain), style)
             plain = []
             yield from _paint_line(line, (), style, style)
         else:
             plain.append(line)
-    yield Span("".join(plain), style)
+    yield TerminalText("".join(plain), style)
 
 
 def _body(line: str) -> str:
@@ -182,30 +184,30 @@ def _body(line: str) -> str:
 
 def _paint_line(
     line: str, words: Sequence[tuple[int, int]], style: Style, word_style: Style
-) -> Iterator[Span]:
+) -> Iterator[TerminalText]:
     body = _body(line)
-    yield Span(line[0], style)
+    yield TerminalText(line[0], style)
     at = 0
     for start, end in words:
         if start > at:
-            yield Span(body[at:start], style)
-        yield Span(body[start:end], word_style)
+            yield TerminalText(body[at:start], style)
+        yield TerminalText(body[start:end], word_style)
         at = end
     rest = line[1 + at :]
     end_of_line, newline, mark = rest.partition("\n")
     yield from _line_end(end_of_line + newline, style)
     if mark:
-        yield Span(mark, "dim")
+        yield TerminalText(mark, "dim")
 
 
-def _line_end(text: str, style: Style) -> Iterator[Span]:
+def _line_end(text: str, style: Style) -> Iterator[TerminalText]:
     """Text up to a line's end, with a carriage return that is the same on both sides apart."""
     if text.endswith("\r\n"):
-        yield Span(text[:-2], style)
-        yield Span("\r", "line end")
-        yield Span("\n")
+        yield TerminalText(text[:-2], style)
+        yield TerminalText("\r", "line end")
+        yield TerminalText("\n")
     else:
-        yield Span(text, style)
+        yield TerminalText(text, style)
 
 
 HOW_TO_DECIDE: Final = "Look with `filepact diff ID`, then `filepact approve ID` or `reject ID`.\n"
@@ -258,7 +260,7 @@ def state(change: Operation | Proposal) -> str:
     return change.state.replace("_", " ")
 
 
-def details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
+def details(workspace: Workspace, change: Operation | Proposal) -> list[TerminalText]:
     """What is known about an operation or a proposal, a line for each thing."""
     actor = change.session.actor
     how = f", {visible(actor.version)}" if actor.kind != "agent" and actor.version else ""
@@ -283,13 +285,16 @@ def details(workspace: Workspace, change: Operation | Proposal) -> list[Span]:
         span
         for name, value in rows
         if value
-        for span in (Span(f"{name:<12}", "dim"), Span(f"{' '.join(value.splitlines())}\n"))
+        for span in (
+            TerminalText(f"{name:<12}", "dim"),
+            TerminalText(f"{' '.join(value.splitlines())}\n"),
+        )
     ]
 
 
 def line(
-    change: Operation | Proposal, counted: Tally | None, *, now: float, width: int = 0
-) -> tuple[Span, ...]:
+    change: Operation | Proposal, counted: LineCounts | None, *, now: float, width: int = 0
+) -> tuple[TerminalText, ...]:
     """An operation or a proposal on one line.
 
     Args:
@@ -299,29 +304,32 @@ def line(
         width: Room for the actor's name, so that lines below each other stand in columns.
     """
     spans = [
-        Span(change.id, "title"),
-        Span(f"  {age(change.created, now):>4}  ", "dim"),
-        Span(f"{who(change.session.actor):<{width}}  ", "dim"),
-        Span(change.summary),
-        Span(f"  {count(len(change.changes.changes), 'file')}", "dim"),
+        TerminalText(change.id, "title"),
+        TerminalText(f"  {age(change.created, now):>4}  ", "dim"),
+        TerminalText(f"{who(change.session.actor):<{width}}  ", "dim"),
+        TerminalText(change.summary),
+        TerminalText(f"  {count(len(change.changes.changes), 'file')}", "dim"),
     ]
     if counted is not None:
-        spans += [Span(f" +{counted.added}", "add"), Span(f" -{counted.removed}", "remove")]
+        spans += [
+            TerminalText(f" +{counted.added}", "add"),
+            TerminalText(f" -{counted.removed}", "remove"),
+        ]
     became = state(change)
     if became not in ("applied", "proposed"):
-        spans.append(Span(f"  ({became})", _STATE_STYLES.get(became, "warn")))
-    return (*_one_line(spans), Span("\n"))
+        spans.append(TerminalText(f"  ({became})", _STATE_STYLES.get(became, "warn")))
+    return (*_one_line(spans), TerminalText("\n"))
 
 
-def _one_line(spans: Sequence[Span]) -> list[Span]:
+def _one_line(spans: Sequence[TerminalText]) -> list[TerminalText]:
     """The same without line ends, which a summary by a stranger may hold."""
     return [replace(span, text=" ".join(span.text.splitlines())) for span in spans]
 
 
-def lines_of(workspace: Workspace, change: Operation | Proposal) -> Tally | None:
+def lines_of(workspace: Workspace, change: Operation | Proposal) -> LineCounts | None:
     """Added and removed lines; None when the contents were given up to make room."""
     if isinstance(change, Operation) and change.lines is not None:
-        return Tally(*change.lines)
+        return LineCounts(*change.lines)
     try:
         return tally(workspace.diff(change))
     except FilepactError:
@@ -329,7 +337,7 @@ def lines_of(workspace: Workspace, change: Operation | Proposal) -> Tally | None
 
 
 def facts(
-    workspace: Workspace, change: Operation | Proposal, counted: Tally | None
+    workspace: Workspace, change: Operation | Proposal, counted: LineCounts | None
 ) -> dict[str, object]:
     """All there is to know about an operation or a proposal, but for its diff."""
     known: dict[str, object] = {
@@ -372,9 +380,9 @@ def facts(
 
 def listed(
     workspace: Workspace, changes: Sequence[Operation | Proposal]
-) -> tuple[list[Span], list[dict[str, object]]]:
+) -> tuple[list[TerminalText], list[dict[str, object]]]:
     """Operations or proposals one a line, for people and for programs."""
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     known: list[dict[str, object]] = []
     now = time.time()
     width = min(24, max((len(who(one.session.actor)) for one in changes), default=0))
@@ -386,8 +394,8 @@ def listed(
 
 
 def asked(
-    workspace: Workspace, questions: Sequence[Question]
-) -> tuple[list[Span], list[dict[str, object]]]:
+    workspace: Workspace, questions: Sequence[PermissionRecord]
+) -> tuple[list[TerminalText], list[dict[str, object]]]:
     """Questions and reports of agents one a line, for people and for programs."""
     now = time.time()
     width = min(24, max((len(who(one.session.actor)) for one in questions), default=0))
@@ -398,39 +406,39 @@ def asked(
 
 
 def _question_line(
-    workspace: Workspace, question: Question, *, now: float, width: int
-) -> list[Span]:
+    workspace: Workspace, question: PermissionRecord, *, now: float, width: int
+) -> list[TerminalText]:
     """All that a stranger wrote is made visible here, in a pipe too: nobody applies this."""
     spans = [
-        Span(f"{age(question.when, now):>4}  ", "dim"),
-        Span(f"{who(question.session.actor):<{width}}  ", "dim"),
-        Span(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
+        TerminalText(f"{age(question.when, now):>4}  ", "dim"),
+        TerminalText(f"{who(question.session.actor):<{width}}  ", "dim"),
+        TerminalText(f"{question.verdict:<9}", _VERDICT_STYLES.get(question.verdict, "plain")),
     ]
     if question.change:
-        spans.append(Span(f"  {question.change}", "title"))
+        spans.append(TerminalText(f"  {question.change}", "title"))
     by = " ".join(filter(None, (question.by and f"by {question.by}", question.how)))
     if question.title or question.how != "read":
-        spans.append(Span(f"  {visible(question.title) or 'no title'}"))
+        spans.append(TerminalText(f"  {visible(question.title) or 'no title'}"))
     if by and question.how != "read":
-        spans.append(Span(f"  ({visible(by)})", "dim"))
+        spans.append(TerminalText(f"  ({visible(by)})", "dim"))
     if question.reason:
-        spans.append(Span(f"  {visible(question.reason)}"))
+        spans.append(TerminalText(f"  {visible(question.reason)}"))
     root = question.root.rstrip("/")
     inside = question.root == workspace.guard.roots[0].path
     for place, file in enumerate(question.files[:_FILES_SHOWN]):
         path = file.path if inside or file.path.startswith("/") else f"{root}/{file.path}"
         verb = f"  {question.action} " if place == 0 else ", "
-        spans.append(Span(f"{verb}{visible(path)}"))
+        spans.append(TerminalText(f"{verb}{visible(path)}"))
         if file.added is not None:
-            spans.append(Span(f" +{file.added}", "add"))
-            spans.append(Span(f" -{file.removed}", "remove"))
+            spans.append(TerminalText(f" +{file.added}", "add"))
+            spans.append(TerminalText(f" -{file.removed}", "remove"))
     more = max(0, len(question.files) - _FILES_SHOWN) + question.more
     if more:
-        spans.append(Span(f" and {count(more, 'more file')}", "dim"))
-    return [*_one_line(spans), Span("\n")]
+        spans.append(TerminalText(f" and {count(more, 'more file')}", "dim"))
+    return [*_one_line(spans), TerminalText("\n")]
 
 
-def _question_facts(question: Question) -> dict[str, object]:
+def _question_facts(question: PermissionRecord) -> dict[str, object]:
     actor = question.session.actor
     return {
         "when": moment(question.when),
@@ -452,17 +460,17 @@ def _question_facts(question: Question) -> dict[str, object]:
     }
 
 
-def answer_receipt(receipt: Receipt, screen: Screen) -> Answer:
+def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
     """What a change came to, with its whole diff."""
     said = render_receipt(replace(receipt, diff=""))
     head, _, notes = said.partition("\n")
     style = _RECEIPT_STYLES.get(receipt.status, "dim")
-    spans = [Span(f"{head}\n", style)]
+    spans = [TerminalText(f"{head}\n", style)]
     if notes:
-        spans.append(Span(f"{notes}\n", "dim"))
+        spans.append(TerminalText(f"{notes}\n", "dim"))
     if receipt.status == "pending":
-        spans.append(Span(HOW_TO_DECIDE, "dim"))
-    return Answer(
+        spans.append(TerminalText(HOW_TO_DECIDE, "dim"))
+    return CommandAnswer(
         (*spans, *show_diff(receipt.diff, screen)),
         {
             **receipt_facts(receipt),

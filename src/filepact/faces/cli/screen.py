@@ -24,9 +24,9 @@ __all__ = [
     "INTERRUPTED",
     "NOTHING",
     "USAGE",
-    "Answer",
-    "Screen",
-    "Span",
+    "CommandAnswer",
+    "Terminal",
+    "TerminalText",
     "find_pager",
     "plain",
     "remark",
@@ -72,7 +72,7 @@ _AT_ONCE: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TerminalText:
     """Text in one style, as it is: never with control sequences of ours in it."""
 
     text: str
@@ -80,7 +80,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandAnswer:
     """What a command has to say.
 
     Attributes:
@@ -90,24 +90,24 @@ class Answer:
         long: Whether it may be more than a screen holds, and is for reading.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[TerminalText, ...]
     facts: Mapping[str, object] = field(default_factory=dict)
     code: int = DONE
     long: bool = False
 
 
-def plain(text: str) -> tuple[Span, ...]:
+def plain(text: str) -> tuple[TerminalText, ...]:
     """Text without any style."""
-    return (Span(text),)
+    return (TerminalText(text),)
 
 
 def remark(text: str) -> None:
     """Write to standard error, where a terminal is protected like standard output's."""
-    screen = Screen(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False)
+    screen = Terminal(sys.stderr.buffer, terminal=sys.stderr.isatty(), colour=False, json=False)
     screen.write(plain(text))
 
 
-class Screen:
+class Terminal:
     """Where answers go.
 
     Args:
@@ -133,7 +133,7 @@ class Screen:
         self.colour = colour
         self.json = json
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: CommandAnswer) -> None:
         """Write an answer in the form that was asked for."""
         if self.json:
             self.object(answer.facts)
@@ -142,19 +142,19 @@ class Screen:
         else:
             self.write(answer.spans)
 
-    def write(self, spans: Iterable[Span]) -> None:
+    def write(self, spans: Iterable[TerminalText]) -> None:
         """Write for people, now."""
         for part in self._parts(spans):
             self._stream.write(part)
         self._stream.flush()
 
-    def page(self, spans: Sequence[Span]) -> None:
+    def page(self, spans: Sequence[TerminalText]) -> None:
         """Write for people what may be long: where there is a pager and it does not fit, with that."""
         paged = self.terminal and self._pager and not _fits(spans)
         if not paged or not _show_paged(self._pager, self._parts(spans)):
             self.write(spans)
 
-    def _parts(self, spans: Iterable[Span]) -> Iterator[bytes]:
+    def _parts(self, spans: Iterable[TerminalText]) -> Iterator[bytes]:
         """The bytes, some at a time, so that the first are shown while the last are made."""
         held: list[str] = []
         size = 0
@@ -168,7 +168,7 @@ class Screen:
 
     def ask(self, question: str) -> None:
         """Write a question, to be answered in the same line."""
-        self.write((Span(question, "strong"),))
+        self.write((TerminalText(question, "strong"),))
 
     def progress(self, text: str) -> None:
         """Say on standard error what takes its time; programs get the answer and nothing else."""
@@ -193,7 +193,7 @@ class Screen:
         self._stream.write(f"{text}\n".encode("ascii"))
         self._stream.flush()
 
-    def _render(self, span: Span) -> str:
+    def _render(self, span: TerminalText) -> str:
         if not self.terminal:
             return span.text
         if span.style == "line end":
@@ -214,7 +214,7 @@ def _bytes_of(texts: Sequence[str]) -> bytes:
     return "".join(texts).encode("utf-8", errors="surrogateescape")
 
 
-def _fits(spans: Sequence[Span]) -> bool:
+def _fits(spans: Sequence[TerminalText]) -> bool:
     """Whether it is certain that the whole is seen at once."""
     try:
         size = os.get_terminal_size(sys.stdout.fileno())

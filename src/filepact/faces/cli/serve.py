@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from filepact.domain.operation import Actor
-    from filepact.faces.cli.screen import Screen
-    from filepact.tools.registry import Toolbox
+    from filepact.faces.cli.screen import Terminal
+    from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["instructions", "mcp", "solution_instructions", "solution_place"]
 
 
-def mcp(arguments: Namespace, _screen: Screen) -> None:
+def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import (  # noqa: PLC0415 - loads the database
         journal_roots,
@@ -102,7 +102,7 @@ def mcp(arguments: Namespace, _screen: Screen) -> None:
             "read_only": arguments.read_only,
         }
 
-        def open_tools() -> Toolbox:
+        def open_tools() -> Toolset:
             if not of_solution:
                 seconds = settings.serving.timeout
                 return open_toolbox(workspace, own=True, seconds=seconds, **shown)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 from filepact.app import read_trust, try_server, write_trust
 from filepact.config.person import read_settings
 from filepact.errors import FilepactError, InvalidParamsError, UnattendedError
-from filepact.faces.cli.checks import Finding
+from filepact.faces.cli.checks import CheckResult
 from filepact.faces.cli.history import agrees, at_terminal
 from filepact.faces.cli.place import find_place, opened, person
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, NOTHING, Answer, Span, plain
+from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText, plain
 from filepact.lsp.spec import is_within
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.config.language_servers import ServerTrust
     from filepact.config.settings import Settings
-    from filepact.faces.cli.screen import Screen
+    from filepact.faces.cli.screen import Terminal
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.spec import Risk, ServerSpec
     from filepact.workspace.workspace import Workspace
@@ -63,7 +63,7 @@ def check_servers(
     *,
     start: bool,
     tell: Callable[[str], None],
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Each language server that is known: found or how to install it, and which files it serves.
 
     Args:
@@ -77,7 +77,7 @@ def check_servers(
     """
     diagnosing = settings.diagnosing
     errors = f'new_errors = "{diagnosing.new_errors}", budget = {diagnosing.budget:g} s'
-    yield Finding("diagnostics", "ok", f'mode = "{diagnosing.mode}", {errors}')
+    yield CheckResult("diagnostics", "ok", f'mode = "{diagnosing.mode}", {errors}')
     # Where they are switched off, perhaps by an administrator, nothing starts any.
     start &= diagnosing.mode != "off"
     programs = Programs(workspace.changeable)
@@ -110,26 +110,26 @@ def check_servers(
         else:
             idle = "; not started, no file here is for it" if start else ""
             idle = "" if server.role == "projects" else idle
-            yield Finding(server.name, "ok", f"{said}{idle}", facts=facts)
+            yield CheckResult(server.name, "ok", f"{said}{idle}", facts=facts)
 
 
-def _csharp(present: Sequence[ServerSpec], programs: Programs) -> Finding:
+def _csharp(present: Sequence[ServerSpec], programs: Programs) -> CheckResult:
     """By which of the ways that there are a C# file is judged."""
     known = (one for one in present if one.role != "projects")
     used = next((one for one in known if one.language("a.cs")), None)
     if used is None:
-        return Finding("C#", "none", "judged by nothing: none of its servers is installed")
+        return CheckResult("C#", "none", "judged by nothing: none of its servers is installed")
     said = "by a language server"
     if "said" in (told := programs.facts(used.needs)):
         said = f"by the compiler itself: {told['said']}"
     elif used.only_new:
         said = "by the form of each file alone; only what a change adds is told"
-    return Finding("C#", "ok", f"judged {said} ({used.name})", facts={"server": used.name})
+    return CheckResult("C#", "ok", f"judged {said} ({used.name})", facts={"server": used.name})
 
 
-def _untrusted(server: ServerSpec, place: str) -> Finding:
+def _untrusted(server: ServerSpec, place: str) -> CheckResult:
     """A server that is there and is not used for agents before the person says so."""
-    return Finding(
+    return CheckResult(
         server.name,
         "none",
         f"{place}; waits for your trust: {RISKS[server.risk]}",
@@ -138,11 +138,11 @@ def _untrusted(server: ServerSpec, place: str) -> Finding:
     )
 
 
-def _missing(server: ServerSpec, programs: Programs) -> Finding:
+def _missing(server: ServerSpec, programs: Programs) -> CheckResult:
     wanted = (server.command[0], *server.needs)
     inside = next((programs.refused[name] for name in wanted if name in programs.refused), None)
     if inside is not None:
-        return Finding(
+        return CheckResult(
             server.name,
             "warn",
             f"{inside} is not started: it lies in a folder that agents may change",
@@ -152,7 +152,7 @@ def _missing(server: ServerSpec, programs: Programs) -> Finding:
     said = programs.facts(server.needs).get("said") or f"{', '.join(missing)} is not there"
     also = f" ({said})" if missing != [wanted[0]] else ""
     how = f"To install: {server.install}" if server.install else ""
-    return Finding(server.name, "none", f"not installed{also}", how)
+    return CheckResult(server.name, "none", f"not installed{also}", how)
 
 
 def _rival(server: ServerSpec, present: Sequence[ServerSpec]) -> str:
@@ -208,7 +208,7 @@ def _try(
 
 def _tried(
     server: ServerSpec, said: str, facts: Mapping[str, object], status: ServerStatus
-) -> Finding:
+) -> CheckResult:
     facts = {
         **facts,
         "version": status.version,
@@ -219,10 +219,10 @@ def _tried(
     if status.first_report_in is not None:
         times = f"started in {status.started_in:.2f} s, first diagnostics after"
         said = f"{said}{version}; {times} {status.first_report_in:.2f} s"
-        return Finding(server.name, "ok", said, facts=facts)
+        return CheckResult(server.name, "ok", said, facts=facts)
     why = status.message or "it did not answer in time"
     tries = f" after {count(status.starts, 'start')}" if status.starts > 1 else ""
-    return Finding(
+    return CheckResult(
         server.name,
         "warn",
         f"{said}{version}; no diagnostics{tries}: {why}",
@@ -234,7 +234,7 @@ def _tried(
 # -- trust -------------------------------------------------------------------------------------
 
 
-def trust(arguments: Namespace, screen: Screen) -> Answer:
+def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show which servers wait for trust in this folder, or give or withdraw it."""
     place = find_place(arguments)
     risky = {one.name: one for one in read_settings(arguments.config).servers if one.risk}
@@ -258,20 +258,20 @@ def trust(arguments: Namespace, screen: Screen) -> Answer:
         return _withdrawn(server, known, folder, place.state)
     if server.serves_agents or is_within(folder, known.of(server.name)):
         said = f"{server.name} is trusted in {folder} already.\n"
-        return Answer(plain(said), _facts(server, folder, trusted=True), NOTHING)
+        return CommandAnswer(plain(said), _facts(server, folder, trusted=True), NOTHING)
     _ask_for(server, folder, screen)
     if not agrees(f"Let {server.name} work for agents in this folder?", screen):
         facts = _facts(server, folder, trusted=False)
-        return Answer(plain("Nothing is changed.\n"), facts, NOTHING)
+        return CommandAnswer(plain("Nothing is changed.\n"), facts, NOTHING)
     write_trust(place.state, known.given(server.name, folder))
     said = (
         f"{server.name} is trusted in {folder}. Servers that run learn of it when they are started "
         "anew.\n"
     )
-    return Answer((Span(said, "good"),), _facts(server, folder, trusted=True))
+    return CommandAnswer((TerminalText(said, "good"),), _facts(server, folder, trusted=True))
 
 
-def _ask_for(server: ServerSpec, folder: str, screen: Screen) -> None:
+def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
     """Tell what trust in a server means.
 
     Raises:
@@ -292,33 +292,37 @@ def _ask_for(server: ServerSpec, folder: str, screen: Screen) -> None:
     )
 
 
-def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) -> Answer:
+def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) -> CommandAnswer:
     facts = _facts(server, folder, trusted=False)
     if folder not in known.of(server.name):
-        return Answer(plain(f"{server.name} was not trusted in {folder}.\n"), facts, NOTHING)
+        return CommandAnswer(plain(f"{server.name} was not trusted in {folder}.\n"), facts, NOTHING)
     write_trust(state, known.withdrawn(server.name, folder))
     said = f"{server.name} is not trusted in {folder} any more.\n"
-    return Answer((Span(said, "warn"),), facts, DONE)
+    return CommandAnswer((TerminalText(said, "warn"),), facts, DONE)
 
 
 def _listed(
     risky: dict[str, ServerSpec], known: ServerTrust, folder: str, programs: Programs
-) -> Answer:
+) -> CommandAnswer:
     held = {one.name for one in programs.waiting(risky.values(), known, folder)}
-    spans: list[Span] = []
+    spans: list[TerminalText] = []
     rows: list[dict[str, object]] = []
     for name, server in risky.items():
         trusted = server.serves_agents or is_within(folder, known.of(name))
         if not trusted and name not in held:
             continue
-        spans.append(Span(f"{'trusted' if trusted else 'waits':<8}", "good" if trusted else "warn"))
-        spans.append(Span(f"{name}: {RISKS[server.risk]}\n"))
+        spans.append(
+            TerminalText(f"{'trusted' if trusted else 'waits':<8}", "good" if trusted else "warn")
+        )
+        spans.append(TerminalText(f"{name}: {RISKS[server.risk]}\n"))
         rows.append(_facts(server, folder, trusted=trusted))
     if held:
-        spans.append(Span(f"\nfilepact trust {min(held)}   lets it work for agents here\n", "dim"))
+        spans.append(
+            TerminalText(f"\nfilepact trust {min(held)}   lets it work for agents here\n", "dim")
+        )
     if not rows:
-        spans.append(Span("No installed server needs your trust.\n"))
-    return Answer(tuple(spans), {"folder": folder, "servers": rows})
+        spans.append(TerminalText("No installed server needs your trust.\n"))
+    return CommandAnswer(tuple(spans), {"folder": folder, "servers": rows})
 
 
 def _facts(server: ServerSpec, folder: str, *, trusted: bool) -> dict[str, object]:

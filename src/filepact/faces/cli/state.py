@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import state_folder
 from filepact.faces.cli.render import count, size
-from filepact.faces.cli.screen import DONE, FAILED, Answer, Span
+from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.domain.operation import Integrity
-    from filepact.faces.cli.screen import Screen, Style
+    from filepact.domain.operation import JournalCheckResult
+    from filepact.faces.cli.screen import Style, Terminal
 
 __all__ = ["check", "repair"]
 
@@ -33,7 +33,7 @@ _OURS: Final = {
 }
 
 
-def check(arguments: Namespace, screen: Screen) -> Answer:
+def check(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Read everything in the journal, and look at what else is in the state folder."""
     from filepact.app import check_state, state_user  # noqa: PLC0415 - loads the database
 
@@ -57,7 +57,7 @@ def check(arguments: Namespace, screen: Screen) -> Answer:
     for name in foreign:
         spans += _row("besides", f"{name}: not of this version of filepact, left alone")
     if found is not None and not found.sound:
-        spans.append(Span("\n`filepact state repair` keeps what can be read.\n", "warn"))
+        spans.append(TerminalText("\n`filepact state repair` keeps what can be read.\n", "warn"))
     facts = {
         "state": folder,
         "sound": None if found is None else found.sound,
@@ -66,10 +66,10 @@ def check(arguments: Namespace, screen: Screen) -> Answer:
         "in_use_by": user,
         "besides": foreign,
     }
-    return Answer(tuple(spans), facts, DONE if found is None or found.sound else FAILED)
+    return CommandAnswer(tuple(spans), facts, DONE if found is None or found.sound else FAILED)
 
 
-def repair(arguments: Namespace, screen: Screen) -> Answer:
+def repair(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Make a sound journal of what can be read of a damaged one."""
     from filepact.app import repair_state  # noqa: PLC0415 - loads the database
 
@@ -79,10 +79,10 @@ def repair(arguments: Namespace, screen: Screen) -> Answer:
         *[span for one in done.lost for span in _row("lost", one, sound=False)],
         *_row("aside", f"{done.aside} has the damaged journal; remove it when nothing is missed"),
     ]
-    return Answer(tuple(spans), asdict(done))
+    return CommandAnswer(tuple(spans), asdict(done))
 
 
-def _damage(found: Integrity) -> list[Span]:
+def _damage(found: JournalCheckResult) -> list[TerminalText]:
     spans = [span for one in found.problems for span in _row("problem", one, sound=False)]
     for content in found.damaged[:_SHOWN]:
         spans += _row("damaged", f"content {content[:12]}", sound=False)
@@ -99,9 +99,12 @@ def _damage(found: Integrity) -> list[Span]:
     return spans
 
 
-def _row(name: str, said: str, sound: bool | None = None) -> list[Span]:
+def _row(name: str, said: str, sound: bool | None = None) -> list[TerminalText]:
     style: Style = "plain" if sound is None else "good" if sound else "bad"
-    return [Span(f"{name:<20}", "dim"), Span(f"{' '.join(said.splitlines())}\n", style)]
+    return [
+        TerminalText(f"{name:<20}", "dim"),
+        TerminalText(f"{' '.join(said.splitlines())}\n", style),
+    ]
 
 
 def _sizes(folder: Path) -> tuple[dict[str, int], list[str]]:

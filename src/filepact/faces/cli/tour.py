@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.faces.cli.hosts import hosts, own_command, render_hosts
 from filepact.faces.cli.main import execute
-from filepact.faces.cli.screen import DONE, FAILED, Answer, Screen, Span
+from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
 from filepact.faces.cli.tour_agent import connected
-from filepact.faces.cli.tour_report import Report
+from filepact.faces.cli.tour_report import TourReport
 from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
 from filepact.text.diff import unified
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from filepact.faces.cli.tour_agent import Agent, Reply
-    from filepact.faces.cli.tour_tree import Change
+    from filepact.faces.cli.tour_agent import ToolAnswer, TourAgent
+    from filepact.faces.cli.tour_tree import TourEdit
 
 __all__ = ["tour"]
 
@@ -42,7 +42,7 @@ class _Unexpected(Exception):  # noqa: N818 - ends the tour, not a fault of the 
     """A step came out otherwise, and the later ones make no sense without it."""
 
 
-def tour(arguments: Namespace, screen: Screen) -> Answer:
+def tour(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show filepact at work on a made-up project or on a copy of a folder."""
     folder = Path(tempfile.mkdtemp(prefix="filepact-tour-"))
     earlier = {number: signal.signal(number, signal.default_int_handler) for number in _ENDINGS}
@@ -65,26 +65,26 @@ def tour(arguments: Namespace, screen: Screen) -> Answer:
 class _Tour:
     """The steps taken so far, shown while they are taken."""
 
-    def __init__(self, folder: Path, screen: Screen) -> None:
+    def __init__(self, folder: Path, screen: Terminal) -> None:
         self._folder = folder
         self._root = folder / "project"
         self._state = folder / "state"
         self._log = folder / "server.log"
         self._screen = screen
-        self._report = Report(screen)
+        self._report = TourReport(screen)
         self._before = ""
-        self._edit: Change
-        self._patched: Change
+        self._edit: TourEdit
+        self._patched: TourEdit
 
     # -- the project ------------------------------------------------------------------------
 
     def start(self, source: str | None) -> None:
         """Make or copy the project."""
         self._root.mkdir()
-        self._report.say([Span("filepact tour\n", "title")])
+        self._report.say([TerminalText("filepact tour\n", "title")])
         if source is None:
             self._edit, self._patched = make_project(self._root)
-            self._report.say([Span(f"A small project in {self._root}\n\n", "dim")])
+            self._report.say([TerminalText(f"A small project in {self._root}\n\n", "dim")])
         else:
             copied = copy_folder(Path(source), self._root)
             chosen = choose(self._root)
@@ -93,7 +93,7 @@ class _Tour:
             part = "" if copied.whole else ", the part that fits into a tour"
             self._report.say(
                 [
-                    Span(
+                    TerminalText(
                         f"A copy of {source} in {self._root}: {copied.files:,} files, "
                         f"{copied.size:,} bytes{part}\n\n",
                         "dim",
@@ -106,7 +106,7 @@ class _Tour:
 
     def act(self) -> None:
         """What an agent does, over the protocol."""
-        self._report.say([Span("The agent, over MCP\n", "title")])
+        self._report.say([TerminalText("The agent, over MCP\n", "title")])
         try:
             asyncio.run(self._act())
         except Exception as error:  # noqa: BLE001 - whatever breaks is what a newcomer must see
@@ -142,7 +142,7 @@ class _Tour:
             await self._change(agent)
             await self._trespass(agent)
 
-    async def _look(self, agent: Agent) -> None:
+    async def _look(self, agent: TourAgent) -> None:
         edit = self._edit
         await self._call(
             agent,
@@ -162,7 +162,7 @@ class _Tour:
             lambda reply: not reply.refused and word.lower() in reply.text.lower(),
         )
 
-    async def _change(self, agent: Agent) -> None:
+    async def _change(self, agent: TourAgent) -> None:
         edit, patched = self._edit, self._patched
         arguments = {"path": edit.path, "old_string": edit.old, "new_string": edit.new}
         await self._call(
@@ -193,7 +193,7 @@ class _Tour:
             lambda reply: _status(reply) == "applied" and self._text(patched.path) == changed,
         )
 
-    async def _trespass(self, agent: Agent) -> None:
+    async def _trespass(self, agent: TourAgent) -> None:
         for title, path, verdict in (
             ("Reach for a file outside", "../../../etc/passwd", "Outside the folder: refused."),
             ("Reach for a secret inside", ".env", "Inside, but protected by its name: refused."),
@@ -209,7 +209,7 @@ class _Tour:
 
     async def _call(
         self,
-        agent: Agent,
+        agent: TourAgent,
         title: str,
         tool: str,
         arguments: dict[str, Any],
@@ -226,7 +226,7 @@ class _Tour:
 
     def go_back(self) -> None:
         """What a person sees and does afterwards, with the command."""
-        self._report.say([Span("You, with the command\n", "title")])
+        self._report.say([TerminalText("You, with the command\n", "title")])
         listed = self._command("See what was done", ["log"], "Who did what, newest first.")
         operations = listed.facts["operations"]
         newest = operations[0]["id"] if isinstance(operations, list) and operations else ""
@@ -246,7 +246,7 @@ class _Tour:
             ok=same,
         )
 
-    def _command(self, title: str, words: list[str], verdict: str) -> Answer:
+    def _command(self, title: str, words: list[str], verdict: str) -> CommandAnswer:
         places = ["--root", str(self._root), "--state", str(self._state)]
         # Whoever started the tour has asked for this; the folders are its own.
         decided = ["--unattended"] if words[0] == "undo" else []
@@ -260,21 +260,21 @@ class _Tour:
 
     # -- showing ----------------------------------------------------------------------------
 
-    def finish(self, *, kept: bool, own: str) -> Answer:
+    def finish(self, *, kept: bool, own: str) -> CommandAnswer:
         """Count up, and say how to go on."""
         good = sum(step.ok for step in self._report.steps)
         ok = self._report.ok
         lines = hosts(own_command(), ["mcp", str(Path(own).absolute())])
         self._report.say(
             [
-                Span(
+                TerminalText(
                     f"{good} of {len(self._report.steps)} steps came out as they have to.\n",
                     "good" if ok else "bad",
                 ),
-                *([Span(f"Kept: {self._folder}\n", "dim")] if kept else []),
-                Span("\nConnect your own agent to this folder\n\n", "title"),
+                *([TerminalText(f"Kept: {self._folder}\n", "dim")] if kept else []),
+                TerminalText("\nConnect your own agent to this folder\n\n", "title"),
                 *render_hosts(lines, short=True),
-                Span("\n`filepact setup HOST` prints the settings file of each.\n", "dim"),
+                TerminalText("\n`filepact setup HOST` prints the settings file of each.\n", "dim"),
             ]
         )
         facts = {
@@ -283,13 +283,13 @@ class _Tour:
             "hosts": [{"host": host.name, "settings": host.settings} for host in lines],
             "kept": str(self._folder) if kept else None,
         }
-        return Answer((), facts, DONE if ok else FAILED)
+        return CommandAnswer((), facts, DONE if ok else FAILED)
 
     def _text(self, path: str) -> str:
         return (self._root / path).read_bytes().decode("utf-8")
 
 
-def _status(reply: Reply) -> object:
+def _status(reply: ToolAnswer) -> object:
     return None if reply.refused else reply.facts.get("status")
 
 

@@ -21,13 +21,13 @@ from filepact.faces.mcp.fast_path import RECEIPT_KEY
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-__all__ = ["Agent", "Reply", "connected"]
+__all__ = ["ToolAnswer", "TourAgent", "connected"]
 
 _PATIENCE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ToolAnswer:
     """What a tool answered.
 
     Attributes:
@@ -39,7 +39,7 @@ class Reply:
     facts: dict[str, Any]
 
 
-class Agent:
+class TourAgent:
     """Calls tools on a server, as any agent program does."""
 
     def __init__(self, client: Client) -> None:
@@ -54,17 +54,17 @@ class Agent:
         """The names of the tools that the server shows."""
         return [tool.name for tool in (await self._client.list_tools()).tools]
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Reply:
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Call one tool."""
         result = await self._client.call_tool(tool, arguments)
         texts = [part.text for part in result.content if isinstance(part, TextContent)]
-        return Reply(
+        return ToolAnswer(
             "\n".join(texts), bool(result.is_error), (result.meta or {}).get(RECEIPT_KEY, {})
         )
 
 
 @asynccontextmanager
-async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[Agent]:
+async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[TourAgent]:
     """Start a server over a folder and connect to it; it ends with the block.
 
     Args:
@@ -98,4 +98,4 @@ async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[Agent]:
             read_timeout_seconds=_PATIENCE_SECONDS,
         )
         async with client:
-            yield Agent(client)
+            yield TourAgent(client)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.domain.policy import Policy, Request, decide
+from filepact.domain.policy import AccessRequest, Policy, decide
 from filepact.domain.protected import BUILT_IN_RULES
 from filepact.errors import NotAFileError, ReadFailedError
 from filepact.text.gitignore import DEFAULT_IGNORED
@@ -18,7 +18,7 @@ from filepact.text.gitignore import DEFAULT_IGNORED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Change", "Copied", "choose", "copy_folder", "fingerprint", "make_project"]
+__all__ = ["FolderSnapshot", "TourEdit", "choose", "copy_folder", "fingerprint", "make_project"]
 
 MOST_FILES = 20_000
 MOST_BYTES = 200_000_000
@@ -77,7 +77,7 @@ def receipt(items: list[Item], tax: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TourEdit:
     """One replacement to make: where, the text that stands there once, and the new text."""
 
     path: str
@@ -86,7 +86,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class FolderSnapshot:
     """What came of copying a folder; sizes in bytes.
 
     Attributes:
@@ -98,23 +98,23 @@ class Copied:
     whole: bool
 
 
-def make_project(root: Path) -> tuple[Change, Change]:
+def make_project(root: Path) -> tuple[TourEdit, TourEdit]:
     """Write the made-up project; the answer is an edit and a change to send as a patch."""
     for name, data in _PROJECT.items():
         file = root / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
     return (
-        Change(
+        TourEdit(
             "shop/cart.py",
             "net = sum(item.cents for item in items)",
             "net = sum(item.cents * item.count for item in items)",
         ),
-        Change("docs/opening-hours.txt", "Wednesday  9 to 13", "Wednesday  9 to 18"),
+        TourEdit("docs/opening-hours.txt", "Wednesday  9 to 13", "Wednesday  9 to 18"),
     )
 
 
-def copy_folder(source: Path, root: Path) -> Copied:
+def copy_folder(source: Path, root: Path) -> FolderSnapshot:
     """Copy regular files, without links, secrets and what tools ignore.
 
     Raises:
@@ -128,14 +128,14 @@ def copy_folder(source: Path, root: Path) -> Copied:
         for file in _copied_files(source):
             length = file.stat().st_size
             if files >= MOST_FILES or size + length > MOST_BYTES:
-                return Copied(files, size, whole=False)
+                return FolderSnapshot(files, size, whole=False)
             target = root / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target, follow_symlinks=False)
             files, size = files + 1, size + length
     except OSError as error:
         raise ReadFailedError(f"{error.filename}: {error.strerror}") from error
-    return Copied(files, size, whole=True)
+    return FolderSnapshot(files, size, whole=True)
 
 
 def _copied_files(source: Path) -> Iterator[Path]:
@@ -145,23 +145,23 @@ def _copied_files(source: Path) -> Iterator[Path]:
         for name in sorted(names):
             file = Path(folder, name)
             # The tour shows that secrets are refused with one of its own, not with a real one.
-            request = Request(str(source), file.relative_to(source).as_posix(), "read")
+            request = AccessRequest(str(source), file.relative_to(source).as_posix(), "read")
             allowed = decide(request, policy).verdict == "allow"
             if allowed and file.is_file() and not file.is_symlink():
                 yield file
 
 
-def choose(root: Path) -> tuple[Change, Change] | None:
+def choose(root: Path) -> tuple[TourEdit, TourEdit] | None:
     """An edit and a change to send as a patch for a copied folder; None if nothing fits."""
     policy = Policy(BUILT_IN_RULES)
-    found: list[Change] = []
+    found: list[TourEdit] = []
     files = sorted(path for path in root.rglob("*") if path.is_file())
     files.sort(key=lambda path: (path.suffix not in _TELLING, len(path.parts)))
     for file in files[:500]:
         relative = file.relative_to(root).as_posix()
-        request = Request(str(root), relative, "write")
+        request = AccessRequest(str(root), relative, "write")
         if file.stat().st_size <= _LARGEST and decide(request, policy).verdict == "allow":
-            found += [Change(relative, line, line + _MARK) for line in _lone_lines(file)]
+            found += [TourEdit(relative, line, line + _MARK) for line in _lone_lines(file)]
         if len({change.path for change in found}) == 2 or len(found) >= 40:
             break
     if len(found) < 2:

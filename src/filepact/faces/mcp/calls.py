@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.faces.mcp.clients import conversation_in, page_for
 from filepact.faces.mcp.fast_path import call_result, describe_tool
 from filepact.wire.keyed_executor import KeyedExecutor
-from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, Refusal
+from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.operation import Actor, Session
-    from filepact.faces.mcp.fast_path import ServerFacts
-    from filepact.faces.mcp.protocol import CarryOut
-    from filepact.tools.registry import Outcome, Toolbox
+    from filepact.faces.mcp.fast_path import ServerInfo
+    from filepact.faces.mcp.protocol import ToolRequest
+    from filepact.tools.registry import CallResult, Toolset
     from filepact.wire.messages import Message, RequestId
 
 __all__ = [
@@ -32,8 +32,8 @@ __all__ = [
     "WORKERS",
     "CallExecutor",
     "ClientFolders",
-    "ToolCaller",
-    "Tools",
+    "ToolCache",
+    "ToolExecutor",
     "throttled",
 ]
 
@@ -86,19 +86,19 @@ class ClientFolders:
             self._settled.set()
 
 
-class Tools:
+class ToolCache:
     """The tools, which are made when they are first listed or called.
 
     Args:
         open_tools: Makes them; called once.
     """
 
-    def __init__(self, open_tools: Callable[[], Toolbox]) -> None:
+    def __init__(self, open_tools: Callable[[], Toolset]) -> None:
         self._open = open_tools
         self._lock = threading.Lock()
-        self._toolbox: Toolbox | None = None
+        self._toolbox: Toolset | None = None
 
-    def toolbox(self) -> Toolbox:
+    def toolbox(self) -> Toolset:
         """The tools themselves."""
         with self._lock:
             if self._toolbox is None:
@@ -110,7 +110,7 @@ class Tools:
         return [describe_tool(tool) for tool in self.toolbox().tools]
 
 
-class ToolCaller:
+class ToolExecutor:
     """Carries out calls; used from several threads at once.
 
     Args:
@@ -121,7 +121,7 @@ class ToolCaller:
 
     def __init__(
         self,
-        tools: Tools,
+        tools: ToolCache,
         *,
         session_factory: Callable[[Actor], Session],
         folders: ClientFolders,
@@ -143,7 +143,7 @@ class ToolCaller:
         meta: Mapping[str, object] | None,
         cancelled: Callable[[], bool],
         progress: Callable[[int, str], None],
-    ) -> Outcome | Refusal:
+    ) -> CallResult | ErrorResponse:
         """Call a tool and wait for it; a refusal is an error of the protocol, not of the tool.
 
         Args:
@@ -154,19 +154,19 @@ class ToolCaller:
             cancelled: Whether nobody waits any more.
             progress: Told how far it is.
         """
-        from filepact.tools.registry import Call, UnknownToolError  # noqa: PLC0415 - with the tools
+        from filepact.tools.registry import CallContext, UnknownToolError  # noqa: PLC0415 - with the tools
 
         self._folders.wait()
         try:
             page = page_for(actor.name, self._page)
-            call = Call(self._session(actor, meta), cancelled, progress, page)
+            call = CallContext(self._session(actor, meta), cancelled, progress, page)
             return self._tools.toolbox().call(name, arguments, call)
         except UnknownToolError as error:
-            return Refusal(INVALID_PARAMS, str(error))
+            return ErrorResponse(INVALID_PARAMS, str(error))
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             # The exception's text may name host paths: for the log only.
             _log.exception("%s could not be called", name)
-            return Refusal(INTERNAL_ERROR, "internal error; the server's log has the details")
+            return ErrorResponse(INTERNAL_ERROR, "internal error; the server's log has the details")
 
     def _session(self, actor: Actor, meta: Mapping[str, object] | None) -> Session:
         with self._lock:
@@ -186,7 +186,7 @@ class _RunningCall:
         wanted: The client still wants to hear of it; guarded by the lock.
     """
 
-    asked: CarryOut
+    asked: ToolRequest
     cancelled: bool = False
     wanted: bool = True
 
@@ -199,7 +199,7 @@ class CallExecutor:
     """
 
     def __init__(
-        self, service: ToolCaller, facts: ServerFacts, send: Callable[[Message], None]
+        self, service: ToolExecutor, facts: ServerInfo, send: Callable[[Message], None]
     ) -> None:
         self._service = service
         self._facts = facts
@@ -211,7 +211,7 @@ class CallExecutor:
         self._running: set[_RunningCall] = set()
         self._by_id: dict[RequestId, _RunningCall] = {}
 
-    def begin(self, asked: CarryOut) -> None:
+    def begin(self, asked: ToolRequest) -> None:
         """Have a call carried out soon; waits while too many others wait."""
         self._room.acquire()
         call = _RunningCall(asked)
@@ -269,7 +269,7 @@ class CallExecutor:
         asked = call.asked
         if call.cancelled:
             return (
-                Refusal(CONNECTION_CLOSED, "Connection closed", asked.id).reply,
+                ErrorResponse(CONNECTION_CLOSED, "Connection closed", asked.id).reply,
                 _nothing,
                 _nothing,
             )
@@ -281,7 +281,7 @@ class CallExecutor:
             cancelled=lambda: call.cancelled,
             progress=self._reporter(call),
         )
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, ErrorResponse):
             return replace(outcome, id=asked.id).reply, _nothing, _nothing
         result = call_result(outcome)
         if asked.modern:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.tools.registry import Outcome, Tool
+    from filepact.tools.registry import CallResult, Tool
 
 __all__ = [
     "CAPABILITIES_KEY",
@@ -19,7 +19,7 @@ __all__ = [
     "MODERN_VERSION",
     "RECEIPT_KEY",
     "VERSION_KEY",
-    "ServerFacts",
+    "ServerInfo",
     "call_result",
     "describe_tool",
     "is_ordinary_call",
@@ -80,7 +80,7 @@ def _hints(tool: Tool) -> dict[str, bool]:
     return hints
 
 
-def call_result(outcome: Outcome) -> dict[str, Any]:
+def call_result(outcome: CallResult) -> dict[str, Any]:
     """A tool's answer as the handshake era has it; the modern one wraps it."""
     result: dict[str, Any] = {
         "content": _content(outcome),
@@ -93,7 +93,7 @@ def call_result(outcome: Outcome) -> dict[str, Any]:
     return result
 
 
-def _content(outcome: Outcome) -> list[dict[str, Any]]:
+def _content(outcome: CallResult) -> list[dict[str, Any]]:
     """The answer in blocks: one of text mostly, and what is said about bytes in one of its own."""
     block = {"type": "text", "text": outcome.text}
     if outcome.mime:
@@ -101,7 +101,7 @@ def _content(outcome: Outcome) -> list[dict[str, Any]]:
     return [block, {"type": "text", "text": outcome.note}] if outcome.note else [block]
 
 
-class ServerFacts:
+class ServerInfo:
     """The results that say who the server is and what it has.
 
     Args:

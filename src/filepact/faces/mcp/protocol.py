@@ -29,19 +29,19 @@ from filepact.wire.messages import request_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from filepact.faces.mcp.fast_path import ServerFacts
+    from filepact.faces.mcp.fast_path import ServerInfo
     from filepact.wire.messages import Message, RequestId
 
 __all__ = [
     "REPLAYED",
-    "Answer",
-    "AskFolders",
-    "Cancel",
-    "CarryOut",
-    "Conversation",
-    "FoldersTold",
-    "PassOn",
+    "CancelCall",
+    "ClientMessage",
+    "FoldersRequest",
+    "FoldersResponse",
+    "SdkMessage",
+    "ServerProtocol",
     "Step",
+    "ToolRequest",
     "actor_named",
 ]
 
@@ -52,14 +52,14 @@ _ROOTS_ID: Final = "filepact:roots:"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ClientMessage:
     """Send this to the client."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
-class CarryOut:
+class ToolRequest:
     """Call a tool and answer with what comes of it.
 
     Attributes:
@@ -78,37 +78,37 @@ class CarryOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class CancelCall:
     """The client does not want the answer to this any more."""
 
     id: RequestId
 
 
 @dataclass(frozen=True, slots=True)
-class AskFolders:
+class FoldersRequest:
     """Send this question for the client's folders; calls wait for the answer, for a moment."""
 
     question: Message
 
 
 @dataclass(frozen=True, slots=True)
-class FoldersTold:
+class FoldersResponse:
     """The client's answer to that question, as it came."""
 
     answer: Message
 
 
 @dataclass(frozen=True, slots=True)
-class PassOn:
+class SdkMessage:
     """The package is to have this."""
 
     message: Message
 
 
-Step = Answer | AskFolders | Cancel | CarryOut | FoldersTold | PassOn
+Step = ClientMessage | FoldersRequest | CancelCall | ToolRequest | FoldersResponse | SdkMessage
 
 
-class Conversation:
+class ServerProtocol:
     """One client's messages, in the order in which they come.
 
     Args:
@@ -116,7 +116,7 @@ class Conversation:
         direct: Whether ordinary requests are dealt with here; if not, the package has every one.
     """
 
-    def __init__(self, facts: ServerFacts, *, direct: bool = True) -> None:
+    def __init__(self, facts: ServerInfo, *, direct: bool = True) -> None:
         self._facts = facts
         self._direct = direct
         self._era: Literal["", "handshake", "modern"] = ""
@@ -133,7 +133,7 @@ class Conversation:
         wanted = request_id(message)
         if "method" not in message:
             asked = self._asked and wanted == f"{_ROOTS_ID}{self._asked}"
-            return [FoldersTold(message)] if asked else []
+            return [FoldersResponse(message)] if asked else []
         if wanted is None:
             return self._notified(message)
         params = message.get("params") or {}
@@ -167,7 +167,7 @@ class Conversation:
         self._actor = actor_named(params["clientInfo"])
         result = self._facts.initialized(params["protocolVersion"])
         answer = _answer(wanted, result)
-        return [answer, PassOn(self._handshake)] if self._passing else [answer]
+        return [answer, SdkMessage(self._handshake)] if self._passing else [answer]
 
     def _after_handshake(
         self, method: str, wanted: RequestId, params: dict[str, Any]
@@ -205,7 +205,7 @@ class Conversation:
             cancelled = request_id({"id": (message.get("params") or {}).get("requestId")})
             if cancelled is None:
                 return []
-            steps.append(Cancel(cancelled))
+            steps.append(CancelCall(cancelled))
         elif self._era != "modern" and method == "notifications/initialized":
             self._ready = message
             if self._has_folders and not self._asked:
@@ -216,12 +216,12 @@ class Conversation:
         else:
             return []
         if self._passing:
-            steps.append(PassOn(message))
+            steps.append(SdkMessage(message))
         return steps
 
-    def _ask_folders(self) -> AskFolders:
+    def _ask_folders(self) -> FoldersRequest:
         self._asked += 1
-        return AskFolders(
+        return FoldersRequest(
             {"jsonrpc": "2.0", "id": f"{_ROOTS_ID}{self._asked}", "method": "roots/list"}
         )
 
@@ -232,8 +232,8 @@ class Conversation:
         if not self._passing:
             self._passing = True
             opening = _MODERN_OPENING if self._era == "modern" else self._handshake
-            steps += [PassOn(one) for one in (opening, self._ready) if one is not None]
-        return [*steps, PassOn(message)]
+            steps += [SdkMessage(one) for one in (opening, self._ready) if one is not None]
+        return [*steps, SdkMessage(message)]
 
 
 _MODERN_OPENING: Final[Message] = {
@@ -265,15 +265,17 @@ def _has_envelope(params: dict[str, Any]) -> bool:
     return isinstance(meta, dict) and VERSION_KEY in meta
 
 
-def _answer(wanted: RequestId, result: dict[str, Any]) -> Answer:
-    return Answer({"jsonrpc": "2.0", "id": wanted, "result": result})
+def _answer(wanted: RequestId, result: dict[str, Any]) -> ClientMessage:
+    return ClientMessage({"jsonrpc": "2.0", "id": wanted, "result": result})
 
 
 def _carry_out(
     wanted: RequestId, params: dict[str, Any], actor: Actor, *, modern: bool
-) -> CarryOut | None:
+) -> ToolRequest | None:
     if not is_ordinary_call(params):
         return None
     meta = params.get("_meta", {})
     token = meta.get("progressToken")
-    return CarryOut(wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta)
+    return ToolRequest(
+        wanted, params["name"], params.get("arguments", {}), actor, token, modern, meta
+    )

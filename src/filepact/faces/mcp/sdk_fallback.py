@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable
 
 from filepact.faces.mcp.protocol import REPLAYED
-from filepact.wire.messages import INTERNAL_ERROR, Message, Refusal, RequestId, request_id
+from filepact.wire.messages import INTERNAL_ERROR, ErrorResponse, Message, RequestId, request_id
 
-__all__ = ["Attach", "SdkFallback"]
+__all__ = ["Attach", "SdkServer"]
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +18,7 @@ Attach = Callable[[Take], None]
 Run = Callable[[Attach, Callable[[Message], None]], None]
 
 
-class SdkFallback:
+class SdkServer:
     """A queue of messages to the SDK, and the thread in which it runs.
 
     Args:
@@ -110,4 +110,4 @@ class SdkFallback:
         wanted = None if item is None else request_id(item)
         if wanted is not None:
             reason = "internal error; the server's log has the details"
-            self._sent(Refusal(INTERNAL_ERROR, reason, wanted).reply)
+            self._sent(ErrorResponse(INTERNAL_ERROR, reason, wanted).reply)

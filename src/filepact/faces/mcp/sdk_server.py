@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from filepact.faces.mcp.calls import WORKERS, throttled
 from filepact.faces.mcp.fast_path import call_result
 from filepact.faces.mcp.protocol import actor_named
-from filepact.wire.messages import Refusal
+from filepact.wire.messages import ErrorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from filepact.domain.operation import Actor
-    from filepact.faces.mcp.calls import ToolCaller
-    from filepact.faces.mcp.fast_path import ServerFacts
+    from filepact.faces.mcp.calls import ToolExecutor
+    from filepact.faces.mcp.fast_path import ServerInfo
     from filepact.faces.mcp.sdk_fallback import Attach
-    from filepact.tools.registry import Outcome
+    from filepact.tools.registry import CallResult
     from filepact.wire.messages import Message
 
 __all__ = ["run"]
 
 
 def run(
-    attach: Attach, send: Callable[[Message], None], *, service: ToolCaller, facts: ServerFacts
+    attach: Attach, send: Callable[[Message], None], *, service: ToolExecutor, facts: ServerInfo
 ) -> None:
     """Serve what `attach` hands over, until it hands over the end.
 
@@ -55,7 +55,7 @@ def run(
 
 
 async def _serve(
-    attach: Attach, send: Callable[[Message], None], service: ToolCaller, facts: ServerFacts
+    attach: Attach, send: Callable[[Message], None], service: ToolExecutor, facts: ServerInfo
 ) -> None:
     handlers = _Handlers(service, facts)
     server: Server[Any] = Server(
@@ -82,7 +82,7 @@ async def _serve(
 class _Handlers:
     """What the package asks us for."""
 
-    def __init__(self, service: ToolCaller, facts: ServerFacts) -> None:
+    def __init__(self, service: ToolExecutor, facts: ServerInfo) -> None:
         self._service = service
         self._listed = types.ListToolsResult(
             tools=[types.Tool.model_validate(one) for one in facts.tools()]
@@ -111,7 +111,7 @@ class _Handlers:
             finally:
                 cancelled = True
 
-        def work() -> Outcome | Refusal:
+        def work() -> CallResult | ErrorResponse:
             return self._service.call(
                 params.name,
                 params.arguments or {},
@@ -128,7 +128,7 @@ class _Handlers:
                 outcome = await anyio.to_thread.run_sync(work, limiter=self._workers)
             finally:
                 group.cancel_scope.cancel()
-        if isinstance(outcome, Refusal):
+        if isinstance(outcome, ErrorResponse):
             raise MCPError(outcome.code, outcome.reason)
         if anyio.current_effective_deadline() == -math.inf:
             outcome.lost()  # it was cancelled, so the package drops what is returned

@@ -10,29 +10,29 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from filepact.faces.mcp.calls import CallExecutor, ClientFolders, ToolCaller, Tools
-from filepact.faces.mcp.fast_path import ServerFacts
+from filepact.faces.mcp.calls import CallExecutor, ClientFolders, ToolCache, ToolExecutor
+from filepact.faces.mcp.fast_path import ServerInfo
 from filepact.faces.mcp.protocol import (
-    Answer,
-    AskFolders,
-    Cancel,
-    CarryOut,
-    Conversation,
-    FoldersTold,
-    PassOn,
+    CancelCall,
+    ClientMessage,
+    FoldersRequest,
+    FoldersResponse,
+    SdkMessage,
+    ServerProtocol,
+    ToolRequest,
 )
-from filepact.faces.mcp.sdk_fallback import SdkFallback
-from filepact.wire.pipes import Wire, standard_pipes, stopped_by_signals
+from filepact.faces.mcp.sdk_fallback import SdkServer
+from filepact.wire.pipes import MessagePipes, standard_pipes, stopped_by_signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.domain.operation import Actor, Session
     from filepact.faces.mcp.sdk_fallback import Attach
-    from filepact.tools.registry import Toolbox
+    from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message
 
-__all__ = ["INSTRUCTIONS_LIMIT", "Connection", "serve"]
+__all__ = ["INSTRUCTIONS_LIMIT", "ClientConnection", "serve"]
 
 INSTRUCTIONS_LIMIT = 1_000
 """Most characters of the instructions; hosts put them into every conversation."""
@@ -41,7 +41,7 @@ _GRACE = 1.5  # seconds for calls in flight when the client closes its end
 
 
 def serve(  # noqa: PLR0913 - what a server is made of, by name
-    open_tools: Callable[[], Toolbox],
+    open_tools: Callable[[], Toolset],
     *,
     name: str,
     version: str,
@@ -82,17 +82,15 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     # Not at the top: it takes its time, and whoever only asks for a limit needs it not.
     from pydantic_core import from_json  # noqa: PLC0415
 
-    tools = Tools(open_tools)
-    facts = ServerFacts(
-        name=name, version=version, instructions=instructions, tools=tools.described
-    )
+    tools = ToolCache(open_tools)
+    facts = ServerInfo(name=name, version=version, instructions=instructions, tools=tools.described)
     over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use at any moment
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(None)))
-        wire = Wire(source, sink, partial(from_json, cache_strings="keys"))
+        wire = MessagePipes(source, sink, partial(from_json, cache_strings="keys"))
         stack.callback(wire.close)
-        connection = Connection(
+        connection = ClientConnection(
             tools,
             facts,
             wire.send,
@@ -111,7 +109,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         connection.finish()
 
 
-class Connection:
+class ClientConnection:
     """Everything that is kept for one client; the arguments are those of `serve`.
 
     Args:
@@ -120,8 +118,8 @@ class Connection:
 
     def __init__(
         self,
-        tools: Tools,
-        facts: ServerFacts,
+        tools: ToolCache,
+        facts: ServerInfo,
         send: Callable[[Message], None],
         *,
         session_factory: Callable[[Actor], Session],
@@ -130,9 +128,9 @@ class Connection:
         direct: bool = True,
     ) -> None:
         self._send = send
-        self._conversation = Conversation(facts, direct=direct)
+        self._conversation = ServerProtocol(facts, direct=direct)
         self._folders = ClientFolders(narrow)
-        service = ToolCaller(
+        service = ToolExecutor(
             tools, session_factory=session_factory, folders=self._folders, page=page
         )
         self._executor = CallExecutor(service, facts, send)
@@ -142,24 +140,24 @@ class Connection:
 
             run(attach, answer, service=service, facts=facts)
 
-        self._fallback = SdkFallback(run_package, send)
+        self._fallback = SdkServer(run_package, send)
 
     def receive(self, message: Message) -> None:
         """Take the next message; waits only while too many calls do."""
         for step in self._conversation.take(message):
             match step:
-                case Answer(answer):
+                case ClientMessage(answer):
                     self._send(answer)
-                case CarryOut():
+                case ToolRequest():
                     self._executor.begin(step)
-                case Cancel(wanted):
+                case CancelCall(wanted):
                     self._executor.cancel(wanted)
-                case AskFolders(question):
+                case FoldersRequest(question):
                     self._folders.asked()
                     self._send(question)
-                case FoldersTold(answer):
+                case FoldersResponse(answer):
                     self._folders.told(answer)
-                case PassOn(passed):
+                case SdkMessage(passed):
                     self._fallback.give(passed)
 
     def settle(self, patience: float) -> None:

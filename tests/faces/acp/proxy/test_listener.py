@@ -6,7 +6,7 @@ import tempfile
 
 import pytest
 
-from filepact.faces.acp.proxy.tool_socket import Listener
+from filepact.faces.acp.proxy.tool_socket import ToolSocket
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def age(*folders):
 
 
 def test_what_a_killed_proxy_left_is_cleared_up_and_nothing_else(temporary):
-    living = Listener(lambda *_: None)
+    living = ToolSocket(lambda *_: None)
     (of_the_living,) = temporary.iterdir()
     dead = left_by_a_killed_one(temporary, "filepact-tools-dead")
     starting = left_by_a_killed_one(temporary, "filepact-tools-starting")
@@ -38,7 +38,7 @@ def test_what_a_killed_proxy_left_is_cleared_up_and_nothing_else(temporary):
     link = temporary / "filepact-tools-link"
     link.symlink_to(somebodys)
     age(of_the_living, dead, somebodys)
-    other = Listener(lambda *_: None)
+    other = ToolSocket(lambda *_: None)
     kept = {one.name for one in temporary.iterdir()}
     assert dead.name not in kept
     assert {of_the_living.name, starting.name, somebodys.name, link.name} <= kept

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from filepact.faces.acp.errors import PeerError
+from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.files import ANSWER_LIMIT, _at_most, _encoded
-from filepact.faces.acp.proxy.questions import Questions, Reply
+from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
 from filepact.wire.keyed_executor import KeyedExecutor
 from tests.faces.acp.proxy.rig import BOTH, Rig
 
@@ -22,11 +22,11 @@ class Editor:
 
     def __init__(self) -> None:
         self.sent: list[dict[str, object]] = []
-        self.questions = Questions(lambda line: self.sent.append(json.loads(line)))
-        self.replies: list[Reply] = []
+        self.questions = EditorRequests(lambda line: self.sent.append(json.loads(line)))
+        self.replies: list[EditorResult] = []
         self.heard = threading.Event()
 
-    def take(self, reply: Reply) -> None:
+    def take(self, reply: EditorResult) -> None:
         self.replies.append(reply)
         self.heard.set()
 
@@ -41,10 +41,10 @@ def test_an_answer_is_taken_by_the_thread_that_hears_it() -> None:
     assert editor.sent[0] == {"jsonrpc": "2.0", "id": name, "method": ASKED, "params": PARAMS}
     editor.questions.answered(name, {"id": name, "result": {"content": "x"}})
     editor.questions.answered(name, {"id": name, "result": {"content": "y"}})
-    assert editor.replies == [Reply("result", {"content": "x"})]
+    assert editor.replies == [EditorResult("result", {"content": "x"})]
     failed = editor.ask()
     editor.questions.answered(failed, {"id": failed, "error": {"code": 1, "message": "no"}})
-    assert editor.replies[1] == Reply("error", PeerError(1, "no"))
+    assert editor.replies[1] == EditorResult("error", ClientResponseError(1, "no"))
     editor.questions.end()
 
 
@@ -52,14 +52,14 @@ def test_an_editor_that_says_nothing_is_given_up_and_told() -> None:
     editor = Editor()
     name = editor.ask(patience=0.0)
     assert editor.heard.wait(20)
-    assert editor.replies == [Reply("silent")]
+    assert editor.replies == [EditorResult("silent")]
     editor.questions.end()
     assert editor.questions._impatient is not None
     editor.questions._impatient.join(20)
     told = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": name}}
     assert editor.sent[1:] == [told]
     editor.questions.answered(name, {"id": name, "result": {"content": "late"}})
-    assert editor.replies == [Reply("silent")]
+    assert editor.replies == [EditorResult("silent")]
 
 
 @pytest.mark.parametrize("by", ["session", "request"])
@@ -74,7 +74,7 @@ def test_what_nobody_wants_any_more_is_taken_back(by: str) -> None:
         editor.questions.drop("s1")
     else:
         editor.questions.drop_for(mine)
-    assert editor.replies == [Reply("cancelled")]
+    assert editor.replies == [EditorResult("cancelled")]
     assert editor.sent[-1]["params"] == {"requestId": name}
     editor.questions.end()
 
@@ -97,11 +97,11 @@ def test_an_answer_that_comes_after_it_was_taken_back_can_be_heard(ended: bool) 
         assert asked.wait(20)
         editor.questions.drop("s1")
     asking.join(20)
-    assert replies == [Reply("cancelled")]
+    assert replies == [EditorResult("cancelled")]
     name = str(editor.sent[0]["id"])
     for _ in range(2):
         editor.questions.answered(name, {"id": name, "result": {}})
-    assert late == [Reply("result", {})]
+    assert late == [EditorResult("result", {})]
     editor.questions.end()
 
 
@@ -109,10 +109,10 @@ def test_an_editor_that_has_gone_answers_nothing() -> None:
     editor = Editor()
     editor.ask()
     editor.questions.end()
-    assert editor.replies == [Reply("silent")]
+    assert editor.replies == [EditorResult("silent")]
     editor.questions.ask_then(ASKED, PARAMS, editor.take, request=None, patience=60.0)
-    assert editor.replies == [Reply("silent")] * 2
-    assert editor.questions.ask(ASKED, PARAMS) == Reply("silent")
+    assert editor.replies == [EditorResult("silent")] * 2
+    assert editor.questions.ask(ASKED, PARAMS) == EditorResult("silent")
     assert len(editor.sent) == 1
 
 

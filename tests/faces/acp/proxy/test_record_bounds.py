@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.domain.permission_log import Named
-from filepact.faces.acp.agents import Facts
-from filepact.faces.acp.permissions import Ruling, read_question
-from filepact.faces.acp.record import Record, Shown, count_lines, read_report
+from filepact.domain.permission_log import LoggedFile
+from filepact.faces.acp.agents import ConnectionInfo
+from filepact.faces.acp.permissions import PermissionDecision, read_question
+from filepact.faces.acp.record import FileDiff, PermissionLogWriter, count_lines, read_report
 from filepact.faces.acp.sessions import AcpSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.domain.permission_log import Question
+    from filepact.domain.permission_log import PermissionRecord
 
 YES = {"optionId": "y", "kind": "allow_once"}
 
@@ -34,7 +34,7 @@ class Scene:
         self.bound = AcpSession("s1", (str(self.root),), self._open())
         self.other = AcpSession("s2", self.bound.roots, self.bound.workspace)
         self.gone: list[AcpSession] = []
-        self.record = Record(Facts(agent="far"), self.gone.append)
+        self.record = PermissionLogWriter(ConnectionInfo(agent="far"), self.gone.append)
 
     def question(self, title: str, session: str = "s1") -> dict[str, Any]:
         call = {"title": title, "kind": "edit", "locations": [{"path": "a.txt"}]}
@@ -53,7 +53,7 @@ class Scene:
     def tell(self, **call: Any) -> None:
         self.record.told(self.bound, {"toolCallId": "t", **call})
 
-    def written(self) -> tuple[Question, ...]:
+    def written(self) -> tuple[PermissionRecord, ...]:
         """What is in the journal, oldest first, once all is written."""
         self.record.close()
         found = self.bound.workspace.asked.questions(limit=None)
@@ -125,7 +125,7 @@ def test_a_call_without_an_id_that_can_be_remembered_stands_for_itself(scene: Sc
 def test_texts_that_are_too_long_are_not_counted_and_named_all_the_same(scene: Scene) -> None:
     scene.tell(status="completed", content=[diff("a", None, "x\n" * 200_000)])
     (known,) = scene.written()
-    assert known.files == (Named("a"),)
+    assert known.files == (LoggedFile("a"),)
 
 
 def test_who_asks_faster_than_can_be_written_is_not_kept_waiting(scene: Scene) -> None:
@@ -147,7 +147,7 @@ def test_a_journal_that_is_closed_stops_nothing(
     for _ in range(2):
         params = scene.question("x")
         asked = read_question(params, "/")
-        scene.record.ruled(scene.bound, params, asked, Ruling("deny", rule="r"), {})
+        scene.record.ruled(scene.bound, params, asked, PermissionDecision("deny", rule="r"), {})
     scene.passed(1, "open")
     scene.record.close()
     assert "was not written down" in caplog.text
@@ -175,20 +175,20 @@ def test_what_makes_no_sense_is_no_report(scene: Scene, call: dict[str, Any]) ->
 @pytest.mark.parametrize(
     ("shown", "lines"),
     [
-        (Shown("/a", "", ""), (0, 0)),
-        (Shown("/a", "1\n2\n", "1\n"), (0, 1)),
-        (Shown("/a", "1\r2", "1\r2\r3"), (2, 1)),
-        (Shown("/a", "x"), (None, None)),
-        (Shown("/a", patch="no patch"), (None, None)),
-        (Shown("/a", patch="--- b\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"), (None, None)),
-        (Shown("/w/a", patch="--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"), (2, 1)),
-        (Shown("/w/a", patch="--- /dev/null\n+++ b/w/a\n@@ -0,0 +1 @@\n+y\n"), (1, 0)),
+        (FileDiff("/a", "", ""), (0, 0)),
+        (FileDiff("/a", "1\n2\n", "1\n"), (0, 1)),
+        (FileDiff("/a", "1\r2", "1\r2\r3"), (2, 1)),
+        (FileDiff("/a", "x"), (None, None)),
+        (FileDiff("/a", patch="no patch"), (None, None)),
+        (FileDiff("/a", patch="--- b\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"), (None, None)),
+        (FileDiff("/w/a", patch="--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n+z\n"), (2, 1)),
+        (FileDiff("/w/a", patch="--- /dev/null\n+++ b/w/a\n@@ -0,0 +1 @@\n+y\n"), (1, 0)),
     ],
 )
 def test_lines_are_counted_where_they_can_be(
-    shown: Shown, lines: tuple[int | None, int | None]
+    shown: FileDiff, lines: tuple[int | None, int | None]
 ) -> None:
-    assert count_lines(shown) == Named(shown.path, *lines)
+    assert count_lines(shown) == LoggedFile(shown.path, *lines)
 
 
 def test_a_report_names_few_files_and_counts_from_the_working_folder() -> None:

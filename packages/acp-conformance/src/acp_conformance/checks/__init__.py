@@ -13,11 +13,11 @@ from acp_conformance.report import SuiteError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from acp_conformance.check import Check, Group
+    from acp_conformance.check import Check, CheckGroup
 
 __all__ = ["CHECKS", "GROUPS", "choose"]
 
-GROUPS: tuple[Group, ...] = (
+GROUPS: tuple[CheckGroup, ...] = (
     sessions.CAPABILITIES,
     sessions.SESSIONS,
     files.READS,

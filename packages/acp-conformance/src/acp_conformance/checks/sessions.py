@@ -13,7 +13,7 @@ from acp_conformance.check import (
     SETUP,
     START,
     TOOL_CALLS,
-    Group,
+    CheckGroup,
     requires,
 )
 from acp_conformance.checks.boundaries import boundaries_read_outside
@@ -22,26 +22,26 @@ from acp_conformance.connection import (
     READ,
     REQUEST_CANCELLED,
     WRITE,
-    Closed,
-    NoAnswer,
+    ConnectionClosedError,
+    RequestTimeoutError,
 )
-from acp_conformance.report import Failed, Skipped, as_object, expect, short
+from acp_conformance.report import CheckFailedError, CheckSkippedError, as_object, expect, short
 
 if TYPE_CHECKING:
-    from acp_conformance.check import Context
-    from acp_conformance.connection import Message, Reply
+    from acp_conformance.check import CheckContext
+    from acp_conformance.connection import Message, RequestResult
 
-CAPABILITIES = Group("capabilities", "What the client announces")
+CAPABILITIES = CheckGroup("capabilities", "What the client announces")
 
 
 @CAPABILITIES.must(START, "The first message of a connection is `initialize`.")
-def capabilities_initialize_first(context: Context) -> None:
+def capabilities_initialize_first(context: CheckContext) -> None:
     first = context.conversation.methods[0]
     expect(first == "initialize", f"the first message was {short(first)}")
 
 
 @CAPABILITIES.must(SCHEMA, "`protocolVersion` is a whole number from 0 to 65535.")
-def capabilities_version(context: Context) -> None:
+def capabilities_version(context: CheckContext) -> None:
     number = context.conversation.initialize.get("protocolVersion")
     expect(type(number) is int and 0 <= number <= 65_535, f"protocolVersion is {short(number)}")
 
@@ -49,7 +49,7 @@ def capabilities_version(context: Context) -> None:
 @CAPABILITIES.must(
     SCHEMA, "`clientCapabilities` and its `fs` are objects; what `fs` offers is true or false."
 )
-def capabilities_form(context: Context) -> None:
+def capabilities_form(context: CheckContext) -> None:
     sent = as_object(
         context.conversation.initialize.get("clientCapabilities", {}), "clientCapabilities"
     )
@@ -60,14 +60,14 @@ def capabilities_form(context: Context) -> None:
 
 
 @CAPABILITIES.should(SCHEMA, "`clientInfo` has a name and a version.")
-def capabilities_client_info(context: Context) -> None:
+def capabilities_client_info(context: CheckContext) -> None:
     info = as_object(context.conversation.initialize.get("clientInfo"), "clientInfo")
     for name in ("name", "version"):
         expect(isinstance(info.get(name), str), f"clientInfo.{name} is {short(info.get(name))}")
 
 
 @CAPABILITIES.must(PAGE, "A method that was announced is served.")
-def capabilities_announced_is_served(context: Context) -> None:
+def capabilities_announced_is_served(context: CheckContext) -> None:
     for method in (READ, WRITE):
         if context.announced(method):
             params = {"sessionId": context.session, "path": context.folder.put("a.txt", b"a\n")}
@@ -78,10 +78,10 @@ def capabilities_announced_is_served(context: Context) -> None:
 
 
 @CAPABILITIES.should(PAGE, "A method that was not announced is refused with -32601.")
-def capabilities_not_announced_is_refused(context: Context) -> None:
+def capabilities_not_announced_is_refused(context: CheckContext) -> None:
     tried = [method for method in (READ, WRITE) if not context.announced(method)]
     if not tried:
-        raise Skipped("the client announces both methods")
+        raise CheckSkippedError("the client announces both methods")
     for method in tried:
         path = context.folder.put("a.txt", b"a\n")
         params = {"sessionId": context.session, "path": path, "content": "b\n"}
@@ -89,32 +89,32 @@ def capabilities_not_announced_is_refused(context: Context) -> None:
 
 
 @CAPABILITIES.should(PRACTICE, "Terminals that were not announced are refused with -32601.")
-def capabilities_no_terminal(context: Context) -> None:
+def capabilities_no_terminal(context: CheckContext) -> None:
     if context.conversation.capability("terminal") is True:
-        raise Skipped("the client announces terminals")
+        raise CheckSkippedError("the client announces terminals")
     params = {"sessionId": context.session, "command": "true"}
     context.ask("terminal/create", params).refused(METHOD_NOT_FOUND)
 
 
-SESSIONS = Group("sessions", "Sessions and their folders")
+SESSIONS = CheckGroup("sessions", "Sessions and their folders")
 
 
 @SESSIONS.must(SETUP, "`cwd` of `session/new` is an absolute path.")
-def sessions_absolute_cwd(context: Context) -> None:
+def sessions_absolute_cwd(context: CheckContext) -> None:
     cwd = _first(context).get("cwd")
     expect(isinstance(cwd, str) and cwd.startswith("/"), f"cwd is {short(cwd)}")
 
 
 @SESSIONS.must(SCHEMA, "`session/new` has a list of `mcpServers`.")
-def sessions_mcp_servers(context: Context) -> None:
+def sessions_mcp_servers(context: CheckContext) -> None:
     servers = _first(context).get("mcpServers")
     expect(isinstance(servers, list), f"mcpServers is {short(servers)}")
 
 
 @SESSIONS.must(SETUP, "`additionalDirectories` are sent only to agents that announce them.")
-def sessions_unwanted_directories(context: Context) -> None:
+def sessions_unwanted_directories(context: CheckContext) -> None:
     if context.conversation.plan.driven:
-        raise Skipped("the suite announced them")
+        raise CheckSkippedError("the suite announced them")
     sent = _first(context).get("additionalDirectories")
     expect(not sent, f"additionalDirectories is {short(sent)}")
 
@@ -122,23 +122,23 @@ def sessions_unwanted_directories(context: Context) -> None:
 @SESSIONS.should(
     PRACTICE, "A request that comes right behind the answer to `session/new` is served."
 )
-def sessions_early_request(context: Context) -> None:
+def sessions_early_request(context: CheckContext) -> None:
     if context.conversation.early is None:
-        raise Skipped("the client does not announce readTextFile")
+        raise CheckSkippedError("the client does not announce readTextFile")
     reply = context.connection.wait(context.conversation.early)
     expect(not reply.is_error, f"it was refused: {reply.error_text}")
     context.expect_text(reply.content, "alive\n")
 
 
 @SESSIONS.must(SCHEMA, "A request for no session at all is refused.")
-def sessions_no_session(context: Context) -> None:
+def sessions_no_session(context: CheckContext) -> None:
     if not context.announced(READ):
-        raise Skipped("the client does not announce readTextFile")
+        raise CheckSkippedError("the client does not announce readTextFile")
     context.ask(READ, {"path": context.folder.put("a.txt", b"a\n")}).refused()
 
 
 @SESSIONS.should(SCHEMA, "A request for a session that was never opened is refused.")
-def sessions_unknown_session(context: Context) -> None:
+def sessions_unknown_session(context: CheckContext) -> None:
     path = context.folder.put("a.txt", b"a\n")
     reply = context.read(path, {"sessionId": "nobody-opened-this"})
     reply.refused()
@@ -146,7 +146,7 @@ def sessions_unknown_session(context: Context) -> None:
 
 
 @SESSIONS.should(SETUP, "Files in a session's `additionalDirectories` are read and written.")
-def sessions_additional_directories(context: Context) -> None:
+def sessions_additional_directories(context: CheckContext) -> None:
     opened = context.conversation.open_session(
         context.scratch.work.path, [context.scratch.more.path]
     )
@@ -158,7 +158,7 @@ def sessions_additional_directories(context: Context) -> None:
 
 
 @SESSIONS.should(ADVICE, "One session does not reach the folder of another.")
-def sessions_two_sessions(context: Context) -> None:
+def sessions_two_sessions(context: CheckContext) -> None:
     requires(context, boundaries_read_outside)
     opened = context.conversation.open_session(context.scratch.other.path)
     theirs = context.scratch.other.put("theirs.txt", b"theirs\n")
@@ -170,7 +170,7 @@ def sessions_two_sessions(context: Context) -> None:
 
 
 @SESSIONS.should(PRACTICE, "After `session/close` nothing of the session is served.")
-def sessions_closed_session(context: Context) -> None:
+def sessions_closed_session(context: CheckContext) -> None:
     requires(context, sessions_unknown_session)
     opened = context.conversation.open_session(context.scratch.other.path)
     path = context.scratch.other.put("closed.txt", b"a\n")
@@ -184,15 +184,15 @@ def sessions_closed_session(context: Context) -> None:
 
 
 @SESSIONS.must(SCHEMA, "A session's id that is no text is refused.")
-def sessions_odd_session(context: Context) -> None:
+def sessions_odd_session(context: CheckContext) -> None:
     context.read(context.folder.put("a.txt", b"a\n"), {"sessionId": 7}).refused()
 
 
-def _first(context: Context) -> dict[str, object]:
+def _first(context: CheckContext) -> dict[str, object]:
     return context.conversation.sessions[context.session].params
 
 
-PERMISSIONS = Group("permissions", "Asking the person")
+PERMISSIONS = CheckGroup("permissions", "Asking the person")
 
 _KINDS = ("allow_always", "allow_once", "reject_once", "reject_always")
 
@@ -200,12 +200,12 @@ _KINDS = ("allow_always", "allow_once", "reject_once", "reject_always")
 @PERMISSIONS.must(
     TOOL_CALLS, "`session/request_permission` is answered with an offered option, or cancelled."
 )
-def permissions_answer(context: Context) -> None:
+def permissions_answer(context: CheckContext) -> None:
     _chosen(_ask(context, _KINDS))
 
 
 @PERMISSIONS.should(PRACTICE, "The option is chosen by its kind and not by its position.")
-def permissions_by_kind(context: Context) -> None:
+def permissions_by_kind(context: CheckContext) -> None:
     requires(context, permissions_answer)
     first = _chosen(_ask(context, _KINDS))
     second = _chosen(_ask(context, _KINDS[::-1]))
@@ -213,7 +213,7 @@ def permissions_by_kind(context: Context) -> None:
 
 
 @PERMISSIONS.should(PRACTICE, "Nothing is allowed when only refusing is offered.")
-def permissions_only_refusals(context: Context) -> None:
+def permissions_only_refusals(context: CheckContext) -> None:
     requires(context, permissions_answer)
     chosen = _chosen(_ask(context, ("reject_once", "reject_always")))
     expect(not chosen.startswith("allow"), f"it was answered {chosen}")
@@ -222,7 +222,7 @@ def permissions_only_refusals(context: Context) -> None:
 @PERMISSIONS.must(
     CANCELLING, "When the turn is cancelled, every question that is open is answered."
 )
-def permissions_at_cancel(context: Context) -> None:
+def permissions_at_cancel(context: CheckContext) -> None:
     opened = context.conversation.open_session(context.scratch.work.path)
     context.session = opened.id
     question = permission(context, _KINDS)
@@ -234,7 +234,7 @@ def permissions_at_cancel(context: Context) -> None:
         _chosen(reply)
 
 
-def permission(context: Context, kinds: tuple[str, ...]) -> Message:
+def permission(context: CheckContext, kinds: tuple[str, ...]) -> Message:
     """A question that is not sent yet, with an option of each kind."""
     path = context.folder.at("asked.txt")
     call = {
@@ -251,18 +251,20 @@ def permission(context: Context, kinds: tuple[str, ...]) -> Message:
     return context.connection.request("session/request_permission", params)
 
 
-def _ask(context: Context, kinds: tuple[str, ...]) -> Reply:
+def _ask(context: CheckContext, kinds: tuple[str, ...]) -> RequestResult:
     question = permission(context, kinds)
     context.connection.send(question)
     try:
         return context.connection.wait(question)
-    except Closed:
+    except ConnectionClosedError:
         raise
-    except NoAnswer:
-        raise Skipped("the question was not answered; a person may have to do it") from None
+    except RequestTimeoutError:
+        raise CheckSkippedError(
+            "the question was not answered; a person may have to do it"
+        ) from None
 
 
-def _chosen(reply: Reply) -> str:
+def _chosen(reply: RequestResult) -> str:
     """The kind that was chosen, or ``cancelled``."""
     outcome = as_object(as_object(reply.result, "the result").get("outcome"), "the outcome")
     if outcome.get("outcome") == "cancelled":
@@ -272,16 +274,16 @@ def _chosen(reply: Reply) -> str:
     for kind in _KINDS:
         if option == f"option-{kind}":
             return kind
-    raise Failed(f"optionId is {short(option)}, which was not offered")
+    raise CheckFailedError(f"optionId is {short(option)}, which was not offered")
 
 
-CANCELLATION = Group("cancellation", "Cancelling")
+CANCELLATION = CheckGroup("cancellation", "Cancelling")
 
 
 @CANCELLATION.must(
     CANCELLING, "A request that `$/cancel_request` names is answered all the same: done, or -32800."
 )
-def cancellation_request(context: Context) -> None:
+def cancellation_request(context: CheckContext) -> None:
     asked = context.read_request(context.folder.put("a.txt", b"a\n" * 1_000))
     context.connection.send(asked, _cancel(asked["id"]))
     reply = context.connection.wait(asked)
@@ -294,7 +296,7 @@ def cancellation_request(context: Context) -> None:
 @CANCELLATION.must(
     CANCELLING, "A write that `$/cancel_request` names is done and says so, or is not done."
 )
-def cancellation_write(context: Context) -> None:
+def cancellation_write(context: CheckContext) -> None:
     asked = context.write_request(context.folder.put("a.txt", b"old\n"), "new\n")
     context.connection.send(asked, _cancel(asked["id"]))
     reply = context.connection.wait(asked)
@@ -307,7 +309,7 @@ def cancellation_write(context: Context) -> None:
 @CANCELLATION.must(
     CANCELLING, "`$/cancel_request` for what was answered, or was never asked, is ignored."
 )
-def cancellation_unknown_request(context: Context) -> None:
+def cancellation_unknown_request(context: CheckContext) -> None:
     for number in (0, 987_654, "never-asked", None):
         context.connection.send(_cancel(number))
     context.expect_alive()
@@ -316,7 +318,7 @@ def cancellation_unknown_request(context: Context) -> None:
 @CANCELLATION.should(
     PRACTICE, "A write that comes after `session/cancel` and before the turn's end is not done."
 )
-def cancellation_late_write(context: Context) -> None:
+def cancellation_late_write(context: CheckContext) -> None:
     opened = context.conversation.open_session(context.scratch.work.path)
     context.session = opened.id
     context.written(context.folder.at("early.txt"), "early\n")
@@ -327,19 +329,19 @@ def cancellation_late_write(context: Context) -> None:
 
 
 @CANCELLATION.should(PRACTICE, "It is refused with -32800.")
-def cancellation_late_write_code(context: Context) -> None:
+def cancellation_late_write_code(context: CheckContext) -> None:
     opened = context.conversation.open_session(context.scratch.work.path)
     context.session = opened.id
     context.conversation.cancel_turn(opened)
     reply = context.write(context.folder.at("late.txt"), "late\n")
     context.conversation.end_turn(opened, "cancelled")
     if not reply.is_error:
-        raise Skipped("it was not refused")
+        raise CheckSkippedError("it was not refused")
     reply.refused(REQUEST_CANCELLED)
 
 
 @CANCELLATION.should(PRACTICE, "The turn after a cancelled one is served like any other.")
-def cancellation_next_turn(context: Context) -> None:
+def cancellation_next_turn(context: CheckContext) -> None:
     opened = context.conversation.open_session(context.scratch.work.path)
     context.session = opened.id
     context.conversation.cancel_turn(opened)

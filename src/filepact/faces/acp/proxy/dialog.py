@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.errors import Refusal
-    from filepact.faces.acp.proposed import Exhibit
-    from filepact.faces.acp.proxy.questions import Questions
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.errors import ClientRequestError
+    from filepact.faces.acp.proposed import ProposalSummary
+    from filepact.faces.acp.proxy.questions import EditorRequests
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.receipt import Receipt
@@ -26,8 +26,8 @@ __all__ = ["settle", "waits"]
 
 
 def settle(
-    questions: Questions,
-    facts: Facts,
+    questions: EditorRequests,
+    facts: ConnectionInfo,
     bound: AcpSession,
     receipt: Receipt,
     approve: Callable[[str, Approval], Receipt],
@@ -51,7 +51,7 @@ def settle(
         The receipt of what was done, or the same when the editor has no dialog or nobody answers.
 
     Raises:
-        Refusal: The person said no, or the turn ended first.
+        ClientRequestError: The person said no, or the turn ended first.
         FilepactError: It was allowed and could not be done.
     """
     since = ""
@@ -64,8 +64,8 @@ def settle(
 
 
 def _ask(
-    questions: Questions,
-    facts: Facts,
+    questions: EditorRequests,
+    facts: ConnectionInfo,
     bound: AcpSession,
     receipt: Receipt,
     approve: Callable[[str, Approval], Receipt],
@@ -109,7 +109,7 @@ def _ask(
             _close(questions, bound.id, proposal, done=done)
 
 
-def waits(receipt: Receipt) -> Refusal:
+def waits(receipt: Receipt) -> ClientRequestError:
     """The refusal for a change that stays with the person."""
     change = receipt.operation
     return refuse(
@@ -120,7 +120,7 @@ def waits(receipt: Receipt) -> Refusal:
     )
 
 
-def _exhibit(bound: AcpSession, proposal: Proposal, since: str, *, modern: bool) -> Exhibit:
+def _exhibit(bound: AcpSession, proposal: Proposal, since: str, *, modern: bool) -> ProposalSummary:
     def name(path: WorkspacePath) -> str | None:
         """As the editor calls the folder, whatever links lead to it."""
         for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
@@ -132,7 +132,12 @@ def _exhibit(bound: AcpSession, proposal: Proposal, since: str, *, modern: bool)
 
 
 def _question(
-    bound: AcpSession, proposal: Proposal, shown: Exhibit, options: list[Message], *, modern: bool
+    bound: AcpSession,
+    proposal: Proposal,
+    shown: ProposalSummary,
+    options: list[Message],
+    *,
+    modern: bool,
 ) -> Message:
     title = f"filepact: {shown.title}"
     call: Message = {
@@ -159,7 +164,7 @@ def _call(proposal: Proposal) -> str:
     return f"filepact-{proposal.id}"
 
 
-def _close(questions: Questions, session: str, proposal: Proposal, *, done: bool) -> None:
+def _close(questions: EditorRequests, session: str, proposal: Proposal, *, done: bool) -> None:
     """The editor need not show the call as one that waits."""
     update = {
         "sessionUpdate": "tool_call_update",

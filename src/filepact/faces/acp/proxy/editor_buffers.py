@@ -21,7 +21,7 @@ from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers
 from filepact.faces.acp.errors import (
     CANCELLED,
     REFUSED,
-    Refusal,
+    ClientRequestError,
     is_for_the_disk,
     refuse,
     to_refusal,
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document
     from filepact.domain.operation import Operation, Session
     from filepact.domain.policy import Action
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.errors import PeerError
-    from filepact.faces.acp.proxy.questions import Questions, Reply
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.errors import ClientResponseError
+    from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.guard import Location, Name
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["Texts", "Twice"]
+__all__ = ["AgentWrites", "EditorTexts"]
 
 EDITOR: Final = "editor"
 """The name of the editor's connection among the buffers."""
@@ -56,7 +56,7 @@ _TAKING_BACK: Final = 10.0  # seconds for an editor to take the old text of a fi
 _log = logging.getLogger(__name__)
 
 
-class Texts:
+class EditorTexts:
     """The editor's texts.
 
     Args:
@@ -68,8 +68,8 @@ class Texts:
 
     def __init__(
         self,
-        questions: Questions,
-        facts: Facts,
+        questions: EditorRequests,
+        facts: ConnectionInfo,
         aside: Callable[[Callable[[], None]], object],
         patience: float = PATIENCE,
     ) -> None:
@@ -82,7 +82,7 @@ class Texts:
         # happens to them.
         self._absent: set[WorkspacePath] = set()
         self._announced: set[WorkspacePath] = set()
-        self._twice = Twice(EDITOR)
+        self._twice = AgentWrites(EDITOR)
 
     # -- what the editor shows ------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class Texts:
 
         Raises:
             FilepactError: The rules refuse the file, and the editor was not asked.
-            Refusal: The editor refused or was late, or the turn ended meanwhile.
+            ClientRequestError: The editor refused or was late, or the turn ended meanwhile.
         """
         if not self._facts.reads:
             return
@@ -129,11 +129,11 @@ class Texts:
         sent = path if isinstance(path, str) and path.startswith("/") else spot.path.absolute
         return {"sessionId": bound.id, "path": sent}
 
-    def text_in(self, bound: AcpSession, spot: Location, reply: Reply) -> str | None:
+    def text_in(self, bound: AcpSession, spot: Location, reply: EditorResult) -> str | None:
         """The text that an editor answered with; None where the disk is to be looked at.
 
         Raises:
-            Refusal: It refused or was late, or the turn ended meanwhile.
+            ClientRequestError: It refused or was late, or the turn ended meanwhile.
         """
         if reply.kind == "cancelled":
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was done.")
@@ -148,7 +148,7 @@ class Texts:
             late.data["retriable"] = True
             raise late
         if reply.kind == "error":
-            error: PeerError = reply.value
+            error: ClientResponseError = reply.value
             if is_for_the_disk(error, _stored(bound, spot.path)):
                 return None
             raise _refused("The editor refused to show this file", error)
@@ -163,7 +163,7 @@ class Texts:
         """Take what the editor said when it was asked.
 
         Raises:
-            Refusal: It is no text that can be written.
+            ClientRequestError: It is no text that can be written.
         """
         path = spot.path
         _check_whole(spot, text)
@@ -244,7 +244,7 @@ class Texts:
             What there is to say about what the editor made of it.
 
         Raises:
-            Refusal: The editor did not want it, somebody typed in the same lines meanwhile, or
+            ClientRequestError: The editor did not want it, somebody typed in the same lines meanwhile, or
                 the turn ended; the files are what they were.
         """
         editors = bound.workspace.editors
@@ -265,7 +265,7 @@ class Texts:
                 else:
                     notes.append(self._tell(bound, change.path, operation.id))
                     told.append(change.path)
-        except Refusal as refusal:
+        except ClientRequestError as refusal:
             self._take_back(bound, session, operation, told, refusal)
             raise
         return tuple(filter(None, notes))
@@ -314,7 +314,7 @@ class Texts:
         the text.
 
         Raises:
-            Refusal: It was typed in the same lines, or nobody can know what it is.
+            ClientRequestError: It was typed in the same lines, or nobody can know what it is.
         """
         workspace, agent = bound.workspace, self._facts.agent
         try:
@@ -369,7 +369,7 @@ class Texts:
         session: Session,
         operation: Operation,
         told: list[WorkspacePath],
-        refusal: Refusal,
+        refusal: ClientRequestError,
     ) -> None:
         workspace = bound.workspace
         for path in operation.changes.paths:
@@ -387,7 +387,7 @@ class Texts:
             ) from None
         workspace.editors.take(EDITOR)
         for path in told:
-            with suppress(Refusal):
+            with suppress(ClientRequestError):
                 # What was typed in the same lines meanwhile stays as it is.
                 meant, stored = self._read_again(bound, path)
                 text = None if meant is None else _text_of(meant)
@@ -397,7 +397,7 @@ class Texts:
                     if reply.kind == "result":
                         self._settle(bound, meant, str(undone.operation), over=stored)
 
-    def _answered_late(self, bound: AcpSession, told: Document, reply: Reply) -> None:
+    def _answered_late(self, bound: AcpSession, told: Document, reply: EditorResult) -> None:
         """An editor that was told to forget a change may have made it all the same."""
 
         def look() -> None:
@@ -419,13 +419,13 @@ class Texts:
             self._aside(look)
 
 
-def _refused(what: str, error: PeerError) -> Refusal:
+def _refused(what: str, error: ClientResponseError) -> ClientRequestError:
     """An editor's error for the agent, with the editor's own words and data."""
     said: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not None:
         said["data"] = error.data
     data: dict[str, object] = {"errorKind": error.kind or "editor_refused", "editor": said}
-    return Refusal(error.code, f"{what}: {error.reason}", data)
+    return ClientRequestError(error.code, f"{what}: {error.reason}", data)
 
 
 def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
@@ -488,7 +488,7 @@ class _Sent:
     meant: Document
 
 
-class Twice:
+class AgentWrites:
     """What such an agent has sent, until it has written it; for all threads.
 
     Args:

@@ -22,7 +22,7 @@ from filepact.faces.acp.errors import (
     INVALID,
     MISSING,
     REFUSED,
-    Refusal,
+    ClientRequestError,
     refuse,
     to_refusal,
 )
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
     from filepact.domain.operation import Approval
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.proxy.editor_buffers import Texts
-    from filepact.faces.acp.proxy.protocol import Request
-    from filepact.faces.acp.proxy.questions import Questions, Reply
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.editor_buffers import EditorTexts
+    from filepact.faces.acp.proxy.protocol import AgentRequest
+    from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message
@@ -62,7 +62,7 @@ class _Job:
         key: Of its file, for the executor.
     """
 
-    request: Request
+    request: AgentRequest
     bound: AcpSession
     turn: int
     key: Hashable
@@ -82,9 +82,9 @@ class FileRequests:
 
     def __init__(
         self,
-        texts: Texts,
-        questions: Questions,
-        facts: Facts,
+        texts: EditorTexts,
+        questions: EditorRequests,
+        facts: ConnectionInfo,
         send: Callable[[Message | bytes], None],
         executor: KeyedExecutor,
     ) -> None:
@@ -95,7 +95,7 @@ class FileRequests:
         self._executor = executor
         self._jobs: dict[Hashable, _Job] = {}
 
-    def take(self, request: Request, bound: AcpSession) -> None:
+    def take(self, request: AgentRequest, bound: AcpSession) -> None:
         """Carry out a request after those before it that are about the same file.
 
         A small file that nothing is done with is read at once, by whoever hears of it last: to
@@ -117,7 +117,7 @@ class FileRequests:
             finally:
                 self._executor.release(key)
 
-        def heard(reply: Reply) -> None:
+        def heard(reply: EditorResult) -> None:
             work = partial(self._heard, job, session, spot, reply)
             if _is_long(reply.value):
                 self._executor.run(lambda: done(work))
@@ -131,7 +131,7 @@ class FileRequests:
             self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
     def _readable(
-        self, request: Request, bound: AcpSession, session: Session, path: str
+        self, request: AgentRequest, bound: AcpSession, session: Session, path: str
     ) -> Location | None:
         """The file of a request to read, where the rules let it be read."""
         if request.method != READ or not path.startswith("/"):
@@ -168,7 +168,7 @@ class FileRequests:
         try:
             with self._questions.asked_for(job, lambda: _is_wanted(job)):
                 result = work()
-        except Refusal as refusal:
+        except ClientRequestError as refusal:
             return failure(request.id, refusal)
         except FilepactError as error:
             path = str(request.params.get("path"))
@@ -193,7 +193,7 @@ class FileRequests:
         asked = self._texts.question(job.bound, spot, path)
         if asked is None:
             return self._found(job, session, spot)
-        ready: list[tuple[files.Known, bytes]] = []
+        ready: list[tuple[files.DiskFile, bytes]] = []
         part = self._part(job, session, spot, asked)
         if part is not None:
             return self._result(part)
@@ -231,7 +231,7 @@ class FileRequests:
         known.remember(job.bound, session)
         return known.part
 
-    def _heard(self, job: _Job, session: Session, spot: Location, reply: Reply) -> Message:
+    def _heard(self, job: _Job, session: Session, spot: Location, reply: EditorResult) -> Message:
         """The answer once the editor has said what it shows."""
         text = self._texts.text_in(job.bound, spot, reply)
         if text is not None:
@@ -247,7 +247,7 @@ class FileRequests:
         window = _window(job.request.params)
         try:
             return self._result(files.excerpt(job.bound, session, *window, found=spot))
-        except Refusal as refusal:
+        except ClientRequestError as refusal:
             if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
                 return {"content": ""}
             raise
@@ -279,7 +279,7 @@ class FileRequests:
             self._fetch(job, session, path)
         try:
             receipt = write()
-        except Refusal:
+        except ClientRequestError:
             if not comes():
                 raise
             # Its own writing came in between.
@@ -328,7 +328,7 @@ def _is_wanted(job: _Job) -> bool:
     return not job.cancelled and not (written and job.bound.turn != job.turn)
 
 
-def failure(wanted: Any, refusal: Refusal) -> Message:
+def failure(wanted: Any, refusal: ClientRequestError) -> Message:
     """A refusal as the answer to a request."""
     return error_response(wanted, refusal.code, refusal.message, refusal.data)
 

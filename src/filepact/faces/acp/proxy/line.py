@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import Message
 
-__all__ = ["GUARDED", "Line", "encode", "parse", "without_overrides"]
+__all__ = ["GUARDED", "MessageLine", "encode", "parse", "without_overrides"]
 
 GUARDED: Final = frozenset(
     {"fs/read_text_file", "fs/write_text_file", "session/request_permission"}
@@ -33,7 +33,7 @@ _LONG: Final = 1_048_576
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MessageLine:
     """A line.
 
     Attributes:
@@ -74,7 +74,7 @@ _reading = _Reading()
 _writer = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
-def parse(raw: bytes, *, doubt: bool = True) -> Line:
+def parse(raw: bytes, *, doubt: bool = True) -> MessageLine:
     """Read a line; what is not JSON, or no object, has no message.
 
     Args:
@@ -85,16 +85,16 @@ def parse(raw: bytes, *, doubt: bool = True) -> Line:
     if not doubt and len(raw) > _LONG:
         with suppress(ValueError):
             found = _fast().from_json(raw)
-            return Line(raw, found if isinstance(found, dict) else None)
+            return MessageLine(raw, found if isinstance(found, dict) else None)
     _reading.doubtful = []
     try:
         text, whole = _text(raw)
         message = _reading.decode(text)
     except (ValueError, RecursionError):
-        return Line(raw, None)
+        return MessageLine(raw, None)
     if not isinstance(message, dict):
-        return Line(raw, None)
-    return Line(raw, message, _is_plain(message, _reading.doubtful, whole=whole))
+        return MessageLine(raw, None)
+    return MessageLine(raw, message, _is_plain(message, _reading.doubtful, whole=whole))
 
 
 def _text(raw: bytes) -> tuple[str, bool]:
@@ -156,7 +156,7 @@ def _fast() -> Any:
     return pydantic_core
 
 
-def without_overrides(line: Line) -> Line:
+def without_overrides(line: MessageLine) -> MessageLine:
     """The line without what its ``_meta`` would put in the place of real parameters."""
     params = line.message.get("params") if line.message is not None else None
     meta = params.get("_meta") if isinstance(params, dict) else None
@@ -164,4 +164,4 @@ def without_overrides(line: Line) -> Line:
         return line
     kept = {name: value for name, value in meta.items() if name not in OVERRIDES}
     message = {**line.message, "params": {**line.message["params"], "_meta": kept}}
-    return Line(encode(message), message)
+    return MessageLine(encode(message), message)

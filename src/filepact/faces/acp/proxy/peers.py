@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from filepact.faces.acp.proxy.line import encode, parse
-from filepact.wire.framing import LineCutter
+from filepact.wire.framing import ByteLineReader
 from filepact.wire.messages import INVALID_REQUEST, error_response
 from filepact.wire.pipes import read_some, widen, write_all
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import Message
 
-__all__ = ["LONGEST", "Chain", "Link", "Side"]
+__all__ = ["LONGEST", "ConductorConnection", "ConductorSide", "PipeConnection"]
 
 LONGEST: Final = 64 * 1_048_576
 """Most bytes of one line that is passed on."""
@@ -30,7 +30,7 @@ _HELD: Final = 2 * LONGEST  # bytes that wait for a neighbour before who sends t
 _LAST_WRITE: Final = 2.0  # seconds for a neighbour that is slow to take the last lines
 
 
-class Side:
+class PipeConnection:
     """Lines from and to one neighbour.
 
     Args:
@@ -59,7 +59,7 @@ class Side:
         """
 
         def read() -> None:
-            cutter = LineCutter(LONGEST)
+            cutter = ByteLineReader(LONGEST)
             most = _SHORT
             try:
                 while data := read_some(self._source, most):
@@ -148,7 +148,7 @@ _ENVELOPES: Final = frozenset(
 )
 
 
-class Link:
+class ConductorSide:
     """One of the two sides, as the proxy knows sides.
 
     Args:
@@ -156,7 +156,7 @@ class Link:
         which: Whose side it is.
     """
 
-    def __init__(self, chain: Chain, which: Which) -> None:
+    def __init__(self, chain: ConductorConnection, which: Which) -> None:
         self._chain = chain
         self._which: Which = which
         self.receive: Callable[[bytes | None], None] = lambda _line: None
@@ -175,22 +175,22 @@ class Link:
         self._chain.close()
 
 
-class Chain:
+class ConductorConnection:
     """The conductor, taken apart into an editor and an agent.
 
     Args:
         conductor: The pipes to it.
     """
 
-    def __init__(self, conductor: Side) -> None:
+    def __init__(self, conductor: PipeConnection) -> None:
         self._conductor = conductor
         self._lock = threading.Lock()
         self._dialect: _Dialect | None = None
         self._count = 0
         self._sent: dict[int, tuple[Which, Any]] = {}
         self._waiting = 2
-        self.editor = Link(self, "editor")
-        self.agent = Link(self, "agent")
+        self.editor = ConductorSide(self, "editor")
+        self.agent = ConductorSide(self, "agent")
 
     def started(self, ended: Callable[[], None]) -> None:
         """A side listens."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.faces.acp.agents import ENDED, Facts
+from filepact.faces.acp.agents import ENDED, ConnectionInfo
 from filepact.faces.acp.proxy.line import GUARDED, encode, without_overrides
 from filepact.wire.messages import (
     INVALID_PARAMS,
@@ -21,7 +21,7 @@ from filepact.wire.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.faces.acp.proxy.line import Line
+    from filepact.faces.acp.proxy.line import MessageLine
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
@@ -29,42 +29,42 @@ __all__ = [
     "READ",
     "SERVER",
     "WRITE",
-    "Acted",
-    "Answered",
-    "Bind",
-    "Cancel",
-    "Close",
-    "Configure",
-    "Document",
-    "Drop",
-    "Open",
-    "Reported",
-    "Request",
-    "Settled",
+    "AgentMessage",
+    "AgentRequest",
+    "AgentResponse",
+    "CancelRequest",
+    "DocumentNotification",
+    "EditorMessage",
+    "EditorResponse",
+    "ProxyProtocol",
+    "SessionCancel",
+    "SessionEnd",
+    "SessionOpen",
+    "SessionResponse",
+    "SessionSettings",
+    "SessionTurn",
     "Step",
-    "ToAgent",
-    "ToEditor",
-    "Traffic",
-    "Turn",
+    "ToolCallEnd",
+    "ToolCallMessage",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class ToAgent:
+class AgentMessage:
     """Send this line to the agent."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class ToEditor:
+class EditorMessage:
     """Send this line to the editor."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AgentRequest:
     """The agent wants something that is answered here.
 
     Attributes:
@@ -74,11 +74,11 @@ class Request:
     id: Any
     method: str
     params: Message
-    line: Line
+    line: MessageLine
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class SessionOpen:
     """The editor opens a session; its folders count from now on, under a token.
 
     Attributes:
@@ -94,7 +94,7 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class SessionResponse:
     """The agent has given a session that was opened its id."""
 
     token: str
@@ -102,21 +102,21 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class SessionCancel:
     """The agent refused to open a session."""
 
     token: str
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class SessionEnd:
     """A session is over."""
 
     session: str
 
 
 @dataclass(frozen=True, slots=True)
-class Configure:
+class SessionSettings:
     """The person wants a session's changes to be done, or to wait, from now on."""
 
     session: str
@@ -124,7 +124,7 @@ class Configure:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SessionTurn:
     """A turn of the agent begins or ends."""
 
     session: str
@@ -132,14 +132,14 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ToolCallEnd:
     """The agent has ended something that it did by itself."""
 
     session: str
 
 
 @dataclass(frozen=True, slots=True)
-class Reported:
+class ToolCallMessage:
     """The agent tells of a call of its own tools."""
 
     session: str
@@ -147,7 +147,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class CancelRequest:
     """What is being done for a session, or one request of the agent, is not wanted any more."""
 
     session: str | None = None
@@ -155,7 +155,7 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class EditorResponse:
     """The editor answers a request of ours."""
 
     id: str
@@ -163,7 +163,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class AgentResponse:
     """The editor has answered the agent, perhaps a question for permission."""
 
     id: Any
@@ -171,7 +171,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentNotification:
     """The editor says what happens to a file that it shows."""
 
     method: str
@@ -179,21 +179,21 @@ class Document:
 
 
 Step = (
-    ToAgent
-    | ToEditor
-    | Request
-    | Open
-    | Bind
-    | Drop
-    | Close
-    | Configure
-    | Turn
-    | Acted
-    | Reported
-    | Cancel
-    | Answered
-    | Settled
-    | Document
+    AgentMessage
+    | EditorMessage
+    | AgentRequest
+    | SessionOpen
+    | SessionResponse
+    | SessionCancel
+    | SessionEnd
+    | SessionSettings
+    | SessionTurn
+    | ToolCallEnd
+    | ToolCallMessage
+    | CancelRequest
+    | EditorResponse
+    | AgentResponse
+    | DocumentNotification
 )
 
 
@@ -226,7 +226,7 @@ _CALLS: Final = ("tool_call", "tool_call_update")
 
 
 @dataclass(slots=True)
-class Traffic:
+class ProxyProtocol:
     """One connection between an editor and an agent.
 
     Args:
@@ -238,18 +238,18 @@ class Traffic:
     server: Callable[[str], Message] | None = None
     check: Callable[[tuple[str, ...]], str] = lambda _folders: ""
     mode: Callable[[str], Mode | None] = lambda _session: None
-    facts: Facts = field(default_factory=Facts)
+    facts: ConnectionInfo = field(default_factory=ConnectionInfo)
     _asked: dict[Any, tuple[str, Message, str]] = field(default_factory=dict)
     _count: int = 0
     _options: dict[str, list[Any]] = field(default_factory=dict)
 
     # -- from the editor ------------------------------------------------------------------
 
-    def from_editor(self, line: Line) -> Iterator[Step]:
+    def from_editor(self, line: MessageLine) -> Iterator[Step]:
         """Take a line of the editor."""
         message = line.message
         if message is None:
-            yield ToAgent(line.raw)
+            yield AgentMessage(line.raw)
             return
         method, params = message.get("method"), _params(message)
         if not isinstance(method, str):
@@ -258,20 +258,20 @@ class Traffic:
             yield from self._asked_by_editor(line, message, method, params)
         else:
             yield from self._told_by_editor(method, params)
-            yield ToAgent(line.raw)
+            yield AgentMessage(line.raw)
 
-    def _answer_of_editor(self, line: Line, message: Message) -> Iterator[Step]:
+    def _answer_of_editor(self, line: MessageLine, message: Message) -> Iterator[Step]:
         wanted = message.get("id")
         if isinstance(wanted, str) and wanted.startswith(OURS):
-            yield Answered(wanted, message)
+            yield EditorResponse(wanted, message)
         else:
-            yield ToAgent(line.raw)
+            yield AgentMessage(line.raw)
             result = message.get("result")
             if "error" in message or (isinstance(result, dict) and "outcome" in result):
-                yield Settled(wanted, message)
+                yield AgentResponse(wanted, message)
 
     def _asked_by_editor(
-        self, line: Line, message: Message, method: str, params: Message
+        self, line: MessageLine, message: Message, method: str, params: Message
     ) -> Iterator[Step]:
         data, token = line.raw, ""
         if method == "initialize":
@@ -281,12 +281,12 @@ class Traffic:
             # One whose folders nobody knows could not be guarded.
             refused = _NO_FOLDERS if folders is None else self.check(folders)
             if folders is None or refused:
-                yield ToEditor(_error(message["id"], INVALID_PARAMS, refused))
+                yield EditorMessage(_error(message["id"], INVALID_PARAMS, refused))
                 return
             self._count += 1
             token = f"t{self._count}"
             named = params.get("sessionId") if method in _FOUND else None
-            yield Open(token, folders[0], folders[1:], named, self._is_alone(params))
+            yield SessionOpen(token, folders[0], folders[1:], named, self._is_alone(params))
             data = self._with_server(message, params, token)
         elif method == "session/prompt":
             yield from _turn(params, begins=True)
@@ -294,14 +294,14 @@ class Traffic:
             yield from self._choose(message["id"], params)
             return
         self._asked[_key(message["id"])] = (method, params, token)
-        yield ToAgent(data)
+        yield AgentMessage(data)
 
     def _told_by_editor(self, method: str, params: Message) -> Iterator[Step]:
         session = params.get("sessionId")
         if method == "session/cancel" and isinstance(session, str):
-            yield Cancel(session=session)
+            yield CancelRequest(session=session)
         elif method in _DOCUMENTS:
-            yield Document(method, params)
+            yield DocumentNotification(method, params)
 
     def _introduce(self, message: Message, params: Message) -> bytes:
         """The editor's introduction, with files announced that are served here."""
@@ -337,7 +337,7 @@ class Traffic:
 
     # -- from the agent -------------------------------------------------------------------
 
-    def from_agent(self, line: Line) -> Iterator[Step]:
+    def from_agent(self, line: MessageLine) -> Iterator[Step]:
         """Take a line of the agent."""
         message = line.message
         if message is None:
@@ -345,32 +345,32 @@ class Traffic:
             # word would end the connection of many an editor.
             begins = line.raw.lstrip()[:1]
             if begins == b"[":
-                yield ToAgent(_error(None, INVALID_REQUEST, "One message a line; no batches."))
+                yield AgentMessage(_error(None, INVALID_REQUEST, "One message a line; no batches."))
             elif begins == b"{":
                 # Who sent it may wait for an answer.
-                yield ToAgent(_error(None, PARSE_ERROR, "No JSON, or nested too deeply."))
+                yield AgentMessage(_error(None, PARSE_ERROR, "No JSON, or nested too deeply."))
             return
         method, params = message.get("method"), _params(message)
         if not isinstance(method, str):
             yield from self._answer_of_agent(line, message)
         elif "id" in message:
             if method in GUARDED:
-                yield Request(message["id"], method, params, line)
+                yield AgentRequest(message["id"], method, params, line)
             elif _is_ours(message["id"]):
-                yield ToAgent(
+                yield AgentMessage(
                     _error(message["id"], INVALID_REQUEST, f"Ids begin with {OURS} only here.")
                 )
             else:
-                yield ToEditor(without_overrides(line).passed)
+                yield EditorMessage(without_overrides(line).passed)
         elif method in GUARDED:
             # As a notification nobody could be told that it was refused.
             return
         else:
             yield from self._told_by_agent(line, method, params)
 
-    def _told_by_agent(self, line: Line, method: str, params: Message) -> Iterator[Step]:
+    def _told_by_agent(self, line: MessageLine, method: str, params: Message) -> Iterator[Step]:
         if method == "$/cancel_request":
-            yield Cancel(request=params.get("requestId"))
+            yield CancelRequest(request=params.get("requestId"))
         update, session = params.get("update"), params.get("sessionId")
         if isinstance(update, dict) and update.get("sessionUpdate") == "config_option_update":
             # Whoever hears of options takes them for all that there are.
@@ -378,20 +378,20 @@ class Traffic:
             clean = without_overrides(line).message
             if merged is not update and clean is not None:
                 told = {**_params(clean), "update": merged}
-                yield ToEditor(encode({**clean, "params": told}))
+                yield EditorMessage(encode({**clean, "params": told}))
                 return
-        yield ToEditor(without_overrides(line).passed)
+        yield EditorMessage(without_overrides(line).passed)
         if method != "session/update" or not isinstance(update, dict):
             return
         what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
         if what == ("state_update", "idle"):
             yield from _turn(params, begins=False)
         elif what[0] in _CALLS and isinstance(session, str):
-            yield Reported(session, update)
+            yield ToolCallMessage(session, update)
             if what[1] in ENDED:
-                yield Acted(session)
+                yield ToolCallEnd(session)
 
-    def _answer_of_agent(self, line: Line, message: Message) -> Iterator[Step]:
+    def _answer_of_agent(self, line: MessageLine, message: Message) -> Iterator[Step]:
         method, params, token = self._asked.pop(_key(message.get("id")), ("", {}, ""))
         result = message.get("result")
         failed = "error" in message
@@ -400,9 +400,9 @@ class Traffic:
         elif token:
             session = _opened(method, params, result)
             if failed or session is None:
-                yield Drop(token)
+                yield SessionCancel(token)
             else:
-                yield Bind(token, session)
+                yield SessionResponse(token, session)
         data = line.passed
         if not failed and isinstance(result, dict):
             changed = result
@@ -412,12 +412,12 @@ class Traffic:
                 changed = self._with_option(params.get("sessionId"), result)
             if changed is not result:
                 data = encode({**message, "result": changed})
-        yield ToEditor(data)
+        yield EditorMessage(data)
         if method == "session/prompt" and (self.facts.protocol == 1 or failed):
             yield from _turn(params, begins=False)
         elif method in _ENDED and not failed and isinstance(params.get("sessionId"), str):
             self._options.pop(params["sessionId"], None)
-            yield Close(params["sessionId"])
+            yield SessionEnd(params["sessionId"])
 
     # -- an option of ours --------------------------------------------------------------------
 
@@ -460,11 +460,11 @@ class Traffic:
         session = params["sessionId"]
         mode = _MODES.get(str(params.get("value")))
         if mode is None:
-            yield ToEditor(_error(wanted, INVALID_PARAMS, "The value is auto or preview."))
+            yield EditorMessage(_error(wanted, INVALID_PARAMS, "The value is auto or preview."))
             return
-        yield Configure(session, mode)
+        yield SessionSettings(session, mode)
         options = self._with_option(session, {"configOptions": self._options[session]})
-        yield ToEditor(encode(response(wanted, options)))
+        yield EditorMessage(encode(response(wanted, options)))
 
     def _learn(self, result: Message) -> None:
         version = result.get("protocolVersion")
@@ -509,10 +509,10 @@ def _folders(params: Message) -> tuple[str, ...] | None:
     return folders if len(folders) == 1 + len(more) else None
 
 
-def _turn(params: Message, *, begins: bool) -> Iterator[Turn]:
+def _turn(params: Message, *, begins: bool) -> Iterator[SessionTurn]:
     session = params.get("sessionId")
     if isinstance(session, str):
-        yield Turn(session, begins)
+        yield SessionTurn(session, begins)
 
 
 def _error(wanted: Any, code: int, reason: str) -> bytes:

@@ -10,26 +10,32 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
 from filepact.faces.acp.proxy.line import encode, parse
-from filepact.faces.acp.proxy.protocol import Answered, Request, ToAgent, ToEditor, Traffic
-from filepact.faces.acp.proxy.questions import Questions
+from filepact.faces.acp.proxy.protocol import (
+    AgentMessage,
+    AgentRequest,
+    EditorMessage,
+    EditorResponse,
+    ProxyProtocol,
+)
+from filepact.faces.acp.proxy.questions import EditorRequests
 from filepact.wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.proxy.line import Line
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.line import MessageLine
     from filepact.faces.acp.proxy.protocol import Step
-    from filepact.faces.acp.proxy.service import Service
+    from filepact.faces.acp.proxy.service import ProxyExecutor
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
-__all__ = ["Neighbour", "Proxy"]
+__all__ = ["Proxy", "ProxySide"]
 
 _log = logging.getLogger(__name__)
 
 
-class Neighbour(Protocol):
+class ProxySide(Protocol):
     """One of the two between whom a proxy stands."""
 
     def start(self, receive: Callable[[bytes | None], None], *, ended: Callable[[], None]) -> None:
@@ -57,10 +63,11 @@ class Proxy:
 
     def __init__(
         self,
-        editor: Neighbour,
-        agent: Neighbour,
+        editor: ProxySide,
+        agent: ProxySide,
         make: Callable[
-            [Callable[[bytes], None], Callable[[bytes], None], Questions, Facts], Service
+            [Callable[[bytes], None], Callable[[bytes], None], EditorRequests, ConnectionInfo],
+            ProxyExecutor,
         ],
         *,
         roots: tuple[str, ...] = (),
@@ -70,14 +77,14 @@ class Proxy:
         self._agent = agent
         self._roots = roots
         self._over: SimpleQueue[None] = SimpleQueue()  # which a signal's handler may use too
-        self._questions = Questions(editor.send)
-        self._traffic = Traffic(
+        self._questions = EditorRequests(editor.send)
+        self._traffic = ProxyProtocol(
             server=self._entry if tools else None,
             check=self._check,
             mode=self._mode,
         )
-        self._making: Future[Service] = Future()
-        self._made: Service | None = None
+        self._making: Future[ProxyExecutor] = Future()
+        self._made: ProxyExecutor | None = None
 
         def prepare() -> None:
             try:
@@ -116,7 +123,7 @@ class Proxy:
             self._service.close()
 
     @property
-    def _service(self) -> Service:
+    def _service(self) -> ProxyExecutor:
         made = self._made
         if made is None:
             self._prepare()
@@ -160,12 +167,12 @@ class Proxy:
             _log.warning("the agent wrote a line that is no message: %r", raw[:200])
         self._carry_out(line, self._traffic.from_agent(line), self._agent)
 
-    def _carry_out(self, line: Line, steps: Iterator[Step], sender: Neighbour) -> None:
+    def _carry_out(self, line: MessageLine, steps: Iterator[Step], sender: ProxySide) -> None:
         taken = False
         try:
             for step in steps:
                 self._do(step)
-                taken = taken or isinstance(step, ToAgent | ToEditor | Request)
+                taken = taken or isinstance(step, AgentMessage | EditorMessage | AgentRequest)
         except RecursionError:
             _log.warning("a message is nested too deeply to be looked at")
         except Exception:  # noqa: BLE001 - what goes wrong with one line must not end the others
@@ -177,11 +184,11 @@ class Proxy:
 
     def _do(self, step: Step) -> None:
         match step:
-            case ToAgent(data):
+            case AgentMessage(data):
                 self._agent.send(data)
-            case ToEditor(data):
+            case EditorMessage(data):
                 self._editor.send(data)
-            case Answered(name, message):
+            case EditorResponse(name, message):
                 self._questions.answered(name, message)
             case _:
                 self._service.do(step)
@@ -208,7 +215,7 @@ def _nameable(folder: str) -> bool:
         return False
 
 
-def _refuse(line: Line, sender: Neighbour) -> None:
+def _refuse(line: MessageLine, sender: ProxySide) -> None:
     """Tell who sent a request that nothing becomes of it: it would wait for ever."""
     message = line.message
     if message is None or "id" not in message or not isinstance(message.get("method"), str):

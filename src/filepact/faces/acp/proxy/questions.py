@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.faces.acp.errors import PeerError
+from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import OURS
 from filepact.wire import messages
@@ -18,10 +18,10 @@ from filepact.wire.pending import PendingRequests
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.agents import ConnectionInfo
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["Doors", "Links", "Questions", "Reply"]
+__all__ = ["AccessCounts", "EditorRequests", "EditorResult", "ProxyContext"]
 
 _MOMENT: Final = 0.5  # seconds
 _MOST: Final = 100  # questions that were taken back and may be answered yet
@@ -32,13 +32,13 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EditorResult:
     """What came of a request.
 
     Attributes:
         kind: ``silent`` when the editor did not answer in time or has gone, ``cancelled`` when
             nobody wants the answer any more.
-        value: The result; of an error a `PeerError`.
+        value: The result; of an error a `ClientResponseError`.
     """
 
     kind: Literal["result", "error", "cancelled", "silent"]
@@ -57,16 +57,16 @@ class _Question:
 
     session: str
     request: object
-    then: Callable[[Reply], None]
+    then: Callable[[EditorResult], None]
     until: float | None = None
-    late: Callable[[Reply], None] | None = None
+    late: Callable[[EditorResult], None] | None = None
 
 
 def _is_late(now: float, question: _Question) -> bool:
     return question.until is not None and question.until <= now
 
 
-class Questions:
+class EditorRequests:
     """What the editor was asked and has not answered.
 
     Args:
@@ -77,7 +77,7 @@ class Questions:
         self._send = send
         self._lock = threading.Lock()
         self._open: PendingRequests[_Question] = PendingRequests(OURS)
-        self._given_up: dict[RequestId, Callable[[Reply], None]] = {}
+        self._given_up: dict[RequestId, Callable[[EditorResult], None]] = {}
         self._mine = threading.local()
         self._impatient: threading.Thread | None = None
         self._timed = threading.Event()
@@ -94,8 +94,8 @@ class Questions:
         *,
         patience: float | None = None,
         meanwhile: Callable[[], None] = lambda: None,
-        late: Callable[[Reply], None] | None = None,
-    ) -> Reply:
+        late: Callable[[EditorResult], None] | None = None,
+    ) -> EditorResult:
         """Ask, and wait for the answer.
 
         Args:
@@ -106,9 +106,9 @@ class Questions:
             late: Takes an answer that comes although the question was taken back.
         """
         heard = threading.Event()
-        reply = Reply("silent")
+        reply = EditorResult("silent")
 
-        def take(found: Reply) -> None:
+        def take(found: EditorResult) -> None:
             nonlocal reply
             reply = found
             heard.set()
@@ -132,7 +132,7 @@ class Questions:
         self,
         method: str,
         params: Message,
-        then: Callable[[Reply], None],
+        then: Callable[[EditorResult], None],
         *,
         request: object,
         patience: float,
@@ -149,7 +149,7 @@ class Questions:
         until = time.monotonic() + patience
         session = str(params.get("sessionId"))
         if self._put(method, params, _Question(session, request, then, until)) is None:
-            then(Reply("silent"))
+            then(EditorResult("silent"))
             return
         with self._lock:
             if self._impatient is None:
@@ -179,9 +179,9 @@ class Questions:
             return
         error = message.get("error")
         if error is not None:
-            take(Reply("error", PeerError.of(error)))
+            take(EditorResult("error", ClientResponseError.of(error)))
         else:
-            take(Reply("result", message.get("result")))
+            take(EditorResult("result", message.get("result")))
 
     @contextmanager
     def asked_for(self, request: object, wanted: Callable[[], bool] = _always) -> Iterator[None]:
@@ -211,7 +211,7 @@ class Questions:
         self._ended.set()
         self._timed.set()
         for question in pending.values():
-            question.then(Reply("silent"))
+            question.then(EditorResult("silent"))
 
     def _drop(self, which: Callable[[_Question], bool]) -> None:
         with self._lock:
@@ -223,7 +223,7 @@ class Questions:
             while len(self._given_up) > _MOST:
                 del self._given_up[next(iter(self._given_up))]
         for name, question in questions.items():
-            question.then(Reply("cancelled"))
+            question.then(EditorResult("cancelled"))
             self._not_wanted(name)
 
     def _give_up(self) -> None:
@@ -238,13 +238,13 @@ class Questions:
             now = time.monotonic()
             late = self._open.pop_where(partial(_is_late, now))
             for name, question in late.items():
-                question.then(Reply("silent"))
+                question.then(EditorResult("silent"))
                 self._not_wanted(name)
             if ends:
                 self._timed.set()
 
 
-class Doors:
+class AccessCounts:
     """What came through each door of one connection."""
 
     def __init__(self) -> None:
@@ -276,7 +276,7 @@ class Doors:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class ProxyContext:
     """The ways from the service back to both sides.
 
     Attributes:
@@ -289,6 +289,6 @@ class Links:
 
     to_editor: Callable[[bytes], None]
     to_agent: Callable[[bytes], None]
-    questions: Questions
-    facts: Facts
-    doors: Doors = field(default_factory=Doors)
+    questions: EditorRequests
+    facts: ConnectionInfo
+    doors: AccessCounts = field(default_factory=AccessCounts)

@@ -11,57 +11,57 @@ from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
 from filepact.faces.acp.permissions import (
-    Ruling,
+    PermissionDecision,
     call_of,
     choose,
     own_reading,
     read_question,
     rule_on,
 )
-from filepact.faces.acp.proxy.editor_buffers import Texts
+from filepact.faces.acp.proxy.editor_buffers import EditorTexts
 from filepact.faces.acp.proxy.files import FileRequests, failure
 from filepact.faces.acp.proxy.line import encode, without_overrides
 from filepact.faces.acp.proxy.protocol import (
     READ,
     WRITE,
-    Acted,
-    Bind,
-    Cancel,
-    Close,
-    Configure,
-    Document,
-    Drop,
-    Open,
-    Reported,
-    Request,
-    Settled,
-    Turn,
+    AgentRequest,
+    AgentResponse,
+    CancelRequest,
+    DocumentNotification,
+    SessionCancel,
+    SessionEnd,
+    SessionOpen,
+    SessionResponse,
+    SessionSettings,
+    SessionTurn,
+    ToolCallEnd,
+    ToolCallMessage,
 )
-from filepact.faces.acp.proxy.tool_socket import Listener
-from filepact.faces.acp.proxy.watch import Watch
-from filepact.faces.acp.record import Record
+from filepact.faces.acp.proxy.tool_socket import ToolSocket
+from filepact.faces.acp.proxy.watch import ExternalWatcher
+from filepact.faces.acp.record import PermissionLogWriter
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.agents import Facts
+    from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.proxy.protocol import Step
-    from filepact.faces.acp.proxy.questions import Links
+    from filepact.faces.acp.proxy.questions import ProxyContext
     from filepact.faces.acp.sessions import AcpSession, Sessions
-    from filepact.tools.registry import Toolbox
+    from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
-__all__ = ["Service"]
+__all__ = ["ProxyExecutor"]
 
 _log = logging.getLogger(__name__)
 
 _WORKERS: Final = 32
 
 
-class Service:
+class ProxyExecutor:
     """One connection's.
 
     Args:
@@ -75,9 +75,9 @@ class Service:
 
     def __init__(
         self,
-        links: Links,
+        links: ProxyContext,
         sessions: Sessions,
-        serve: Callable[[Toolbox, AcpSession, Facts, int], None] | None = None,
+        serve: Callable[[Toolset, AcpSession, ConnectionInfo, int], None] | None = None,
         *,
         watch: bool = True,
         patience: float = PATIENCE,
@@ -85,16 +85,18 @@ class Service:
         self._links = links
         self._sessions = sessions
         self._serve = serve
-        self._listener: Listener | None = None
+        self._listener: ToolSocket | None = None
         self._lock = threading.RLock()
         # By the token under which each was opened; one that was loaded again has several.
         self._by_token: dict[str, AcpSession] = {}
         self._checked: AcpSession | None = None
-        self._record = Record(links.facts, self._let_go)
+        self._record = PermissionLogWriter(links.facts, self._let_go)
         executor = KeyedExecutor(_WORKERS, "acp-files")
-        self._texts = Texts(links.questions, links.facts, executor.run, patience)
+        self._texts = EditorTexts(links.questions, links.facts, executor.run, patience)
         self._watch = (
-            Watch(links.facts, links.doors, self._texts.looked, self._let_go) if watch else None
+            ExternalWatcher(links.facts, links.doors, self._texts.looked, self._let_go)
+            if watch
+            else None
         )
         self._files = FileRequests(
             self._texts, links.questions, links.facts, self._to_agent, executor
@@ -104,7 +106,7 @@ class Service:
         """The server of tools as a session's request names it."""
         with self._lock:
             if self._listener is None:
-                self._listener = Listener(self._serve_tools)
+                self._listener = ToolSocket(self._serve_tools)
             return self._listener.entry(token)
 
     def check(self, folders: tuple[str, ...]) -> str:
@@ -125,23 +127,23 @@ class Service:
     def do(self, step: Step) -> None:
         """Do what the traffic decided."""
         match step:
-            case Request():
+            case AgentRequest():
                 self._answer(step)
-            case Configure(session, mode):
+            case SessionSettings(session, mode):
                 self._configure(session, mode)
-            case Cancel(session, request):
+            case CancelRequest(session, request):
                 self._cancel(session, request)
-            case Turn(session, begins):
+            case SessionTurn(session, begins):
                 self._turn(session, begins=begins)
-            case Acted(session):
+            case ToolCallEnd(session):
                 self._acted(session)
-            case Reported(session, call):
+            case ToolCallMessage(session, call):
                 self._reported(session, call)
-            case Settled(wanted, message):
+            case AgentResponse(wanted, message):
                 self._record.answered(wanted, message)
-            case Document(method, params):
+            case DocumentNotification(method, params):
                 self._hear_of_file(method, params)
-            case Open() | Bind() | Drop() | Close():
+            case SessionOpen() | SessionResponse() | SessionCancel() | SessionEnd():
                 self._change_sessions(step)
             case _:
                 raise AssertionError(step)
@@ -167,22 +169,24 @@ class Service:
 
     # -- sessions -------------------------------------------------------------------------
 
-    def _change_sessions(self, step: Open | Bind | Drop | Close) -> None:
+    def _change_sessions(
+        self, step: SessionOpen | SessionResponse | SessionCancel | SessionEnd
+    ) -> None:
         with self._lock:
             match step:
-                case Open():
+                case SessionOpen():
                     self._open(step)
-                case Bind(token, session_id):
+                case SessionResponse(token, session_id):
                     self._bind(self._by_token[token], session_id)
-                case Drop(token):
+                case SessionCancel(token):
                     self._end(self._by_token[token])
-                case Close(session_id):
+                case SessionEnd(session_id):
                     self._end_turn(session_id)
                     session = self._sessions.get(session_id)
                     if session is not None:
                         self._end(session)
 
-    def _open(self, step: Open) -> None:
+    def _open(self, step: SessionOpen) -> None:
         session = self._sessions.open(step.session or step.token, step.cwd, step.additional)
         self._sessions.end(self._checked)
         self._checked = None
@@ -314,7 +318,7 @@ class Service:
 
     # -- what is answered here ------------------------------------------------------------
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: AgentRequest) -> None:
         session = self._find(request.params.get("sessionId"))
         if request.method == "session/request_permission":
             self._permit(request, session)
@@ -328,7 +332,7 @@ class Service:
             self._links.doors.count("reads" if request.method == READ else "writes")
             self._files.take(request, session)
 
-    def _permit(self, request: Request, session: AcpSession | None) -> None:
+    def _permit(self, request: AgentRequest, session: AcpSession | None) -> None:
         """Answer what the rules decide, and pass on what a person has to."""
         self._links.doors.count("asked")
         if session is not None:
@@ -351,7 +355,7 @@ class Service:
                 # The tool asks the rules itself about what it is to read.
                 answer = choose(request.params.get("options"), "allow")
                 if answer["outcome"]["outcome"] == "selected":
-                    ruling = Ruling("allow", rule="own tools")
+                    ruling = PermissionDecision("allow", rule="own tools")
                     self._record.ruled(session, request.params, asked, ruling, answer)
                     self._to_agent(response(request.id, answer))
                     return

@@ -21,14 +21,14 @@ from filepact.wire.pipes import read_some, standard_pipes, stopped_by_signals, w
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.proxy.proxy import Neighbour
-    from filepact.faces.acp.proxy.questions import Questions
-    from filepact.faces.acp.proxy.service import Service
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.proxy import ProxySide
+    from filepact.faces.acp.proxy.questions import EditorRequests
+    from filepact.faces.acp.proxy.service import ProxyExecutor
     from filepact.faces.acp.sessions import AcpSession, Sessions
-    from filepact.tools.registry import Toolbox
+    from filepact.tools.registry import Toolset
 
-__all__ = ["Child", "run"]
+__all__ = ["AgentProcess", "run"]
 
 _PATIENCE: Final = 3.0  # seconds to end by itself when its input ends
 _AFTER_TERM: Final = 2.0
@@ -36,7 +36,7 @@ _STDERR: Final = 2
 _KILLED: Final = -signal.SIGKILL
 
 
-class Child:
+class AgentProcess:
     """The agent's program.
 
     Args:
@@ -154,7 +154,7 @@ def run(
     sessions: Callable[[], Sessions],
     *,
     roots: tuple[str, ...] = (),
-    serve: Callable[[Toolbox, AcpSession, Facts, int], None] | None = None,
+    serve: Callable[[Toolset, AcpSession, ConnectionInfo, int], None] | None = None,
     watch: bool = True,
     patience: float = PATIENCE,
     begun: Callable[[], None] = lambda: None,
@@ -181,31 +181,31 @@ def run(
     def make(
         to_editor: Callable[[bytes], None],
         to_agent: Callable[[bytes], None],
-        questions: Questions,
-        facts: Facts,
-    ) -> Service:
-        from filepact.faces.acp.proxy.questions import Links  # noqa: PLC0415 - with the next
-        from filepact.faces.acp.proxy.service import Service  # noqa: PLC0415 - takes long
+        questions: EditorRequests,
+        facts: ConnectionInfo,
+    ) -> ProxyExecutor:
+        from filepact.faces.acp.proxy.questions import ProxyContext  # noqa: PLC0415 - with the next
+        from filepact.faces.acp.proxy.service import ProxyExecutor  # noqa: PLC0415 - takes long
 
-        links = Links(to_editor, to_agent, questions, facts)
-        return Service(links, sessions(), serve, watch=watch, patience=patience)
+        links = ProxyContext(to_editor, to_agent, questions, facts)
+        return ProxyExecutor(links, sessions(), serve, watch=watch, patience=patience)
 
     with ExitStack() as stack:
         pipes = stack.enter_context(standard_pipes())
-        child = Child(command) if command else None
+        child = AgentProcess(command) if command else None
         # While the agent starts.
         begun()
-        from filepact.faces.acp.proxy.peers import Chain, Side  # noqa: PLC0415 - see above
+        from filepact.faces.acp.proxy.peers import ConductorConnection, PipeConnection  # noqa: PLC0415 - see above
         from filepact.faces.acp.proxy.proxy import Proxy  # noqa: PLC0415 - see above
 
-        near = Side("editor", *pipes)
-        editor: Neighbour = near
+        near = PipeConnection("editor", *pipes)
+        editor: ProxySide = near
         if child is not None:
             stack.callback(child.end)
             child.begun()
-            agent: Neighbour = Side("agent", *child.pipes)
+            agent: ProxySide = PipeConnection("agent", *child.pipes)
         else:
-            chain = Chain(near)
+            chain = ConductorConnection(near)
             editor, agent = chain.editor, chain.agent
         proxy = Proxy(editor, agent, make, roots=roots, tools=serve is not None)
         stack.enter_context(stopped_by_signals(proxy.stop))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from filepact.wire.messages import Message
 
-__all__ = ["Listener"]
+__all__ = ["ToolSocket"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _WAKING: Final = 1.0
 _PATIENCE: Final = 10.0  # seconds for a connection to say for which session it is
 
 
-class Listener:
+class ToolSocket:
     """A Unix socket in a folder of its own.
 
     Args:

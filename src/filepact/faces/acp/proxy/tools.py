@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.errors import FilepactError, UserDeniedError
 from filepact.faces.acp.client_buffers import named_files
-from filepact.faces.acp.errors import Refusal, error_of_kind
+from filepact.faces.acp.errors import ClientRequestError, error_of_kind
 from filepact.faces.acp.proxy.dialog import settle
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.diagnostics_gate import foresee
-from filepact.tools.engine import Submitted, WorkspaceEngine
-from filepact.tools.registry import Outcome, Toolbox, Written
+from filepact.tools.engine import DraftResult, WorkspaceEngine
+from filepact.tools.registry import CallResult, ChangeAnswer, Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from filepact.domain.operation import Approval
-    from filepact.faces.acp.proxy.editor_buffers import Texts
-    from filepact.faces.acp.proxy.questions import Links
+    from filepact.faces.acp.proxy.editor_buffers import EditorTexts
+    from filepact.faces.acp.proxy.questions import ProxyContext
     from filepact.faces.acp.sessions import AcpSession
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.tools.registry import Call
+    from filepact.tools.registry import CallContext
     from filepact.workspace.draft import Draft
     from filepact.workspace.receipt import Receipt
 
@@ -36,7 +36,7 @@ _PATIENCE: Final = 45.0
 answered later is told with the next call."""
 
 
-class EditorTools(Toolbox):
+class EditorTools(Toolset):
     """The tools of one session.
 
     Args:
@@ -50,8 +50,8 @@ class EditorTools(Toolbox):
     def __init__(
         self,
         bound: AcpSession,
-        texts: Texts,
-        links: Links,
+        texts: EditorTexts,
+        links: ProxyContext,
         semantics: SemanticWorkspace | None,
         *,
         seconds: float,
@@ -62,7 +62,7 @@ class EditorTools(Toolbox):
         self._texts = texts
         self._doors = links.doors
 
-    def call(self, name: str, arguments: Mapping[str, object], call: Call) -> Outcome:
+    def call(self, name: str, arguments: Mapping[str, object], call: CallContext) -> CallResult:
         """Call a tool, once the editor has said what it shows of the files that are named."""
         self._doors.count("calls")
         for path in named_files(name, arguments):
@@ -71,43 +71,47 @@ class EditorTools(Toolbox):
             except FilepactError:
                 # It is refused by the tool itself, in its own words.
                 continue
-            except Refusal as refusal:
+            except ClientRequestError as refusal:
                 error = _error(refusal)
-                return Outcome(error.report(), failed=True, code=error.code)
+                return CallResult(error.report(), failed=True, code=error.code)
         return super().call(name, arguments, call)
 
 
 class _Engine(WorkspaceEngine):
     def __init__(
-        self, bound: AcpSession, texts: Texts, links: Links, semantics: SemanticWorkspace | None
+        self,
+        bound: AcpSession,
+        texts: EditorTexts,
+        links: ProxyContext,
+        semantics: SemanticWorkspace | None,
     ) -> None:
         super().__init__(bound.workspace, semantics)
         self._bound = bound
         self._texts = texts
         self._links = links
 
-    def draft(self, call: Call, tool: str) -> Draft:
+    def draft(self, call: CallContext, tool: str) -> Draft:
         draft = super().draft(call, tool)
         draft.mode = self._bound.mode
         return draft
 
-    def submit(self, call: Call, draft: Draft, summary: str) -> Submitted:
+    def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         semantics = self._semantics
         foreseen = None if semantics is None else foresee(semantics, draft, call)
-        return Submitted(self._bound.workspace.submit(draft, summary), foreseen)
+        return DraftResult(self._bound.workspace.submit(draft, summary), foreseen)
 
-    def written(self, call: Call, draft: Draft, submitted: Submitted) -> Written:
+    def written(self, call: CallContext, draft: Draft, submitted: DraftResult) -> ChangeAnswer:
         receipt = submitted.receipt
         try:
             if receipt.status == "pending":
                 receipt = self._settle(call, receipt)
             notes = self._texts.deliver(self._bound, call.session, receipt)
-        except Refusal as refusal:
+        except ClientRequestError as refusal:
             raise _error(refusal) from None
         receipt = replace(receipt, notes=(*receipt.notes, *notes))
         return super().written(call, draft, replace(submitted, receipt=receipt))
 
-    def _settle(self, call: Call, receipt: Receipt) -> Receipt:
+    def _settle(self, call: CallContext, receipt: Receipt) -> Receipt:
         workspace = self._bound.workspace
 
         def approve(change: str, person: Approval) -> Receipt:
@@ -125,7 +129,7 @@ class _Engine(WorkspaceEngine):
             workspace.answered(call.session, str(receipt.operation))
 
 
-def _error(refusal: Refusal) -> FilepactError:
+def _error(refusal: ClientRequestError) -> FilepactError:
     """A refusal of the protocol's as an answer of a tool."""
     kind = refusal.data.get("errorKind")
     return error_of_kind(str(kind), UserDeniedError)(refusal.message)

@@ -13,18 +13,18 @@ from filepact.errors import FilepactError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from filepact.faces.acp.agents import Facts
-    from filepact.faces.acp.proxy.questions import Doors
+    from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.questions import AccessCounts
     from filepact.faces.acp.sessions import AcpSession
 
-__all__ = ["Watch"]
+__all__ = ["ExternalWatcher"]
 
 _log = logging.getLogger(__name__)
 
 Task = Literal["learn", "refresh", "look", "read", "end"]
 
 
-class Watch:
+class ExternalWatcher:
     """One thread that looks, so that nobody waits for it.
 
     What the files hold is read while there is nothing else to do.
@@ -38,8 +38,8 @@ class Watch:
 
     def __init__(
         self,
-        facts: Facts,
-        doors: Doors,
+        facts: ConnectionInfo,
+        doors: AccessCounts,
         looked: Callable[[AcpSession], None],
         let_go: Callable[[AcpSession], None],
     ) -> None:
