@@ -46,6 +46,9 @@ _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
 _CLOSED: Final = "all servers were ended"
 _CANCELLED: Final = "cancelled"
+_AT_ONCE: Final = 12
+_MOST_AT_ONCE: Final = 48
+_QUICK: Final = 1.0
 _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 """Endings of files that say what others mean, or are used by them, and have servers of their own."""
 
@@ -130,6 +133,10 @@ class RootServers:
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._misses: dict[str, int] = {}
+        self._swept: dict[str, list[FileDiagnostics]] = {}
+        self._swept_turn = -1
+        self._at_once = _AT_ONCE
+        self._wrong_first: list[str] = []
         self._prefer_configured()
         self._questions: list[tuple[Future[Any], dict[str, str]]] = []
 
@@ -271,21 +278,57 @@ class RootServers:
         paths = (WorkspacePath(self.root, name) for name, _ in self.disk.files)
         return [path for path in paths if self._dependents.fits(path)]
 
-    def affected(
-        self, members: Sequence[WorkspacePath], deadline: CallDeadline
-    ) -> list[WorkspacePath]:
-        """The files that servers find something wrong with in everything, and those shown before.
+    def sweep(
+        self,
+        files: Sequence[WorkspacePath],
+        deadline: CallDeadline,
+        progress: Callable[[int, str], None],
+    ) -> tuple[list[FileDiagnostics], int]:
+        """What the servers find in many files, a few at a time, the likeliest to be wrong first.
+
+        What is found stays known until a file changes, so another call goes on where this one ended.
 
         Args:
-            members: The files that a server knows.
-            deadline: How long to wait; the half of it is used.
+            files: All files that are to be looked at.
+            deadline: How long to go on.
+            progress: Is told how many files were looked at, and of how many.
+
+        Returns:
+            The reports, and how many files are left.
         """
-        # Only servers that run can say it.
-        kinds = {splitext(path.path)[1]: path for path in members}
-        self.report(list(kinds.values()), deadline)
-        found = self._pool.survey(self.root, deadline.rest / 2)
-        wanted = {one.path for each in found for one in each.files} | set(self.disk.shown)
-        return [path for path in members if path.absolute in wanted]
+        late: dict[str, list[FileDiagnostics]] = {}
+        self._found_others(deadline, any_file=True)
+        while True:
+            turn = self.disk.turn
+            if self._swept_turn != turn:
+                self._wrong_first = [path for path, some in self._swept.items() if _wrong(some)]
+                self._swept, self._swept_turn, late = {}, turn, {}
+            known = self._swept.keys() | late.keys()
+            left = [path for path in files if path.absolute not in known]
+            if not left or deadline.cancelled() or (known and not deadline.rest):
+                break
+            first = dict.fromkeys((*reversed(self.disk.shown), *self._wrong_first))
+            rank = {path: number for number, path in enumerate(first)}
+            left.sort(key=lambda path: rank.get(path.absolute, len(rank)))
+            asked: dict[str, list[FileDiagnostics]] = {}
+            began = time.monotonic()
+            for one in self.report(left[: self._at_once], deadline):
+                asked.setdefault(one.path, []).append(one)
+            if self.disk.turn != turn:
+                continue  # They may depend on what has changed.
+            # A question that is given up still costs the server its time.
+            if not all(one.fresh for some in asked.values() for one in some):
+                self._at_once = max(self._at_once // 2, 1)
+            elif time.monotonic() - began < _QUICK:
+                self._at_once = min(self._at_once * 2, _MOST_AT_ONCE)
+            for path, some in asked.items():
+                (self._swept if all(one.fresh for one in some) else late)[path] = some
+            progress(len(self._swept), f"of {len(files):,} files")
+        found = [one for path in files for one in self._swept.get(path.absolute, ())]
+        # Where a server has answered about others, a file that was too late only counts as left.
+        heard = {one.server for one in found}
+        silent = [one for some in late.values() for one in some if one.server not in heard]
+        return [*found, *silent], sum(path.absolute not in self._swept for path in files)
 
     # -- what the servers find ------------------------------------------------------------
 
@@ -460,3 +503,7 @@ class RootServers:
         self._questions = [one for one in self._questions if not one[0].done()]
         if paths:
             self.disk.tell_anew(self.paths(paths))
+
+
+def _wrong(reports: Iterable[FileDiagnostics]) -> bool:
+    return any(one.severity == "error" for each in reports for one in each.diagnostics)

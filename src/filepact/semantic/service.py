@@ -55,11 +55,16 @@ _EVERY_FILE: Final = 300
 _OWN_SHARE: Final = 0.25
 _REST_SHARE: Final = 0.075
 """Of the time that a question may take, what a receipt waits for the changed files and for others."""
+_GO_ON: Final = "another call of get_diagnostics goes on with the rest"
 _SOLUTIONS: Final = (".sln", ".slnx")
 
 
 def _never() -> bool:
     return False
+
+
+def _silent(_done: int, _said: str) -> None:
+    return
 
 
 class SemanticWorkspace:
@@ -281,10 +286,19 @@ class SemanticWorkspace:
         session: Session,
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
+        progress: Callable[[int, str], None] = _silent,
+        most: int | None = None,
     ) -> WorkspaceDiagnostics:
-        """What the servers find in everything; arguments as for `look`.
+        """What the servers find in everything; other arguments as for `look`.
 
-        Of a large root only files are looked at that a server names, or was asked about before.
+        Where the time is not enough, another call goes on, unless a file has changed meanwhile.
+
+        Args:
+            session: Who asks.
+            seconds: How long it may take in all.
+            cancelled: Asked now and then; true ends it.
+            progress: Is told how many files were looked at, and of how many.
+            most: How many files to look at; None for all.
         """
         deadline = self._deadline(seconds, cancelled, patient=True)
         reports: list[FileDiagnostics] = []
@@ -292,11 +306,13 @@ class SemanticWorkspace:
         may_see = self._may_see(session)
         for servers in self._servers.values() if self.mode != "off" else ():
             files = servers.files()
-            if len(files) > _EVERY_FILE:
-                files = servers.affected(files, deadline)[:_EVERY_FILE]
-                messages["not all files could be looked at"] = None
             seen = [path for path in files if may_see(path) and servers.claimed(path.absolute)]
-            reports += servers.report(seen, deadline) if seen else ()
+            found, left = servers.sweep(seen[:most], deadline, progress) if seen else ([], 0)
+            left += len(seen) - len(seen[:most])
+            reports += found
+            if left:
+                done = len(seen) - left
+                messages[f"{done:,} of {len(seen):,} files were looked at; {_GO_ON}"] = None
         messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
         complete = not messages and all(one.complete for one in reports)
         return WorkspaceDiagnostics(tuple(reports), complete, tuple(messages))

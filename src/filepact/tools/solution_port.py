@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["SolutionCall"]
 
 _SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+_MOST_LOADED: Final = 100
 _MOST_NAMES: Final = 5_000
 _NO_NAMES: Final[tuple[str, ...]] = ()
 _OFF: Final = "language servers are switched off, or none is installed"
@@ -105,10 +106,14 @@ class SolutionCall:
         seconds: float,
     ) -> LoadAnswer:
         surveyed = semantics.survey(
-            session=self._call.session, seconds=seconds, cancelled=self._call.cancelled
+            session=self._call.session,
+            seconds=seconds,
+            cancelled=self._call.cancelled,
+            progress=self._call.progress,
+            most=_MOST_LOADED,
         )
         projects, paging = page.of(loaded.projects)
-        servers = _by_server(surveyed.reports)
+        servers = _by_server(surveyed.reports, whole=surveyed.complete)
         return LoadAnswer(
             loaded_kind=loaded.kind,
             loaded_path=view.path(loaded.path),
@@ -228,7 +233,7 @@ class SolutionCall:
             counts=DiagnosticCounts(**{severity: counts[severity] for severity in _SEVERITIES}),
             diagnostics=view.found(part),
             paging=paging,
-            servers=_by_server(reports),
+            servers=_by_server(reports, whole=whole),
             message="; ".join(messages) or None,
         )
 
@@ -250,7 +255,9 @@ class SolutionCall:
         if path:
             reports = ask.look([path], session=session, seconds=seconds, cancelled=cancelled)
             return reports, True, [] if reports else [_UNKNOWN]
-        surveyed = ask.survey(session=session, seconds=seconds, cancelled=cancelled)
+        surveyed = ask.survey(
+            session=session, seconds=seconds, cancelled=cancelled, progress=self._call.progress
+        )
         return surveyed.reports, surveyed.complete, list(surveyed.messages)
 
     # -- parts ----------------------------------------------------------------------------
@@ -305,8 +312,13 @@ def _filtered(found: Iterable[Diagnostic], least: Severity, prefix: str) -> Iter
     return (one for one in found if one.severity in wanted and one.code.lower().startswith(start))
 
 
-def _by_server(reports: Sequence[FileDiagnostics]) -> list[ServerSummary]:
-    """The state of each server's answer."""
+def _by_server(reports: Sequence[FileDiagnostics], *, whole: bool) -> list[ServerSummary]:
+    """The state of each server's answer.
+
+    Args:
+        reports: Of each server and file.
+        whole: Whether these are all files.
+    """
     told: list[ServerSummary] = []
     for name in dict.fromkeys(one.server for one in reports):
         its = [one for one in reports if one.server == name]
@@ -315,7 +327,7 @@ def _by_server(reports: Sequence[FileDiagnostics]) -> list[ServerSummary]:
                 name=name,
                 files=len(its),
                 fresh=all(one.fresh for one in its),
-                complete=all(one.fresh and one.complete for one in its),
+                complete=whole and all(one.fresh and one.complete for one in its),
                 confirmed_by=weakest(its),
                 ms=milliseconds(max(one.seconds for one in its)),
                 message=next((one.reason for one in its if one.reason), None),
