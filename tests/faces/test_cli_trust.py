@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.faces.test_cli_servers import checks, settings, table
+from tests.forked import Command
 from tests.terminal import on_terminal
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ def at_terminal(*words: str, types: str) -> tuple[int, str]:
     """What a person at a terminal is shown, having answered the question so."""
     paths = os.pathsep.join(filter(None, sys.path))
     environment = os.environ | {"PYTHONPATH": paths, "TERM": "xterm", "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "filepact", *words]
-    return on_terminal(command, typed=[("[y/N]", f"{types}\n")], env=environment)
+    return on_terminal(words, start=Command, typed=[("[y/N]", f"{types}\n")], env=environment)
 
 
 @pytest.fixture
