@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from filepact.app import open_toolbox, open_workspace
+from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
 from filepact.tools.registry import CallContext
 from filepact.workspace.folders import MOST
@@ -30,22 +30,7 @@ def root(tmp_path):
 
 
 @pytest.fixture
-def opened(root, tmp_path):
-    workspaces = []
-
-    def open_one(mode="auto"):
-        workspace = open_workspace([str(root)], state_dir=str(tmp_path / "state"), mode=mode)
-        workspaces.append(workspace)
-        return workspace
-
-    yield open_one
-    for workspace in workspaces:
-        workspace.close()
-
-
-@pytest.fixture
-def manage(opened):
-    workspace = opened()
+def manage(workspace):
     return caller(workspace)
 
 
@@ -244,9 +229,9 @@ def test_a_folder_with_a_file_that_rules_ask_about_waits_as_a_whole(manage, root
     assert not (root / "pkg").exists()
 
 
-def test_what_is_proposed_counts_as_done_for_its_author(opened, root):
+def test_what_is_proposed_counts_as_done_for_its_author(open_here, root):
     before = picture(root)
-    workspace = opened("preview")
+    workspace = open_here("preview")
     manage = caller(workspace)
     assert manage("move", "pkg", to="lib").receipt["status"] == "pending"
     reader = workspace.reader(SESSION)
@@ -268,8 +253,8 @@ def test_what_is_proposed_counts_as_done_for_its_author(opened, root):
     assert not (root / "lib").exists()
 
 
-def test_a_proposed_folder_is_taken_back_by_deleting_it(opened, root):
-    workspace = opened("preview")
+def test_a_proposed_folder_is_taken_back_by_deleting_it(open_here, root):
+    workspace = open_here("preview")
     manage = caller(workspace)
     manage("create_dir", "docs")
     assert manage("delete", "docs").receipt["status"] == "withdrawn"

@@ -1,47 +1,29 @@
-"""A workspace over a small real tree, with its own state folder."""
+"""Files whose settings name their encoding."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import codecs
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.app import open_workspace
-from filepact.domain.operation import Actor, Session
+from filepact.config.settings import Settings
+from filepact.text.glob import Glob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from filepact.workspace.workspace import Workspace
 
 
 @pytest.fixture
-def open_here(root: Path, tmp_path: Path) -> Iterator[Callable[..., Workspace]]:
-    """Open further workspaces over the same root and journal; closed at the end."""
-    with ExitStack() as stack:
+def opened(open_here: Callable[..., Workspace]) -> Callable[..., Workspace]:
+    """Open a workspace in which globs have encodings."""
 
-        def open_one(mode: str = "auto", roots: list[str] | None = None) -> Workspace:
-            workspace = open_workspace(
-                roots or [str(root)], state_dir=str(tmp_path / "state"), mode=mode
-            )
-            stack.callback(workspace.close)
-            return workspace
+    def open_one(*encodings: tuple[str, str]) -> Workspace:
+        chosen = [
+            (Glob.parse(glob, braces=True), codecs.lookup(name).name) for glob, name in encodings
+        ]
+        return open_here(settings=Settings(tuple(chosen)))
 
-        yield open_one
-
-
-@pytest.fixture
-def workspace(open_here: Callable[..., Workspace]) -> Workspace:
-    return open_here()
-
-
-@pytest.fixture
-def session() -> Session:
-    return Session("s1", Actor("agent", "tester", "1.0"))
-
-
-@pytest.fixture
-def other() -> Session:
-    return Session("s2", Actor("agent", "another"))
+    return open_one

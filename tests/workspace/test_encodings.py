@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.app import open_toolbox, open_workspace
-from filepact.config.settings import Settings
+from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.text.glob import Glob
 from filepact.tools.registry import CallContext
 from filepact.workspace import documents
 
@@ -42,18 +40,6 @@ TEXTS = {
     "utf_16": "café 日本\r\nä\nthird line\n",
     "utf_32": "café 日本\nä\nthird line\n",
 }
-
-
-@pytest.fixture
-def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
-    def open_one(*encodings: tuple[str, str]) -> Workspace:
-        chosen = [
-            (Glob.parse(glob, braces=True), codecs.lookup(name).name) for glob, name in encodings
-        ]
-        settings = Settings(tuple(chosen))
-        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), settings=settings)
-
-    return open_one
 
 
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from filepact.app import open_toolbox, open_workspace
-from filepact.config.settings import Settings
+from filepact.app import open_toolbox
 from filepact.domain.operation import Actor, Session
-from filepact.text.glob import Glob
 from filepact.tools.registry import CallContext
 
 if TYPE_CHECKING:
@@ -20,16 +18,6 @@ if TYPE_CHECKING:
     from filepact.workspace.workspace import Workspace
 
 AGENT = Session("s", Actor("agent", "tester"))
-
-
-@pytest.fixture
-def opened(root: Path, tmp_path: Path) -> Callable[..., Workspace]:
-    def open_one(*encodings: tuple[str, str]) -> Workspace:
-        chosen = [(Glob.parse(glob, braces=True), codec) for glob, codec in encodings]
-        settings = Settings(tuple(chosen))
-        return open_workspace([str(root)], state_dir=str(tmp_path / "state"), settings=settings)
-
-    return open_one
 
 
 def call(workspace: Workspace, tool: str, **arguments: object) -> str:
