@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from filepact.config.language_servers import parse_trust
 from filepact.config.layers import RuleSet
-from filepact.config.person import home_folder, read_settings, state_folder
+from filepact.config.person import TRUST_FILE, home_folder, read_settings, state_folder
 from filepact.config.rule_files import read_project
 from filepact.domain.deadline import DEFAULT_SECONDS
 from filepact.domain.policy import AccessRequest, Policy, decide
@@ -16,7 +15,7 @@ from filepact.errors import InvalidParamsError, NoChangeError, StateFailedError
 from filepact.fs.home_secrets import SecretIndex
 from filepact.fs.locks import keep_out, locked_by
 from filepact.fs.root import Root
-from filepact.fs.state import journal_in, open_state, read_note, write_note
+from filepact.fs.state import journal_in, open_state, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
 from filepact.store.sqlite import SqliteStore
@@ -53,7 +52,6 @@ __all__ = [
     "open_toolbox",
     "open_workspace",
     "project_files",
-    "read_trust",
     "repair_state",
     "start_fork_server",
     "state_user",
@@ -63,7 +61,6 @@ __all__ = [
 ]
 
 _MEBIBYTE = 1_048_576
-_TRUST = "trust.json"
 
 
 def open_toolbox(
@@ -364,22 +361,13 @@ def open_semantic_workspace(
     )
 
 
-def read_trust(state_dir: str) -> ServerTrust:
-    """The language servers that a person trusts, by folder; nobody's file is nobody's trust.
-
-    Args:
-        state_dir: The state folder, which need not be there.
-    """
-    return parse_trust(read_note(state_dir, _TRUST))
-
-
 def write_trust(state_dir: str, trust: ServerTrust) -> None:
     """Keep what a person trusts; servers that run already learn of it at their next start.
 
     Raises:
         StateFailedError: It cannot be written; what was there stays.
     """
-    write_note(state_dir, _TRUST, trust.to_json())
+    write_note(state_dir, TRUST_FILE, trust.to_json())
 
 
 def _installed(servers: Iterable[ServerSpec], locate: Locate) -> bool:

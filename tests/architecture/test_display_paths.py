@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ALLOWED = {
     "domain.permission_log": "what a record of an agent's question shows",
     "faces.acp": "messages to editors and agents",
-    "faces.cli.diagnostics": "what language servers are asked about",
+    "faces.cli.servers": "what language servers are asked about",
     "semantic": "URIs of language servers",
     "tools.solution_engine": "what language servers are asked about",
     "workspace.permission_log": "what a record of an agent's question shows",

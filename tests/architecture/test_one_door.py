@@ -59,7 +59,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": "the settings files of the person and the system, before any root is opened",
         "platformdirs.": "where they are, and the person's state folder",
     },
-    "faces.cli.checks": {
+    "faces.cli.doctor": {
         "os.geteuid": "whether the state folder is this person's",
         **dict.fromkeys(("os.access", "shutil.disk_usage"), "whether it can be written to"),
         "os.walk": "names of our own leftovers, which no tool shows; no file is opened",
@@ -102,7 +102,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "shutil.which": "the pager that the person has chosen",
         "subprocess.": "the same",
     },
-    "faces.cli.place": {
+    "faces.cli.context": {
         "os.environ.": "which folders the person names",
         "os.getuid": "the person's name",
         "os.path.lexists": "whether a folder above is a repository's top; names only",
@@ -120,10 +120,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "pathlib.": OWN_FOLDER,
         "shutil.rmtree": OWN_FOLDER,
         "tempfile.mkdtemp": OWN_FOLDER,
-    },
-    "faces.cli.tour_agent": {
         "os.environ.": "the environment of the server that the tour starts",
-        "pathlib.": "the same",
     },
     "faces.cli.tour_tree": {
         "os.walk": "copies a folder that the person names",

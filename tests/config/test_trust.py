@@ -5,8 +5,9 @@ import stat
 
 import pytest
 
-from filepact.app import read_trust, write_trust
+from filepact.app import write_trust
 from filepact.config.language_servers import ServerTrust
+from filepact.config.person import read_trust
 from filepact.config.settings import parse_settings
 from filepact.errors import StateFailedError
 from filepact.lsp.pool import ServerPool

@@ -12,8 +12,8 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.faces.cli import checks, render
-from filepact.faces.cli.checks import check_folders, check_programs, check_state, file_system
+from filepact.faces.cli import doctor, render
+from filepact.faces.cli.doctor import check_folders, check_programs, check_state, file_system
 from filepact.faces.cli.serve import instructions
 from filepact.faces.mcp import INSTRUCTIONS_LIMIT
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from filepact.faces.cli.checks import CheckResult
+    from filepact.faces.cli.render import CheckResult
 
 MOUNTS = """\
 22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -52,7 +52,7 @@ def test_the_mount_nearest_to_a_folder_says_what_it_is_on(folder: str, kind: str
 
 
 def test_a_package_that_is_missing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "_PACKAGES", {"zstandard": "zstandard", "gone": "gone_module"})
+    monkeypatch.setattr(doctor, "_PACKAGES", {"zstandard": "zstandard", "gone": "gone_module"})
     found = by_name(check_programs())
     assert found["zstandard"].level == "ok"
     assert found["gone"].level == "fail"
@@ -105,11 +105,11 @@ def test_what_recovery_did_and_a_weak_resolver_are_told(tmp_path: Path) -> None:
 def test_a_large_folder_is_not_searched_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "_MOST_NAMES", 1)
+    monkeypatch.setattr(doctor, "_MOST_NAMES", 1)
     (tmp_path / "a" / "b").mkdir(parents=True)
     for name in ("a/x", "a/y", "a/b/.filepact-late.tmp"):
         (tmp_path / name).write_text("x")
-    (finding,) = checks._check_remains(str(tmp_path))
+    (finding,) = doctor._check_remains(str(tmp_path))
     assert finding.level == "ok"
 
 

@@ -15,9 +15,8 @@ import pytest
 
 import filepact
 from filepact.faces.cli import build_parser, run
-from filepact.faces.cli.complete import script
 from filepact.faces.cli.hosts import hosts, own_command
-from filepact.faces.cli.main import parse
+from filepact.faces.cli.main import parse, script
 from filepact.faces.cli.parser import CommandError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from filepact.domain.document import content_id
-from filepact.faces.cli import checks
+from filepact.faces.cli import doctor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -176,7 +176,7 @@ def test_the_doctor_tells_of_a_state_disk_without_room(
 ) -> None:
     fill(cli)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
-    found = [one.level for one in checks.check_room(str(cli.state))]
+    found = [one.level for one in doctor.check_room(str(cli.state))]
     assert found == ([] if level is None else [level])
 
 

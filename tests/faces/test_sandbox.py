@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filepact.app import open_workspace
-from filepact.faces.cli.checks import check_wall
+from filepact.faces.cli.doctor import check_wall
 from filepact.fs import sandbox
 from tests.faces.line_client import LineClient, serving
 from tests.forked import Command, run

@@ -14,6 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import TYPE_CHECKING
 
+from filepact.config.language_servers import ServerTrust, parse_trust
 from filepact.config.layers import PatternFolders, RuleSet, SettingsSource, exactly
 from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
@@ -27,14 +28,18 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Layer
 
 __all__ = [
+    "TRUST_FILE",
     "data_folder",
     "home_folder",
     "named_file",
     "read_settings",
+    "read_trust",
     "rule_files",
     "settings_file",
     "state_folder",
 ]
+
+TRUST_FILE = "trust.json"
 
 _FILE = "filepact.toml"
 _LARGEST = 1_048_576
@@ -124,6 +129,19 @@ def rule_files(named: str | None = None) -> Iterator[tuple[SettingsSource, str]]
                 # What is wrong with it is told already to whoever asked for this.
                 with suppress(InvalidParamsError):
                     above = read_source(text, source)
+
+
+def read_trust(state_dir: str) -> ServerTrust:
+    """The language servers that a person trusts, by folder; nobody's file is nobody's trust.
+
+    Args:
+        state_dir: The state folder, which need not be there.
+    """
+    try:
+        text = _text(Path(state_dir, TRUST_FILE))
+    except InvalidParamsError:
+        text = ""
+    return parse_trust(text.encode())
 
 
 def named_file(name: str) -> tuple[SettingsSource, str]:

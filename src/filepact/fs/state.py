@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
 
-__all__ = ["StateFolder", "journal_in", "open_state", "read_note", "write_note"]
+__all__ = ["StateFolder", "journal_in", "open_state", "write_note"]
 
 _JOURNAL = "journal.db"
 
@@ -153,18 +153,6 @@ def _holds(outer: str, inner: str) -> bool:
         if above == inner:
             return False
         inner = above
-
-
-_LARGEST_NOTE = 1 << 20
-
-
-def read_note(folder: str, name: str) -> bytes:
-    """A small file of the state folder; nothing where there is none, or it cannot be read."""
-    try:
-        with open(os.path.join(folder, name), "rb") as stream:
-            return stream.read(_LARGEST_NOTE)
-    except OSError:
-        return b""
 
 
 def write_note(folder: str, name: str, data: bytes) -> None:

@@ -72,9 +72,9 @@ def _log_to_standard_error() -> None:
 
 
 def _sessions(arguments: Namespace) -> Sessions:
-    from filepact.app import read_trust  # noqa: PLC0415 - loads the database
     from filepact.config.person import (  # noqa: PLC0415 - with the next
         read_settings,
+        read_trust,
         state_folder,
     )
     from filepact.faces.acp.sessions import Sessions  # noqa: PLC0415 - loads the database

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
 from filepact.faces.cli.parser import add_dry_run, add_unattended, count, seconds, whole
@@ -100,7 +99,7 @@ def _add_serving(group: CommandGroup) -> None:
     add("--keep", action="store_true", help="leave the temporary folders in place")
     add = group.add(
         "completion",
-        "complete:completion",
+        "main:completion",
         "print a completion script for a shell",
         'eval "$(filepact completion bash)"',
     )
@@ -148,11 +147,11 @@ def _add_looking(group: CommandGroup) -> None:
         help="its id, or the beginning of it (default: the newest operation)",
     )
     group.add(
-        "status", "health:status", "say what is used here and what happened last", "filepact status"
+        "status", "state:status", "say what is used here and what happened last", "filepact status"
     )
     add = group.add(
         "doctor",
-        "health:doctor",
+        "doctor:doctor",
         "check the installation, the state folder and this folder",
         "filepact doctor",
         "Each finding says what to do; the exit code is 1 if one failed. Each language server that "
@@ -175,7 +174,7 @@ def _add_looking(group: CommandGroup) -> None:
     add("--withdraw", action="store_true", help="trust it in this folder no longer")
     add = group.add(
         "diagnostics",
-        "diagnostics:diagnostics",
+        "servers:diagnostics",
         "list what language servers find in files",
         "filepact diagnostics src --severity error",
         "Servers that are installed are started, waited for and ended again. The exit code is 1 if "
@@ -196,7 +195,7 @@ def _add_looking(group: CommandGroup) -> None:
     add(
         "--seconds",
         metavar="N",
-        type=seconds,
+        type=seconds(3_600),
         default=60.0,
         help="how long to wait in all (default: 60)",
     )
@@ -402,7 +401,7 @@ def _add_proxy(group: CommandGroup) -> None:
     add(
         "--patience",
         metavar="SECONDS",
-        type=_seconds,
+        type=seconds(86_400),
         default=30.0,
         help="how long the editor may take to say what it shows of a file; then the request fails "
         "and nothing is written (default: 30)",
@@ -417,17 +416,6 @@ def _add_check(group: CommandGroup) -> None:
         "The words behind it are those of the command acp-conformance, which is a distribution of "
         "its own and has to be installed.",
     )
-
-
-def _seconds(text: str) -> float:
-    """A span of time above 0."""
-    seconds = float(text)
-    if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text} is no span between 0 and 86400")
-    return seconds
-
-
-_seconds.__name__ = "number"
 
 
 def add_file_commands(group: CommandGroup) -> None:

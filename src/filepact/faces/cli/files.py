@@ -14,7 +14,7 @@ from filepact.errors import (
     NotFoundError,
     ReadFailedError,
 )
-from filepact.faces.cli.place import here, opened, person
+from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark
 from filepact.text.page import PAGE

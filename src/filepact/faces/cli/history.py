@@ -18,7 +18,7 @@ from filepact.errors import (
     ProposalChangedError,
     UnattendedError,
 )
-from filepact.faces.cli.place import here, opened, person
+from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.render import (
     HOW_TO_DECIDE,
     age,

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from filepact.app import read_trust
-from filepact.config.person import read_settings
+from filepact.config.person import read_settings, read_trust
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
-from filepact.faces.cli.place import find_place
+from filepact.faces.cli.context import find_context
 from filepact.faces.cli.programs import Programs
 from filepact.faces.cli.screen import CommandAnswer, TerminalText
 
@@ -215,8 +214,8 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
         raise SystemExit(_setup_csharp(screen))
     if arguments.host == "acp":
         return _setup_editors(arguments)
-    place = find_place(arguments)
-    roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in place.roots]
+    context = find_context(arguments)
+    roots = [os.path.normpath(Path(root).expanduser().absolute()) for root in context.roots]
     serving = ["mcp", *roots, *_options(arguments)]
     command = own_command()
     known = hosts(command, serving)
@@ -225,8 +224,8 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     )
     held: list[str] = []
     with suppress(FilepactError):  # `doctor` says what is wrong with the settings
-        servers, trust = read_settings(arguments.config).servers, read_trust(place.state)
         folder = str(Path(roots[0]).resolve())
+        servers, trust = read_settings(arguments.config).servers, read_trust(context.state)
         held = [one.name for one in Programs(roots).waiting(servers, trust, folder)]
     said = (
         TerminalText(
@@ -273,7 +272,7 @@ def _options(arguments: Namespace) -> list[str]:
     """What is the same for every way to start filepact."""
     options: list[str] = []
     if arguments.state:
-        options += ["--state", find_place(arguments).state]
+        options += ["--state", find_context(arguments).state]
     if arguments.config:
         options += ["--config", str(Path(arguments.config).expanduser().absolute())]
     return options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from contextlib import suppress
@@ -26,11 +27,11 @@ from filepact.faces.cli.screen import (
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from filepact.faces.cli.parser import CommandParser
 
-__all__ = ["build_parser", "execute", "own_version", "parse", "run"]
+__all__ = ["build_parser", "completion", "execute", "own_version", "parse", "run", "script"]
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -201,3 +202,37 @@ def _internal(error: Exception) -> FilepactError:
         f"{type(error).__name__}, which should not happen",
         hint="Set FILEPACT_DEBUG=1 and run it again to see where; please report it.",
     )
+
+
+# -- completion ----------------------------------------------------------------------------------
+
+_FOLDERS = ("DIR", "ROOT")
+_FILES = ("PATH", "FILE")
+
+
+def completion(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+    """Print the script of one shell."""
+    made = script(arguments.shell)
+    return CommandAnswer(plain(made), {"shell": arguments.shell, "script": made})
+
+
+def script(shell: str) -> str:
+    """The completion script of a shell: ``bash``, ``zsh``, ``fish`` or ``tcsh``."""
+    import shtab  # noqa: PLC0415 - for this command only
+
+    parser = build_parser()
+    for action in _actions(parser):
+        if action.metavar in _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # how shtab is told
+        elif action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # how shtab is told
+    return f"{shtab.complete(parser, shell).rstrip()}\n"
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Every option and argument, of all commands."""
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list them
+        yield action
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - nor a public name
+            for command in action.choices.values():
+                yield from _actions(command)

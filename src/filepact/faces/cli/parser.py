@@ -254,12 +254,16 @@ def count(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
-    """A time of up to an hour."""
-    number = float(text)
-    if not 0 < number <= 3_600:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 3600")
+def seconds(most: int) -> Callable[[str], float]:
+    """A time above 0 and up to that many seconds."""
+
+    def number(text: str) -> float:
+        given = float(text)
+        if not 0 < given <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between 0 and {most}")
+        return given
+
     return number
 
 
-whole.__name__ = count.__name__ = seconds.__name__ = "number"
+whole.__name__ = count.__name__ = "number"

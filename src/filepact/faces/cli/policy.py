@@ -11,7 +11,7 @@ from filepact.config.layers import BUILT_IN, NEVER_LIFTED, SettingsSource, check
 from filepact.config.person import named_file, read_settings, rule_files, settings_file
 from filepact.config.rule_files import find_problems, read_expecting
 from filepact.domain.policy import ACTIONS, WRITES
-from filepact.faces.cli.place import find_place, here, opened
+from filepact.faces.cli.context import find_context, here, opened
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
 from filepact.workspace.project_rules import PROJECT_FILE
@@ -276,7 +276,7 @@ def test(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 def _files(arguments: Namespace) -> Iterator[tuple[SettingsSource, str]]:
     """Every file of rules that is in force here, with its text, right or wrong."""
     yield from rule_files(arguments.config)
-    for root, text in project_files(find_place(arguments).roots):
+    for root, text in project_files(find_context(arguments).roots):
         yield SettingsSource("project", f"{root.rstrip('/')}/{PROJECT_FILE}", root), text
 
 

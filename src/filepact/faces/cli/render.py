@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
 from filepact.errors import FilepactError
@@ -19,7 +19,7 @@ from filepact.text.inline_diff import pair_lines, refine
 from filepact.tools.answer import receipt_facts, render_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from filepact.domain.operation import Proposal
     from filepact.domain.permission_log import PermissionRecord
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HOW_TO_DECIDE",
+    "CheckResult",
     "LineCounts",
     "age",
     "answer_receipt",
@@ -51,6 +52,26 @@ _COMPARED: Final = 100_000
 """Characters of changed lines among which words are compared."""
 
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+
+
+Level = Literal["ok", "none", "warn", "fail"]
+"""``none``: what could be there is not, and nothing is wrong with that."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check came to.
+
+    Attributes:
+        next: What to do; empty when there is nothing to do.
+        facts: What programs may want to know besides.
+    """
+
+    name: str
+    level: Level
+    said: str
+    next: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,11 +37,11 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         open_solution,
         open_toolbox,
         open_workspace,
-        read_trust,
         start_fork_server,
     )
     from filepact.config.person import (  # noqa: PLC0415 - with it
         read_settings,
+        read_trust,
         state_folder,
     )
     from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - with the next

@@ -1,33 +1,38 @@
-"""Language servers in commands: what `doctor` says of each, and `trust`, which lets one work for agents."""
+"""Commands `diagnostics` and `trust`, and what `doctor` says of each language server."""
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.app import read_trust, try_server, write_trust
-from filepact.config.person import read_settings
-from filepact.errors import FilepactError, InvalidParamsError, UnattendedError
-from filepact.faces.cli.checks import CheckResult
+from filepact.app import open_semantic_workspace, try_server, write_trust
+from filepact.config.person import read_settings, read_trust
+from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, UnattendedError
+from filepact.faces.cli.context import find_context, here, opened, person
 from filepact.faces.cli.history import agrees, at_terminal
-from filepact.faces.cli.place import find_place, opened, person
 from filepact.faces.cli.programs import Programs
-from filepact.faces.cli.render import count
-from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.faces.cli.render import CheckResult, count
+from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.lsp.diagnostics import Severity
 from filepact.lsp.spec import is_within
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact.config.language_servers import ServerTrust
     from filepact.config.settings import Settings
-    from filepact.faces.cli.screen import Terminal
-    from filepact.lsp.diagnostics import ServerStatus
+    from filepact.domain.operation import Session
+    from filepact.faces.cli.screen import Style, Terminal
+    from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics, ServerStatus
     from filepact.lsp.spec import Risk, ServerSpec
+    from filepact.semantic.service import SemanticWorkspace
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["RISKS", "check_servers", "trust"]
+__all__ = ["RISKS", "check_servers", "diagnostics", "trust"]
 
 RISKS: Final[dict[Risk, str]] = {
     "runs": "it runs what a project's build files say, which agents may write",
@@ -236,12 +241,12 @@ def _tried(
 
 def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show which servers wait for trust in this folder, or give or withdraw it."""
-    place = find_place(arguments)
+    context = find_context(arguments)
     risky = {one.name: one for one in read_settings(arguments.config).servers if one.risk}
-    with opened(arguments, place) as workspace:
+    with opened(arguments, context) as workspace:
         folder = workspace.guard.roots[0].path
         programs = Programs(workspace.changeable)
-    known = read_trust(place.state)
+    known = read_trust(context.state)
     if arguments.server is None:
         if arguments.withdraw:
             raise InvalidParamsError(
@@ -255,20 +260,20 @@ def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             hint=f"Those that do: {', '.join(risky)}.",
         )
     if arguments.withdraw:
-        return _withdrawn(server, known, folder, place.state)
+        return _withdrawn(server, known, folder, context.state)
     if server.serves_agents or is_within(folder, known.of(server.name)):
         said = f"{server.name} is trusted in {folder} already.\n"
-        return CommandAnswer(plain(said), _facts(server, folder, trusted=True), NOTHING)
+        return CommandAnswer(plain(said), _trust_facts(server, folder, trusted=True), NOTHING)
     _ask_for(server, folder, screen)
     if not agrees(f"Let {server.name} work for agents in this folder?", screen):
-        facts = _facts(server, folder, trusted=False)
+        facts = _trust_facts(server, folder, trusted=False)
         return CommandAnswer(plain("Nothing is changed.\n"), facts, NOTHING)
-    write_trust(place.state, known.given(server.name, folder))
+    write_trust(context.state, known.given(server.name, folder))
     said = (
         f"{server.name} is trusted in {folder}. Servers that run learn of it when they are started "
         "anew.\n"
     )
-    return CommandAnswer((TerminalText(said, "good"),), _facts(server, folder, trusted=True))
+    return CommandAnswer((TerminalText(said, "good"),), _trust_facts(server, folder, trusted=True))
 
 
 def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
@@ -293,7 +298,7 @@ def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
 
 
 def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) -> CommandAnswer:
-    facts = _facts(server, folder, trusted=False)
+    facts = _trust_facts(server, folder, trusted=False)
     if folder not in known.of(server.name):
         return CommandAnswer(plain(f"{server.name} was not trusted in {folder}.\n"), facts, NOTHING)
     write_trust(state, known.withdrawn(server.name, folder))
@@ -315,7 +320,7 @@ def _listed(
             TerminalText(f"{'trusted' if trusted else 'waits':<8}", "good" if trusted else "warn")
         )
         spans.append(TerminalText(f"{name}: {RISKS[server.risk]}\n"))
-        rows.append(_facts(server, folder, trusted=trusted))
+        rows.append(_trust_facts(server, folder, trusted=trusted))
     if held:
         spans.append(
             TerminalText(f"\nfilepact trust {min(held)}   lets it work for agents here\n", "dim")
@@ -325,5 +330,186 @@ def _listed(
     return CommandAnswer(tuple(spans), {"folder": folder, "servers": rows})
 
 
-def _facts(server: ServerSpec, folder: str, *, trusted: bool) -> dict[str, object]:
+def _trust_facts(server: ServerSpec, folder: str, *, trusted: bool) -> dict[str, object]:
     return {"server": server.name, "folder": folder, "risk": server.risk, "trusted": trusted}
+
+
+# -- diagnostics ------------------------------------------------------------------------------
+
+
+_AT_ONCE: Final = 50
+"""Files that are asked about together: a server holds the texts of all of them."""
+
+_SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
+_STYLES: Final[dict[Severity, Style]] = {
+    "error": "bad",
+    "warning": "warn",
+    "information": "plain",
+    "hint": "dim",
+}
+
+
+def diagnostics(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """List what the servers find; status 1 if there are errors, or a file got no answer."""
+    settings = read_settings(arguments.config)
+    if settings.diagnosing.mode == "off":
+        raise InvalidParamsError(
+            "language servers are switched off",
+            hint='`diagnostics = "off"` stands in a settings file; `filepact doctor` names them.',
+        )
+    with opened(arguments) as workspace:
+        programs = Programs(workspace.changeable)
+        semantics = open_semantic_workspace(
+            workspace,
+            diagnosing=settings.diagnosing,
+            servers=settings.peoples_servers,
+            environment=programs.environment,
+            locate=programs,
+        )
+        if semantics is None:
+            return _nothing("no language server is installed")
+        with closing(semantics):
+            session = person()
+            paths = _chosen(workspace, arguments.paths, session, semantics)
+            if not paths:
+                return _nothing("no language server that is installed knows any of these files")
+            reports = _ask(semantics, paths, session, arguments.seconds, screen)
+    differing = {one.name for one in settings.servers if one.only_new}
+    listing = [one for one in reports if one.server not in differing]
+    if not listing:
+        return _nothing("what knows these files tells only what a change adds")
+    return _answer(workspace, listing, arguments.severity)
+
+
+def _nothing(said: str) -> CommandAnswer:
+    hint = "`filepact doctor` lists those that are known, and how to install them."
+    facts = {"diagnostics": [], "unanswered": [], "files": 0, "message": said}
+    return CommandAnswer((TerminalText(f"{said}; {hint}\n"),), facts, NOTHING)
+
+
+def _chosen(
+    workspace: Workspace, named: Sequence[str], session: Session, semantics: SemanticWorkspace
+) -> list[str]:
+    """The files that were named, or lie in folders that were, as far as a server knows them."""
+    guard, agent = workspace.guard, session.agent
+    found: dict[str, None] = {}
+    for name in [here(workspace, one) for one in named] or [root.path for root in guard.roots]:
+        spot = guard.find(name, "read", agent=agent)
+        if spot.place.kind == "missing":
+            raise NotFoundError(f"{name}: no such file or folder", path=name)
+        if spot.place.kind != "directory":
+            found[spot.path.absolute] = None
+            continue
+        names = workspace.reader(session).find(name, "**/*", limit=_MOST_FILES).paths
+        for path in (f"{spot.root.path.rstrip('/')}/{one}" for one in names):
+            # A link that leads out, or a file that went: nobody named it.
+            with suppress(FilepactError):
+                if semantics.claims(path):
+                    found[guard.find_file(path, "read", agent=agent).path.absolute] = None
+    return [path for path in found if semantics.claims(path)]
+
+
+def _ask(
+    semantics: SemanticWorkspace,
+    paths: Sequence[str],
+    session: Session,
+    seconds: float,
+    screen: Terminal,
+) -> list[FileDiagnostics]:
+    """Ask about some files after the other, as long as there is time."""
+    end = time.monotonic() + seconds
+    reports: list[FileDiagnostics] = []
+    for start in range(0, len(paths), _AT_ONCE):
+        some = paths[start : start + _AT_ONCE]
+        of = f", {start} of {len(paths)} done" if len(paths) > _AT_ONCE else ""
+        screen.progress(f"asking language servers about {count(len(some), 'file')}{of} ...")
+        rest = max(end - time.monotonic(), 0.0)
+        reports += semantics.look(some, session=session, seconds=rest)
+    return reports
+
+
+def _answer(
+    workspace: Workspace, reports: Sequence[FileDiagnostics], least: Severity
+) -> CommandAnswer:
+    shown = {one.path: _shown(workspace, one.path) for one in reports}
+    found = [each for one in reports for each in one.diagnostics]
+    wanted = _SEVERITIES[: _SEVERITIES.index(least) + 1]
+    listed = sorted(
+        ((one, each) for one in reports for each in one.diagnostics if each.severity in wanted),
+        key=lambda pair: (shown[pair[0].path], pair[1].start, pair[1].end),
+    )
+    unanswered = [one for one in reports if not one.fresh]
+    cut = [one for one in reports if one.fresh and not one.complete]
+    spans: list[TerminalText] = []
+    for report, each in listed:
+        spans += _line(shown[report.path], each, report.server)
+    for one in unanswered:
+        spans.append(
+            TerminalText(f"{shown[one.path]}: not known, {one.server}: {one.reason}\n", "warn")
+        )
+    for one in cut:
+        spans.append(
+            TerminalText(f"{shown[one.path]}: {one.server} found more than can be told\n", "warn")
+        )
+    counts = Counter(each.severity for each in found)
+    spans.append(TerminalText(_summary(counts, reports, unanswered)))
+    facts = {
+        "diagnostics": [_facts(shown[report.path], each, report.server) for report, each in listed],
+        "unanswered": [
+            {"path": shown[one.path], "server": one.server, "reason": one.reason}
+            for one in unanswered
+        ],
+        "counts": {severity: counts[severity] for severity in _SEVERITIES},
+        "files": len(shown),
+        "complete": not unanswered and not cut,
+    }
+    return CommandAnswer(tuple(spans), facts, FAILED if counts["error"] or unanswered else DONE)
+
+
+def _shown(workspace: Workspace, absolute: str) -> str:
+    """A file as a reader knows it."""
+    for root in sorted(workspace.guard.roots, key=lambda one: len(one.path), reverse=True):
+        start = f"{root.path.rstrip('/')}/"
+        if absolute.startswith(start):
+            return workspace.guard.show(root.path, absolute[len(start) :])
+    return absolute
+
+
+def _line(name: str, one: Diagnostic, server: str) -> list[TerminalText]:
+    words = " ".join(one.message.split())
+    code = f" {one.code}" if one.code else ""
+    return [
+        TerminalText(f"{name}:{one.start.line + 1}:{one.start.column + 1} ", "place"),
+        TerminalText(one.severity, _STYLES[one.severity]),
+        TerminalText(f"{code} {words}"),
+        TerminalText(f" ({server})\n", "dim"),
+    ]
+
+
+def _facts(name: str, one: Diagnostic, server: str) -> dict[str, object]:
+    return {
+        "path": name,
+        "line": one.start.line + 1,
+        "column": one.start.column + 1,
+        "end_line": one.end.line + 1,
+        "end_column": one.end.column + 1,
+        "severity": one.severity,
+        "code": one.code,
+        "source": one.source,
+        "server": server,
+        "message": one.message,
+    }
+
+
+def _summary(
+    counts: Counter[Severity],
+    reports: Iterable[FileDiagnostics],
+    unanswered: Sequence[FileDiagnostics],
+) -> str:
+    files = {one.path for one in reports}
+    servers = sorted({one.server for one in reports if one.fresh})
+    by = f" ({', '.join(servers)})" if servers else ""
+    said = f"{count(counts['error'], 'error')}, {count(counts['warning'], 'warning')}"
+    open_ = len({one.path for one in unanswered})
+    late = f"; {count(open_, 'file')} without a whole answer, --seconds gives more time"
+    return f"{said} in {count(len(files), 'file')}{by}{late if open_ else ''}.\n"

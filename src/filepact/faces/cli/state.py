@@ -1,13 +1,15 @@
-"""The commands about the state folder: whether the journal is sound, and making it so."""
+"""Commands `status` and `state`: what is in use, whether the journal is sound, and its repair."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from filepact.config.person import state_folder
-from filepact.faces.cli.render import count, size
+from filepact.faces.cli.context import find_context, opened
+from filepact.faces.cli.render import age, count, listed, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import JournalCheckResult
     from filepact.faces.cli.screen import Style, Terminal
 
-__all__ = ["check", "repair"]
+__all__ = ["check", "repair", "status"]
 
 _SHOWN: Final = 20
 _OURS: Final = {
@@ -31,6 +33,52 @@ _OURS: Final = {
     "rescued": "rescued texts",
     "room": "room kept free",
 }
+
+
+def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
+    """What is used here, and what happened last."""
+    context = find_context(arguments)
+    with opened(arguments, context) as workspace:
+        figures = workspace.statistics()
+        waiting = workspace.pending()
+        newest = workspace.log(limit=1)
+        now = time.time()
+        rows = [
+            ("root", f"{root.path}  (resolver {root.resolver})") for root in workspace.guard.roots
+        ]
+        rows[0] = (rows[0][0], f"{rows[0][1]}  by {context.origin}")
+        kept = f", undo reaches back {age(figures.oldest, now)}" if figures.oldest else ""
+        rows += [
+            ("state", context.state),
+            ("mode", f"{workspace.mode} for this command; a server has its own"),
+            (
+                "journal",
+                f"{size(figures.bytes_on_disk)}, {count(figures.operations, 'operation')}{kept}",
+            ),
+            ("pending", f"{len(waiting)} here, {figures.proposals} in all"),
+        ]
+        spans = [
+            span
+            for name, value in rows
+            for span in (TerminalText(f"{name:<9}", "dim"), TerminalText(f"{value}\n"))
+        ]
+        spans.append(TerminalText("last     ", "dim"))
+        last, known_last = listed(workspace, newest)
+        spans += last or [TerminalText("nothing yet\n")]
+        known = {
+            "roots": [
+                {"path": root.path, "resolver": root.resolver} for root in workspace.guard.roots
+            ],
+            "origin": context.origin,
+            "state": context.state,
+            "mode": workspace.mode,
+            "operations": figures.operations,
+            "pending": len(waiting),
+            "pending_in_all": figures.proposals,
+            "journal_bytes": figures.bytes_on_disk,
+            "last": known_last[0] if known_last else None,
+        }
+    return CommandAnswer(tuple(spans), known)
 
 
 def check(arguments: Namespace, screen: Terminal) -> CommandAnswer:

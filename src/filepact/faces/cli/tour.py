@@ -8,25 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import signal
+import sys
 import tempfile
-from dataclasses import asdict
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mcp import Client, StdioServerParameters, stdio_client
+from mcp.types import Implementation, TextContent
+
+import filepact
+from filepact.app import journal_roots
+from filepact.config.person import state_folder
 from filepact.faces.cli.hosts import hosts, own_command, render_hosts
 from filepact.faces.cli.main import execute
+from filepact.faces.cli.programs import Programs
+from filepact.faces.cli.render import paint_diff
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, Terminal, TerminalText
-from filepact.faces.cli.tour_agent import connected
-from filepact.faces.cli.tour_report import TourReport
 from filepact.faces.cli.tour_tree import choose, copy_folder, fingerprint, make_project
+from filepact.faces.mcp.fast_path import RECEIPT_KEY
 from filepact.text.diff import unified
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import AsyncIterator, Iterable
 
-    from filepact.faces.cli.tour_agent import ToolAnswer, TourAgent
     from filepact.faces.cli.tour_tree import TourEdit
 
 __all__ = ["tour"]
@@ -295,3 +305,178 @@ def _status(reply: ToolAnswer) -> object:
 
 def _words(line: str) -> list[str]:
     return "".join(char if char.isalnum() else " " for char in line).split()
+
+
+# -- what is shown ----------------------------------------------------------------------------
+
+
+_MOST_LINES = 16
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TourStep:
+    """One thing that was done, and whether it came out as it has to.
+
+    Attributes:
+        sent: The call or the command.
+        verdict: What it shows, in one sentence.
+    """
+
+    title: str
+    sent: str
+    answer: str
+    verdict: str
+    ok: bool
+
+
+class TourReport:
+    """The steps taken so far; people see each as soon as it is taken."""
+
+    def __init__(self, screen: Terminal) -> None:
+        self._screen = screen
+        self.steps: list[TourStep] = []
+
+    @property
+    def ok(self) -> bool:
+        """Whether every step so far came out as it has to."""
+        return all(step.ok for step in self.steps)
+
+    def note(
+        self, title: str, sent: str, answer: str | Iterable[TerminalText], verdict: str, *, ok: bool
+    ) -> None:
+        """Keep a step and show it."""
+        spans = _paint(answer) if isinstance(answer, str) else tuple(answer)
+        text = "".join(span.text for span in spans)
+        self.steps.append(TourStep(title, sent, text, verdict, ok))
+        shown = [TerminalText(f"{len(self.steps):>2}  {title}\n", "strong")]
+        if sent:
+            prefix = "" if sent.startswith("$") else "> "
+            shown.append(TerminalText(f"    {prefix}{_cut(sent)}\n", "place"))
+        shown += _indented(spans)
+        mark = (
+            TerminalText("    ok  ", "good") if ok else TerminalText("    NOT AS EXPECTED  ", "bad")
+        )
+        self.say([*shown, mark, TerminalText(f"{verdict}\n\n")])
+
+    def say(self, spans: Iterable[TerminalText]) -> None:
+        """Show something between the steps."""
+        if not self._screen.json:
+            self._screen.write(spans)
+
+
+def _paint(answer: str) -> tuple[TerminalText, ...]:
+    """An answer as an agent gets it; a diff at its end gets colours."""
+    starts = [at for mark in ("\ndiff --git ", "\n--- ") if (at := answer.find(mark)) != -1]
+    if not starts:
+        return (TerminalText(answer),)
+    at = min(starts) + 1
+    return (TerminalText(answer[:at]), *paint_diff(answer[at:]))
+
+
+def _indented(spans: Iterable[TerminalText]) -> list[TerminalText]:
+    """The first lines of an answer, cut to the width and set in."""
+    lines: list[list[TerminalText]] = [[]]
+    for span in spans:
+        first, *rest = span.text.split("\n")
+        lines[-1].append(TerminalText(first, span.style))
+        lines += [[TerminalText(text, span.style)] for text in rest]
+    while lines and not any(span.text for span in lines[-1]):
+        lines.pop()
+    shown: list[TerminalText] = []
+    for line in lines[:_MOST_LINES]:
+        room = _WIDTH
+        shown.append(TerminalText("    \u2502 ", "dim"))
+        for span in line:
+            text = span.text if len(span.text) <= room else f"{span.text[: max(room - 3, 0)]}..."
+            shown.append(TerminalText(text if room else "", span.style))
+            room = max(0, room - len(span.text))
+        shown.append(TerminalText("\n"))
+    if len(lines) > _MOST_LINES:
+        shown.append(TerminalText(f"    \u2502 ... {len(lines) - _MOST_LINES} more lines\n", "dim"))
+    return shown
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+
+
+# -- the agent ---------------------------------------------------------------------------------
+
+
+_PATIENCE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """What a tool answered.
+
+    Attributes:
+        facts: The receipt of a change; empty for other tools.
+    """
+
+    text: str
+    refused: bool
+    facts: dict[str, Any]
+
+
+class TourAgent:
+    """Calls tools on a server, as any agent program does."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @property
+    def protocol(self) -> str:
+        """The version of the protocol that both sides settled on."""
+        return self._client.protocol_version
+
+    async def tools(self) -> list[str]:
+        """The names of the tools that the server shows."""
+        return [tool.name for tool in (await self._client.list_tools()).tools]
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> ToolAnswer:
+        """Call one tool."""
+        result = await self._client.call_tool(tool, arguments)
+        texts = [part.text for part in result.content if isinstance(part, TextContent)]
+        return ToolAnswer(
+            "\n".join(texts), bool(result.is_error), (result.meta or {}).get(RECEIPT_KEY, {})
+        )
+
+
+@asynccontextmanager
+async def connected(root: Path, state: Path, log: Path) -> AsyncIterator[TourAgent]:
+    """Start a server over a folder and connect to it; it ends with the block.
+
+    Args:
+        root: The only folder that it may use.
+        state: Its state folder.
+        log: Where its standard error goes.
+    """
+    # From a folder of ours, and without that folder on its path: no file that happens to lie
+    # where the person stands may be taken for a module.
+    package = str(Path(filepact.__file__).parents[1])
+    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
+    # Its state is a throw-away one, which does not know where else agents may change programs.
+    changeable = (str(Path.cwd()), *journal_roots(state_folder()))
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("FILEPACT_")
+    } | {
+        "PATH": Programs(changeable).environment.get("PATH", ""),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONSAFEPATH": "1",
+    }
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-P", "-m", "filepact", "mcp", str(root), "--state", str(state)],
+        env=environment,
+        cwd=state.parent,
+    )
+    with log.open("w", encoding="utf-8") as errors:
+        client = Client(
+            stdio_client(server, errlog=errors),
+            client_info=Implementation(name="tour-agent", version="1.0"),
+            read_timeout_seconds=_PATIENCE_SECONDS,
+        )
+        async with client:
+            yield TourAgent(client)

@@ -1,4 +1,4 @@
-"""What the doctor looks at, one finding for each thing; nothing here changes anything."""
+"""Command `doctor`: checks programs, settings, state folder, journal and roots; changes nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import stat
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -17,36 +17,39 @@ from typing import TYPE_CHECKING, Literal
 from filepact.app import check_state as look_into_state
 from filepact.app import project_files
 from filepact.config.layers import SettingsSource
-from filepact.config.person import rule_files, settings_file
+from filepact.config.person import read_settings, read_trust, rule_files, settings_file
 from filepact.config.rule_files import find_problems
 from filepact.errors import FilepactError
+from filepact.faces.cli.context import find_context, opened
 from filepact.faces.cli.hosts import own_command
 from filepact.faces.cli.main import own_version
-from filepact.faces.cli.render import count, size
+from filepact.faces.cli.render import CheckResult, count, size
+from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
+from filepact.faces.cli.servers import check_servers
 from filepact.text.gitignore import MACHINE_FOLDERS
 from filepact.workspace.project_rules import PROJECT_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.config.settings import GuardSettings
+    from filepact.config.settings import GuardSettings, Settings
+    from filepact.faces.cli.screen import Style, Terminal
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "CheckResult",
     "check_folders",
     "check_guard",
-    "check_journal",
     "check_programs",
     "check_room",
     "check_settings",
     "check_state",
     "check_wall",
+    "doctor",
     "file_system",
 ]
 
-Level = Literal["ok", "none", "warn", "fail"]
-"""``none``: what could be there is not, and nothing is wrong with that."""
+_STYLES: dict[str, Style] = {"ok": "good", "none": "dim", "warn": "warn", "fail": "bad"}
 
 _PACKAGES = {
     "apsw": "apsw",
@@ -65,20 +68,60 @@ _MOST_NAMES = 100_000
 _ROOM, _LEAST_ROOM = 64 * 1024 * 1024, 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What one check came to.
-
-    Attributes:
-        next: What to do; empty when there is nothing to do.
-        facts: What programs may want to know besides.
-    """
-
-    name: str
-    level: Level
-    said: str
-    next: str = ""
-    facts: Mapping[str, object] = field(default_factory=dict)
+def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
+    """Check everything that can be checked without changing anything."""
+    context = find_context(arguments)
+    files = list(check_settings(arguments.config, context.roots))
+    found = [*check_programs(), *files, *check_state(context.state), *check_room(context.state)]
+    with suppress(FilepactError):  # What nobody can open is told below.
+        found += check_journal(context.state, screen.patience())
+    settings: Settings | None = None
+    # With a settings file that is wrong nothing opens, and that has been said.
+    if all(one.level != "fail" for one in files):
+        try:
+            settings = read_settings(arguments.config)
+            found.append(check_guard(settings.guard))
+            with opened(arguments, context) as workspace:
+                found += check_folders(workspace)
+                found.append(check_wall(workspace, context.state, settings.guard.landlock))
+                found += check_servers(
+                    workspace,
+                    settings,
+                    read_trust(context.state),
+                    start=arguments.servers,
+                    tell=screen.progress,
+                )
+        except FilepactError as error:
+            found.append(CheckResult("workspace", "fail", error.message, error.hint))
+    spans: list[TerminalText] = []
+    for one in found:
+        spans += [
+            TerminalText(f"{one.level:<5}", _STYLES[one.level]),
+            TerminalText(f"{one.name}: {one.said}\n"),
+        ]
+        if one.next:
+            spans.append(TerminalText(f"     {one.next}\n", "dim"))
+    failed = sum(one.level == "fail" for one in found)
+    warned = sum(one.level == "warn" for one in found)
+    spans.append(
+        TerminalText(
+            f"\n{failed} failed, {warned} to look at.\n" if failed or warned else "\nAll is well.\n"
+        )
+    )
+    return CommandAnswer(
+        tuple(spans),
+        {
+            "ok": not failed,
+            "guard": None if settings is None else asdict(settings.guard),
+            "diagnostics": None if settings is None else asdict(settings.diagnosing),
+            "checks": [
+                {"name": one.name, "level": one.level, "said": one.said, "next": one.next}
+                | dict(one.facts)
+                for one in found
+            ],
+        },
+        FAILED if failed else DONE,
+    )
 
 
 def check_programs() -> Iterator[CheckResult]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CommandContext",
-    "find_place",
+    "find_context",
     "here",
     "opened",
     "person",
@@ -45,7 +45,7 @@ class CommandContext:
     origin: Origin
 
 
-def find_place(arguments: Namespace) -> CommandContext:
+def find_context(arguments: Namespace) -> CommandContext:
     """The roots that were named, else the nearest that makes sense at or above this folder."""
     state = state_folder(arguments.state)
     if arguments.root:
@@ -88,14 +88,14 @@ def _nearest_known(folders: Sequence[Path], state: str) -> str | None:
 
 
 @contextmanager
-def opened(arguments: Namespace, place: CommandContext | None = None) -> Iterator[Workspace]:
+def opened(arguments: Namespace, context: CommandContext | None = None) -> Iterator[Workspace]:
     """The workspace of a command, open while it is used."""
     from filepact.app import open_workspace  # noqa: PLC0415 - loads the database
     from filepact.config.person import read_settings  # noqa: PLC0415 - with it
 
-    place = place or find_place(arguments)
+    context = context or find_context(arguments)
     settings = read_settings(arguments.config)
-    with open_workspace(place.roots, state_dir=place.state, settings=settings) as workspace:
+    with open_workspace(context.roots, state_dir=context.state, settings=settings) as workspace:
         yield workspace
 
 
