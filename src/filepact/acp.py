@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from filepact.config.person import read_settings, state_folder
 from filepact.config.settings import Settings
 from filepact.faces.acp.agent import AgentFiles
-from filepact.faces.acp.client import ClientFileSystem, Question
-from filepact.faces.acp.files import Change
+from filepact.faces.acp.client import ClientFileSystem
+from filepact.faces.acp.files import Change, Question
 from filepact.text.lines import Position
 from filepact.workspace.buffers import Delivery, Typed
 

@@ -35,12 +35,12 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
 def test_a_write_behind_the_proxy_takes_few_calls(tmp_path):
     most = {
         "modules": 72,
-        "calls": 1_250,
-        "names resolved": 6,
-        "openat2": 18,
+        "calls": 1_130,
+        "names resolved": 5,
+        "openat2": 16,
         "whole reads": 4,
         "texts decoded": 4,
-        "policy decisions": 6,
+        "policy decisions": 5,
         "looks for .editorconfig": 4,
         "sha256": 15,
         "fsync": 2,

@@ -165,9 +165,13 @@ class ByteLineReader:
         """Take the next bytes; yields the lines they complete, None as soon as one is too long."""
         *ends, rest = data.split(b"\n")
         for end in ends:
-            yield from self._hold(end)
-            yield from self.end()
-        yield from self._hold(rest)
+            if self._parts or self._skipping or len(end) > self.limit:
+                yield from self._hold(end)
+                yield from self.end()
+            elif end and not end.isspace():
+                yield end
+        if rest:
+            yield from self._hold(rest)
 
     def end(self) -> Iterator[bytes | None]:
         """The stream is over; a last line needs no line end."""

@@ -42,6 +42,11 @@ class KeyedExecutor:
             self._queues[key] = deque()
         self._pool.submit(self._run, key, work)
 
+    def is_free(self, key: Hashable) -> bool:
+        """Whether nothing runs with a key, and nothing waits to."""
+        with self._lock:
+            return key not in self._queues
+
     def try_acquire(self, key: Hashable) -> bool:
         """Reserve a key for work outside of the pool, unless something runs with this key.
 

@@ -37,6 +37,7 @@ __all__ = [
     "Buffers",
     "Delivery",
     "Typed",
+    "apply_typed",
     "differs_in_form",
     "needs_decoding",
     "same_text",
@@ -179,7 +180,7 @@ class Buffers:
                 )
             text = buffer.text
             for each in typed:
-                text = _apply(text, each, unit)
+                text = apply_typed(text, each, unit)
             changed = replace(buffer, text=text, version=version)
             self._open[path.absolute] = changed
         return changed
@@ -281,7 +282,12 @@ def _as_in(buffer: Buffer, text: str) -> str:
     return text
 
 
-def _apply(text: str, typed: Typed, unit: Unit) -> str:
+def apply_typed(text: str, typed: Typed, unit: Unit) -> str:
+    """A text with one change made in it.
+
+    Raises:
+        InvalidParamsError: A place is none.
+    """
     if typed.start is None:
         return typed.text
     index = LineIndex(text)

@@ -15,14 +15,12 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     InvalidParamsError,
-    ProposalChangedError,
     TooLargeError,
 )
-from filepact.faces.acp.approval import SessionApprovals
+from filepact.faces.acp.approvals import ApprovalRequest, SessionPermissions
 from filepact.faces.acp.buffer_sync import BufferSync
 from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, run_to_completion
 from filepact.faces.acp.client_buffers import PATIENCE, named_files
-from filepact.faces.acp.proposed import ROUNDS, renewed
 from filepact.faces.acp.remote import TEXT_LIMIT, ClientMethods, FileCapabilities
 from filepact.faces.acp.session_buffers import ClientDocuments, PendingWrite, SessionBuffers
 from filepact.tools.answer import receipt_facts, render_receipt
@@ -66,7 +64,7 @@ class SessionFiles:
         session: Who asks.
         remote: The client's methods.
         texts: What the client tells of by itself.
-        approvals: Asks a person about changes that wait; None leaves them waiting.
+        person: In whose name a person is asked about changes that wait; None leaves them waiting.
 
     Attributes:
         workspace: For looking back: the journal, pending changes, diffs.
@@ -80,13 +78,14 @@ class SessionFiles:
         session: Session,
         remote: ClientMethods,
         texts: ClientDocuments,
-        approvals: SessionApprovals | None = None,
+        person: Actor | None = None,
     ) -> None:
         self.workspace = workspace
         self._buffers = buffers
         self._session = session
         self._remote = remote
-        self._approvals = approvals
+        self._person = person
+        self._grants = SessionPermissions()
         self._sync = BufferSync(workspace, buffers, session=session, remote=remote, texts=texts)
         self._toolbox = open_toolbox(workspace)
         self._lock = asyncio.Lock()
@@ -281,35 +280,35 @@ class SessionFiles:
         Raises:
             UserDeniedError: The person said no.
         """
-        if self._approvals is None:
+        if self._person is None:
             return outcome
-        waits, since = change, ""
-        for _ in range(ROUNDS):
-            question = await asyncio.to_thread(self._approvals.question, waits, since)
-            done = False
+        dialog = ApprovalRequest(
+            self.workspace, change, self._person, self._grants, name=self._buffers.name_of
+        )
+        while dialog.is_open:
+            question, call_id = await asyncio.to_thread(dialog.question), dialog.call_id
             try:
-                allowed = await stop.unless(self._approvals.ask(question))
+                allowed: bool | None = True
+                if question is not None:
+                    asking = self._remote.choose(question.call, question.options)
+                    allowed = dialog.understand(await stop.unless(asking))
                 if allowed is None:
-                    return outcome
+                    break
                 await self._sync.catch_up(paths, stop)
                 if allowed:
                     await self._sync.save(paths, stop)
-                receipt = await asyncio.to_thread(self._approvals.carry_out, waits, allowed=allowed)
-                done = True
-            except ProposalChangedError as changed:
-                # The files moved while they looked: they are shown what fits now.
-                receipt = await asyncio.to_thread(renewed, self.workspace, changed)
-                waits, since = str(receipt.operation), str(changed.details["since"])
+                await asyncio.to_thread(dialog.carry_out, allowed=allowed)
             except ScopeCancelledError:
-                await asyncio.to_thread(self._approvals.withdraw, waits)
+                actor = self._session.actor
+                await asyncio.to_thread(dialog.withdraw, actor, "it was cancelled")
                 raise
             finally:
-                await self._approvals.close(question, done=done)
-            outcome = CallResult(render_receipt(receipt), receipt=receipt_facts(receipt))
-            if done:
-                await asyncio.to_thread(self._approvals.heard, change)
-                break
-        return outcome
+                if question is not None:
+                    await self._remote.close(call_id, done=dialog.done)
+        if dialog.done:
+            # What was said to this change is in the answer to it, and is not told again.
+            await asyncio.to_thread(self.workspace.answered, self._session, change)
+        return outcome if dialog.receipt is None else _outcome(dialog.receipt)
 
     async def _undo(self, operation: str | None, stop: CancelScope) -> CallResult:
         try:
@@ -323,7 +322,7 @@ class SessionFiles:
             receipt = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=False
             )
-            outcome = CallResult(render_receipt(receipt), receipt=receipt_facts(receipt))
+            outcome = _outcome(receipt)
             return await self._sync.carry_out(outcome, str(receipt.operation), before, stop)
         except FilepactError as error:
             return CallResult(error.report(), failed=True, code=error.code)
@@ -337,7 +336,7 @@ class SessionFiles:
         before = await asyncio.to_thread(self._sync.before, [path])
         made = await asyncio.to_thread(self._make, path, content, stop)
         if isinstance(made, Receipt):
-            outcome = CallResult(render_receipt(made), receipt=receipt_facts(made))
+            outcome = _outcome(made)
             if made.status == "pending":
                 outcome = await self._answered(outcome, str(made.operation), [path], stop)
             facts = outcome.receipt or {}
@@ -380,6 +379,10 @@ class SessionFiles:
             if document is not None:
                 text = document.text
         return PendingWrite(asked, document, self._buffers.as_shown(asked.path, text)), draft
+
+
+def _outcome(receipt: Receipt) -> CallResult:
+    return CallResult(render_receipt(receipt), receipt=receipt_facts(receipt))
 
 
 def _within(number: int | None) -> int | None:
@@ -525,16 +528,14 @@ class AgentFiles:
         caller = Session(session_id, self._agent, session_id)
         workspace, buffers = await asyncio.to_thread(self._open, roots, caller)
         remote = ClientMethods(self._connection, session_id, self.offers, patience=self._patience)
-        asking = SessionApprovals(
-            workspace, buffers, session=caller, remote=remote, client=self._client
-        )
+        asks = self._ask and self._connection is not None
         files = SessionFiles(
             workspace,
             buffers,
             session=caller,
             remote=remote,
             texts=self._texts,
-            approvals=asking if self._ask and self._connection is not None else None,
+            person=Actor("person", self._client) if asks else None,
         )
         # Another may have been opened under this name while the folders were.
         await self.session_closed(session_id)
@@ -542,8 +543,11 @@ class AgentFiles:
         return files
 
     def _open(self, roots: tuple[str, ...], caller: Session) -> tuple[Workspace, SessionBuffers]:
-        workspace = self._workspace(roots, buffers=Buffers())
-        buffers = SessionBuffers(workspace, session=caller, client=self._client, folders=roots)
+        held = Buffers()
+        workspace = self._workspace(roots, buffers=held)
+        buffers = SessionBuffers(
+            workspace, held, session=caller, client=self._client, folders=roots
+        )
         return workspace, buffers
 
     def get(self, session_id: str) -> SessionFiles | None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable
 
-__all__ = ["CancelScope", "KeyedLock", "ScopeCancelledError", "ThreadCalls", "run_to_completion"]
+__all__ = [
+    "CancelScope",
+    "KeyedLock",
+    "ScopeCancelledError",
+    "ThreadCalls",
+    "run_to_completion",
+    "wait_registered",
+]
 
 _T = TypeVar("_T")
 
@@ -23,17 +30,15 @@ class CancelScope:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
-        self._cancelled = False
 
     def cancel(self) -> None:
         """Nobody waits any more."""
-        self._cancelled = True
         self._event.set()
 
     @property
     def cancelled(self) -> bool:
         """Whether nobody waits; may be asked from any thread."""
-        return self._cancelled
+        return self._event.is_set()
 
     def check(self) -> None:
         """End here if nobody waits.
@@ -41,7 +46,7 @@ class CancelScope:
         Raises:
             ScopeCancelledError: That is so.
         """
-        if self._cancelled:
+        if self._event.is_set():
             raise ScopeCancelledError
 
     async def unless(self, asking: Awaitable[_T]) -> _T:
@@ -85,6 +90,32 @@ async def run_to_completion(work: Callable[[CancelScope], Coroutine[Any, Any, _T
         running.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({running})
         raise
+
+
+async def wait_registered(
+    waiting: dict[asyncio.Future[Any], str], asking: Awaitable[_T], name: str = ""
+) -> _T:
+    """The result of asking somebody; the future stands in a table until then, to be cancelled there.
+
+    Args:
+        waiting: The table.
+        asking: What is waited for.
+        name: What the future is about.
+
+    Raises:
+        ScopeCancelledError: The future was cancelled, and not who waits for it.
+    """
+    future = asyncio.ensure_future(asking)
+    waiting[future] = name
+    try:
+        return await future
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ScopeCancelledError from None
+    finally:
+        waiting.pop(future, None)
 
 
 class KeyedLock:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial, wraps
+from itertools import count
 from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,22 +20,23 @@ from acp.schema import (
     FileSystemCapabilities,
     ReadTextFileResponse,
     RequestPermissionResponse,
+    ToolCallUpdate,
     WriteTextFileResponse,
 )
+from pydantic import BaseModel, ValidationError
 
 from filepact.config.person import read_settings
 from filepact.domain.operation import Actor, Approval, Session
-from filepact.errors import FilepactError, InvalidParamsError, ProposalChangedError
+from filepact.errors import FilepactError, InvalidParamsError
 from filepact.faces.acp import files
 from filepact.faces.acp.agents import ConnectionInfo, quirks_of
-from filepact.faces.acp.asking import (
-    ApprovalRequests,
-    PermissionRequests,
-    Question,
-    too_late,
-    withdraw,
+from filepact.faces.acp.approvals import ApprovalRequest
+from filepact.faces.acp.cancellation import (
+    KeyedLock,
+    ScopeCancelledError,
+    ThreadCalls,
+    wait_registered,
 )
-from filepact.faces.acp.cancellation import KeyedLock, ThreadCalls
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -44,30 +46,34 @@ from filepact.faces.acp.errors import (
     refuse,
     to_refusal,
 )
+from filepact.faces.acp.files import Question
 from filepact.faces.acp.open_files import EditorDocuments
-from filepact.faces.acp.proposed import ROUNDS
+from filepact.faces.acp.permissions import call_of, choose
+from filepact.faces.acp.record import PermissionLogWriter
 from filepact.faces.acp.sdk_hooks import listen
 from filepact.faces.acp.sessions import Sessions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
-    from acp.schema import PermissionOption, ToolCallUpdate
+    from acp.schema import PermissionOption
 
     from filepact.config.settings import Settings
     from filepact.faces.acp.files import Change
     from filepact.faces.acp.sdk_hooks import Start
     from filepact.faces.acp.sessions import AcpSession
     from filepact.workspace.buffers import Delivery
-    from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Mode
 
-__all__ = ["ClientFileSystem", "Question"]
+__all__ = ["ClientFileSystem"]
 
 _log = logging.getLogger("filepact.acp")
 
 _PATIENCE: Final = 5.0  # seconds that a request waits for its session's start to be answered
 _GRACE: Final = 0.1  # seconds until a read is served before that: some agents answer only after it
+
+_CLIENT: Final = Actor("program", "client")
+_NOBODY: Final = "nobody waited for an answer any more"
 
 
 class ClientFileSystem:
@@ -108,14 +114,15 @@ class ClientFileSystem:
     ) -> None:
         self._can_read = read
         self._can_write = write
-        self._asking = ApprovalRequests(ask)
+        self._ask = ask
         # Read once, and now: a file that is wrong is not for the first session to find.
         in_force = read_settings() if settings is None else settings
         self._sessions = Sessions(state_dir, mode=mode, settings=in_force, home=home)
         self.buffers = EditorDocuments(self._sessions, on_delivery, on_note)
         self._on_change = on_change
         self._facts = ConnectionInfo()
-        self._permissions = PermissionRequests(self._sessions, self._facts)
+        self._record: PermissionLogWriter | None = None
+        self._numbers = count()
         self._connection: Any = None
         self._began = False
         self._agent = Actor("agent", self._facts.agent)
@@ -196,7 +203,9 @@ class ClientFileSystem:
         """Finish what is being done for a session; its folders may be kept open for its next start."""
         self._drop(bound)
         bound.ending = True
-        self._permissions.end(bound)
+        if self._record is not None and bound.recorded:
+            bound.recorded = False
+            self._record.end(bound)
         await self._calls.landed(bound)
         if not keep:
             self._sessions.end(bound)
@@ -224,12 +233,14 @@ class ClientFileSystem:
         bound.turn += 1
         for question, change in tuple(bound.waiting.items()):
             if change:
-                withdraw(bound, change)
+                _withdraw(bound, change)
             question.cancel()
 
     def close(self) -> None:
         """Forget all sessions; call it when the connection is closed."""
-        self._permissions.close()
+        if self._record is not None:
+            self._record.close()
+            self._record = None
         self._sessions.end_all()
 
     # -- what an agent tells and asks -----------------------------------------------------
@@ -237,10 +248,14 @@ class ClientFileSystem:
     def told(self, params: dict[str, Any]) -> None:
         """Know what an agent tells of a call of its tools; learned from the connection."""
         session_id, update = params.get("sessionId"), params.get("update")
-        bound = self._sessions.get(session_id) if isinstance(session_id, str) else None
+        bound = self._sessions.get(session_id)
         if bound is not None and isinstance(update, dict) and "toolCallId" in update:
-            again = any(known == session_id for known, _ in self._starts)
-            self._permissions.told(bound, update, again=again)
+            call = {name: value for name, value in update.items() if name != "sessionUpdate"}
+            bound.calls.learn(call, bound.roots[0])
+            bound.calls.keep(call)
+            # Who loads a session is told once more what happened in it.
+            if not any(known == session_id for known, _ in self._starts):
+                self._recording(bound).told(bound, call)
 
     async def permission(
         self, params: dict[str, Any], ask: Callable[[dict[str, Any]], Awaitable[Any]]
@@ -251,26 +266,59 @@ class ClientFileSystem:
             params: Of the request, as it was sent.
             ask: Calls that method, which gets the tool call with all that was told of it before.
         """
-        session_id = params.get("sessionId")
-        bound = self._sessions.get(session_id) if isinstance(session_id, str) else None
+        bound = self._sessions.get(params.get("sessionId"))
         if bound is None:
             return await ask(params)
-
-        async def note(said: str) -> None:
-            await self.buffers.tell((said,))
-
-        asking = asyncio.ensure_future(self._permissions.ask(bound, params, ask, note))
-        bound.waiting[asking] = ""
         try:
-            return await asking
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # Its turn was cancelled: the protocol wants every open question answered then.
+            return await wait_registered(bound.waiting, self._permit(bound, params, ask))
+        except ScopeCancelledError:
+            # The protocol wants every open question answered when its turn is cancelled.
             return {"outcome": {"outcome": "cancelled"}}
+
+    async def _permit(
+        self,
+        bound: AcpSession,
+        params: dict[str, Any],
+        ask: Callable[[dict[str, Any]], Awaitable[Any]],
+    ) -> Any:
+        asked, ruling = await asyncio.to_thread(bound.judge, params, self._facts.agent)
+        record = self._recording(bound)
+        if ruling.verdict != "person":
+            answer = choose(params.get("options"), ruling.verdict)
+            record.ruled(bound, params, asked, ruling, answer)
+            said = f"{asked.title or 'A tool call'}: {ruling.verdict} by the rules. {ruling.why}"
+            await self.buffers.tell((said,))
+            return answer
+        call = bound.calls.joined(call_of(params))
+        try:
+            ToolCallUpdate.model_validate(call)
+        except ValidationError:
+            # What was reported of it before is not of the protocol.
+            call = call_of(params)
+        number, result = next(self._numbers), None
+        record.passed(number, bound, params, asked)
+        try:
+            result = await ask({**params, "toolCall": call})
         finally:
-            bound.waiting.pop(asking, None)
+            plain = result.model_dump(by_alias=True) if isinstance(result, BaseModel) else result
+            record.answered(number, {"result": plain})
+        return result
+
+    def _recording(self, bound: AcpSession) -> PermissionLogWriter:
+        """What writes questions and reports into the journal; it holds the session until then."""
+        if self._record is None:
+            loop = asyncio.get_running_loop()
+
+            def let_go(session: AcpSession) -> None:
+                with suppress(RuntimeError):
+                    # The loop is closed: so are the sessions, or they will be with the process.
+                    loop.call_soon_threadsafe(self._sessions.release, session)
+
+            self._record = PermissionLogWriter(self._facts, let_go)
+        if not bound.recorded:
+            bound.recorded = True
+            self._sessions.hold(bound)
+        return self._record
 
     # -- what was changed -----------------------------------------------------------------
 
@@ -365,7 +413,7 @@ class ClientFileSystem:
             raise RequestError.method_not_found("fs/write_text_file")
         form = meta if quirks_of(self._agent.name).tells_form else None
         session, dropped = Session(session_id, self._agent, session_id), Event()
-        with _answered():
+        try:
             bound = await self._find(session_id)
             if bound.cancelled:
                 raise refuse(CANCELLED, "cancelled", "The turn was cancelled.")
@@ -387,10 +435,12 @@ class ClientFileSystem:
             self._tell(change)
             if receipt.status == "pending":
                 if dropped.is_set():
-                    withdraw(bound, change.id)
+                    _withdraw(bound, change.id)
                     self._tell(replace(change, state="refused"))
                     raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
                 await self._settle(bound, path, change, turn)
+        except ClientRequestError as refusal:
+            raise _request_error(refusal) from None
         return WriteTextFileResponse()
 
     async def request_permission(
@@ -412,58 +462,70 @@ class ClientFileSystem:
 
     async def _settle(self, bound: AcpSession, path: str, asked: Change, turn: int) -> None:
         """Ask a person about a stored change, and do it or not; tell what became of it."""
+        dialog = ApprovalRequest(bound.workspace, asked.id, Actor("person", "client"), bound.grants)
         try:
-            done = await self._answered(bound, path, asked.receipt, turn)
+            while dialog.is_open:
+                rule = asked.receipt.rule if dialog.receipt is None else dialog.receipt.rule
+                diff = await asyncio.to_thread(dialog.diff)
+                question = Question(dialog.change, path, diff, rule)
+                allowed = await self._decision(bound, dialog, question)
+                await self._carry_out(bound, dialog, path, turn, allowed=allowed)
         except BaseException:
             if bound.workspace.newest(asked.id).state == "rejected":
                 self._tell(replace(asked, state="refused"))
             raise
-        self._tell(replace(asked, state="applied", receipt=done, when=time.time()))
+        if dialog.receipt is None or not dialog.done:
+            raise refuse(
+                REFUSED,
+                "approval_required",
+                f"This change waits for a person as {dialog.change}: the file changed each time "
+                "while they looked at it.",
+            )
+        self._tell(replace(asked, state="applied", receipt=dialog.receipt, when=time.time()))
 
-    async def _answered(self, bound: AcpSession, path: str, receipt: Receipt, turn: int) -> Receipt:
-        """What was done because a person said yes.
+    async def _decision(
+        self, bound: AcpSession, dialog: ApprovalRequest, question: Question
+    ) -> bool:
+        """What a person says to a stored change.
 
-        Where the files moved while they looked, they are asked about what fits now.
+        Raises:
+            ClientRequestError: Nobody can be asked, and it waits; or its turn ended, and it waits no more.
         """
-        for _ in range(ROUNDS):
-            try:
-                return await self._decided(bound, path, receipt, turn)
-            except ProposalChangedError as changed:
-                proposal = bound.workspace.proposal(str(changed.details["proposal"]))
-                receipt = bound.workspace.receipt(proposal)
-        raise refuse(
+        waits = refuse(
             REFUSED,
             "approval_required",
-            f"This change waits for a person as {receipt.operation}: the file changed each time "
-            "while they looked at it.",
+            f"This change waits for a person as {question.change} ({question.rule}). "
+            "The person finds it with `filepact pending`, and decides there.",
         )
+        if self._ask is None:
+            raise waits
+        try:
+            return await wait_registered(bound.waiting, self._ask(question), question.change)
+        except asyncio.CancelledError:
+            dialog.withdraw(_CLIENT, _NOBODY)
+            raise
+        except ScopeCancelledError:
+            raise _too_late() from None
+        except Exception:  # noqa: BLE001 - a client's own, whose text is not for the agent
+            _log.exception("a person could not be asked")
+            raise waits from None
 
-    async def _decided(self, bound: AcpSession, path: str, receipt: Receipt, turn: int) -> Receipt:
-        change = str(receipt.operation)
-        # What the agent is answered is not what a person is shown.
-        diff = await asyncio.to_thread(files.shown_diff, bound.workspace, change)
-        approved = await self._asking.answer(bound, Question(change, path, diff, receipt.rule))
-        person = Approval(Actor("person", "client"))
-        async with self._locks.hold(
-            files.key(bound, Session(bound.id, self._agent, bound.id), path)
-        ):
+    async def _carry_out(
+        self, bound: AcpSession, dialog: ApprovalRequest, path: str, turn: int, *, allowed: bool
+    ) -> None:
+        session = Session(bound.id, self._agent, bound.id)
+        async with self._locks.hold(files.key(bound, session, path)):
             self._check_open(bound)
             if bound.turn != turn:
-                withdraw(bound, change)
-                raise too_late()
-            approve = partial(bound.workspace.approve, to_agent=True)
-            decide = approve if approved else bound.workspace.reject
+                dialog.withdraw(_CLIENT, _NOBODY)
+                raise _too_late()
             try:
-                done = await self._calls.run(bound, _go_on, decide, change, person)
-            except ProposalChangedError:
-                raise
+                work = partial(dialog.carry_out, allowed=allowed)
+                await self._calls.run(bound, _go_on, work)
             except FilepactError as error:
                 raise to_refusal(error, path, bound.roots) from None
-            if not approved:
-                raise refuse(REFUSED, "denied", "The person refused this change.")
-            receipt = done
-            await self.buffers.tell(receipt.notes)
-        return receipt
+            if dialog.done and dialog.receipt is not None:
+                await self.buffers.tell(dialog.receipt.notes)
 
     # -- finding the session --------------------------------------------------------------
 
@@ -524,12 +586,14 @@ def _go_on() -> None:
     """A read or a decision is finished, whoever waits for it."""
 
 
-@contextmanager
-def _answered() -> Iterator[None]:
-    try:
-        yield
-    except ClientRequestError as refusal:
-        raise _request_error(refusal) from None
+def _withdraw(bound: AcpSession, change: str) -> None:
+    """Let a change that nobody waits for any more wait for nobody."""
+    with suppress(FilepactError):
+        bound.workspace.reject(change, Approval(_CLIENT, _NOBODY))
+
+
+def _too_late() -> ClientRequestError:
+    return refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
 
 
 def _request_error(refusal: ClientRequestError) -> RequestError:

@@ -11,21 +11,25 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from filepact.errors import FilepactError, StaleFileError
+from filepact.errors import FilepactError, InvalidParamsError, StaleFileError
+from filepact.text.lines import Position
 from filepact.text.patch import parse
-from filepact.workspace.buffers import same_text, standing
+from filepact.wire.uris import path_of
+from filepact.workspace.buffers import Typed, same_text, standing
 from filepact.workspace.documents import with_typed
 from filepact.workspace.read_tracker import TextCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.workspace.buffers import BufferStatus
+    from filepact.text.lines import Unit
+    from filepact.wire.messages import Message
+    from filepact.workspace.buffers import Buffer, Buffers, BufferStatus
     from filepact.workspace.editors import BufferWriteResult
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["PATIENCE", "BufferFormat", "ClientBuffers", "named_files", "typed_over"]
+__all__ = ["PATIENCE", "BufferFormat", "ClientBuffers", "named_files", "typed_of", "typed_over"]
 
 PATIENCE: Final = 30.0
 """Seconds in which a client has to say what it shows of a file; a person is not asked for that."""
@@ -67,10 +71,12 @@ class ClientBuffers:
 
     Args:
         client: The client's name among the buffers.
+        buffers: Those of all workspaces whose files the client shows.
     """
 
-    def __init__(self, client: str) -> None:
+    def __init__(self, client: str, buffers: Buffers) -> None:
         self.client = client
+        self._buffers = buffers
         self._lock = threading.Lock()
         self._versions = count(1)
         # The files as client and disk last had them alike, and as the client showed them last
@@ -78,6 +84,7 @@ class ClientBuffers:
         self._agreed: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
         self._unsaved: TextCache[WorkspacePath, Document] = TextCache(_REMEMBERED)
         self._styles: dict[WorkspacePath, BufferFormat] = {}
+        self._announced: set[WorkspacePath] = set()
 
     # -- what the client shows ------------------------------------------------------------
 
@@ -126,8 +133,8 @@ class ClientBuffers:
         Raises:
             FilepactError: What the disk has cannot be told.
         """
-        buffer = workspace.editors.buffer(path)
-        self.close(workspace, path)
+        buffer = self._buffers.get(path)
+        self.close(path)
         disk = stored()
         found = standing(
             text,
@@ -138,7 +145,7 @@ class ClientBuffers:
         if text is None or found.kind == "nothing":
             return found
         if found.kind == "doubtful":
-            workspace.editors.doubt(path, client=self.client)
+            self._buffers.doubt(path, client=self.client)
             return found
         if found.kind == "same" and disk is not None:
             self.agree(disk)
@@ -161,11 +168,11 @@ class ClientBuffers:
                 with self._lock:
                     self._unsaved.put(path, shown)
 
-    def close(self, workspace: Workspace, path: WorkspacePath) -> None:
+    def close(self, path: WorkspacePath) -> None:
         """The client has no unsaved text of a file, or none that counts any more."""
         with self._lock:
             self._unsaved.drop(path)
-        workspace.editors.close(path, client=self.client)
+        self._buffers.close(path, client=self.client)
 
     def committed(self, path: WorkspacePath) -> None:
         """A change has put the client's unsaved text on the disk: from now on it is older."""
@@ -174,6 +181,72 @@ class ClientBuffers:
             if shown is not None:
                 self._agreed.put(path, shown)
                 self._unsaved.drop(path)
+
+    # -- what the client says by itself ---------------------------------------------------
+
+    def get(self, path: WorkspacePath) -> Buffer | None:
+        """The buffer of a file, whoever opened it."""
+        return self._buffers.get(path)
+
+    def announces(self, path: WorkspacePath) -> bool:
+        """Whether the client says by itself what happens to a file, and need not be asked."""
+        return path in self._announced
+
+    def opened(self, workspace: Workspace, path: str, text: str, version: int) -> WorkspacePath:
+        """The client shows a file, with all of its text; also once more.
+
+        Returns:
+            The file's true name.
+
+        Raises:
+            PathBlockedError: It lies outside the workspace.
+        """
+        buffer = workspace.editors.open(path, text, client=self.client, version=version)
+        self._announced.add(buffer.path)
+        return buffer.path
+
+    def changed(
+        self, path: WorkspacePath, typed: Sequence[Typed], version: int, unit: Unit = "utf-16"
+    ) -> None:
+        """The text of a file has changed, one change after the other.
+
+        Raises:
+            InvalidParamsError: The client has not opened the file, or a place is none.
+            StaleFileError: The version is not a later one.
+        """
+        self._buffers.change(path, typed, client=self.client, version=version, unit=unit)
+
+    def saved(self, path: WorkspacePath, base: Document | None) -> None:
+        """The client has written a file by itself; this is what the disk has."""
+        self._buffers.saved(path, client=self.client, base=base)
+
+    def closed(self, path: WorkspacePath) -> None:
+        """The client no longer shows a file; text that was not saved is gone, as it is there."""
+        self._announced.discard(path)
+        self.close(path)
+
+    def hear(self, workspace: Workspace, method: str, params: Message) -> None:
+        """Take one ``document/...`` notification.
+
+        Raises:
+            FilepactError: It does not fit, or the file lies outside the workspace.
+        """
+        path = path_of(params.get("uri"))
+        if path is None:
+            return
+        text, version = params.get("text"), params.get("version")
+        if method == "document/didOpen" and isinstance(text, str) and type(version) is int:
+            self.opened(workspace, path, text, version)
+            return
+        spot = workspace.guard.find(path, "list")
+        if method == "document/didChange":
+            changes = params.get("contentChanges")
+            if isinstance(changes, list) and type(version) is int:
+                self.changed(spot.path, list(map(typed_of, changes)), version)
+        elif method == "document/didSave":
+            self.saved(spot.path, workspace.editors.stored(spot))
+        elif method == "document/didClose":
+            self.closed(spot.path)
 
     # -- what the client is to show -------------------------------------------------------
 
@@ -221,7 +294,7 @@ class ClientBuffers:
             # It refuses for the same reason, and shows what was typed to whom may see it.
             workspace.unsaved.joined(path, agent=agent)
         finally:
-            self.close(workspace, path)
+            self.close(path)
         raise typed_over(path)
 
     def settle(
@@ -240,7 +313,7 @@ class ClientBuffers:
         Returns:
             What the disk has; None where that cannot be found out.
         """
-        self.close(workspace, meant.path)
+        self.close(meant.path)
         try:
             left = workspace.unsaved.look_after(
                 meant, client=self.client, operation=operation, over=over
@@ -252,6 +325,32 @@ class ClientBuffers:
         else:
             self.agree(left.document)
         return left
+
+
+def typed_of(change: object) -> Typed:
+    """One of the ``contentChanges`` of a notification.
+
+    Raises:
+        InvalidParamsError: It is none.
+    """
+    fields = change if isinstance(change, dict) else {}
+    text, where = fields.get("text"), fields.get("range")
+    if not isinstance(text, str):
+        raise InvalidParamsError("a change has to have a text")
+    if where is None:
+        return Typed(text)
+    try:
+        start, end = (_position(where[side]) for side in ("start", "end"))
+    except (LookupError, TypeError):
+        raise InvalidParamsError("a change's range needs a start and an end") from None
+    return Typed(text, start, end)
+
+
+def _position(place: Message) -> Position:
+    line, character = place["line"], place["character"]
+    if type(line) is not int or type(character) is not int:
+        raise TypeError
+    return Position(line, character)
 
 
 def typed_over(path: WorkspacePath) -> StaleFileError:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.operation import Actor, Proposal, Session
 from filepact.errors import FilepactError, NoChangeError, NotFoundError
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse, to_refusal
-from filepact.text.confusables import readable
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
 from filepact.workspace.excerpt import cut as part_of
 
@@ -22,12 +21,12 @@ if TYPE_CHECKING:
     from filepact.workspace.excerpt import Excerpt
     from filepact.workspace.guard import Location
     from filepact.workspace.receipt import Receipt
-    from filepact.workspace.workspace import Workspace
 
 __all__ = [
     "ANSWER_LIMIT",
     "Change",
     "DiskFile",
+    "Question",
     "beforehand",
     "changes",
     "cut",
@@ -236,6 +235,23 @@ def _check_path(path: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """A change that a person has to answer.
+
+    Attributes:
+        change: Its id in the journal.
+        path: As the agent sent it.
+        diff: Unified, whole, with what is hidden in it written out.
+        rule: Why it is asked.
+    """
+
+    change: str
+    path: str
+    diff: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A change of a session's files.
 
@@ -265,11 +281,6 @@ def named(bound: AcpSession, session: Session, path: str) -> str:
         return bound.workspace.guard.find(path, "list", agent=session.agent).path.absolute
     except FilepactError:
         return path
-
-
-def shown_diff(workspace: Workspace, change: str) -> str:
-    """A change that waits, as every person is shown one."""
-    return readable(workspace.diff(workspace.proposal(change)))
 
 
 def changes(bound: AcpSession, most: int) -> tuple[Change, ...]:

@@ -7,7 +7,8 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import RootId, WorkspacePath
-from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
+from filepact.errors import FilepactError, InvalidParamsError
+from filepact.faces.acp.client_buffers import ClientBuffers
 from filepact.workspace.buffers import Typed
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class EditorDocuments:
         note: Callable[[str], None] | None,
     ) -> None:
         self._sessions = sessions
-        self._buffers = sessions.buffers
+        self._client = ClientBuffers(_EDITOR, sessions.buffers)
         self._deliver = deliver
         self._note = note
         self._shown: dict[str, WorkspacePath] = {}
@@ -68,7 +69,7 @@ class EditorDocuments:
             raise InvalidParamsError(f"{path!r} is no absolute path")
         if not self._house(path, text, version):
             there = self._shown.get(path) or WorkspacePath(RootId("/"), _plain(path))
-            self._buffers.open(there, text, client=_EDITOR, version=version, base=None)
+            self._sessions.buffers.open(there, text, client=_EDITOR, version=version, base=None)
             self._shown[path] = there
             self._homeless.add(path)
 
@@ -88,7 +89,7 @@ class EditorDocuments:
             StaleFileError: The version is not a later one: open the file again with its whole text.
         """
         typed = (Typed(changes),) if isinstance(changes, str) else changes
-        self._buffers.change(self._there(path), typed, client=_EDITOR, version=version, unit=unit)
+        self._client.changed(self._there(path), typed, version, unit)
 
     def saved(self, path: str) -> None:
         """The editor has written its text to the disk by itself.
@@ -99,10 +100,13 @@ class EditorDocuments:
         there = self._there(path)
         for workspace in self._sessions.workspaces:
             try:
-                workspace.editors.saved(path, client=_EDITOR)
+                stored = workspace.editors.stored(path)
             except FilepactError:
                 continue
-            self._compare(path, there)
+            self._client.saved(there, stored)
+            buffer = self._client.get(there)
+            if buffer is not None and buffer.is_unsaved and (buffer.text or stored is not None):
+                self._say(f"{path}: was saved by the editor, but the disk has something else.")
             return
 
     def close(self, path: str) -> None:
@@ -110,12 +114,12 @@ class EditorDocuments:
         there = self._shown.pop(path, None)
         self._homeless.discard(path)
         if there is not None:
-            self._buffers.close(there, client=_EDITOR)
+            self._client.closed(there)
 
     def text(self, path: str) -> str | None:
         """What the file holds for a reader, as far as an editor shows it."""
         there = self._shown.get(path)
-        buffer = None if there is None else self._buffers.get(there)
+        buffer = None if there is None else self._client.get(there)
         return None if buffer is None else buffer.text
 
     def names(self, path: WorkspacePath) -> tuple[str, ...]:
@@ -124,14 +128,14 @@ class EditorDocuments:
 
     def take(self) -> tuple[Delivery, ...]:
         """The edits that editors have to make, each once; for clients that are not told them."""
-        return self._buffers.take(_EDITOR)
+        return self._sessions.buffers.take(_EDITOR)
 
     # -- what becomes of it ---------------------------------------------------------------
 
     def settle(self) -> None:
         """Look whether the folders of the sessions hold files that were in none before."""
         for path in tuple(self._homeless):
-            buffer = self._buffers.get(self._shown[path])
+            buffer = self._client.get(self._shown[path])
             if buffer is not None and self._house(path, buffer.text, buffer.version):
                 self._homeless.discard(path)
 
@@ -158,7 +162,7 @@ class EditorDocuments:
             said = "did not say in time that it made"
         except Exception:  # noqa: BLE001 - an editor's, which must not undo the answer
             _log.exception("an editor could not make edits")
-        self._buffers.refused(delivery)
+        self._sessions.buffers.refused(delivery)
         self._say(
             f"{delivery.path.absolute}: the disk has a change that the editor {said}; "
             "both are brought together when it is changed next."
@@ -167,30 +171,20 @@ class EditorDocuments:
     def _house(self, path: str, text: str, version: int) -> bool:
         """Open a file in a workspace whose folders hold it; whether there is one."""
         before = self._shown.get(path)
-        known = None if before is None else self._buffers.get(before)
+        known = None if before is None else self._client.get(before)
         for workspace in self._sessions.workspaces:
             try:
-                there = workspace.editors.open(path, text, client=_EDITOR, version=version).path
+                there = self._client.opened(workspace, path, text, version)
             except FilepactError:
                 continue
             if before is not None and before.absolute != there.absolute:
-                self._buffers.close(before, client=_EDITOR)
+                self._client.closed(before)
             elif known is not None and known.base is not None:
                 # It is still the same text that grew: what the disk has got since is not in it.
-                self._buffers.saved(there, client=_EDITOR, base=known.base)
+                self._client.saved(there, known.base)
             self._shown[path] = there
             return True
         return False
-
-    def _compare(self, path: str, there: WorkspacePath) -> None:
-        """Say so if the disk is not what an editor says that it saved."""
-        buffer = self._buffers.get(there)
-        try:
-            stored = "" if buffer is None or buffer.base is None else buffer.base.text
-        except BinaryFileError:
-            stored = "\0"
-        if buffer is not None and stored.replace("\r\n", "\n") != buffer.text.replace("\r\n", "\n"):
-            self._say(f"{path}: was saved by the editor, but the disk has something else.")
 
     def _there(self, path: str) -> WorkspacePath:
         there = self._shown.get(path)

@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Guard
 
 __all__ = [
-    "MOST",
     "READING",
     "PermissionDecision",
     "PermissionRequest",
     "ToolCalls",
-    "both",
     "call_of",
     "choose",
     "own_reading",
@@ -221,7 +219,7 @@ def choose(options: object, verdict: Literal["allow", "deny"]) -> Message:
     return {"outcome": {"outcome": "cancelled"}}
 
 
-def both(one: bool | None, other: bool | None) -> bool | None:
+def _both(one: bool | None, other: bool | None) -> bool | None:
     """Whether two parts of what is told of one call are plain together."""
     known = [part for part in (one, other) if part is not None]
     return all(known) if known else None
@@ -325,6 +323,11 @@ def _objects(found: object) -> list[Message]:
 
 _OPEN: Final = 1_000  # calls that are remembered; an agent has a few at once
 _LONGEST_ID: Final = 1_000
+_KEPT: Final = ("title", "kind", "status", "content", "locations", "rawInput")
+_LARGE: Final = ("content", "rawInput")
+_MOST_KEPT: Final = 256  # calls of which the reports themselves are kept
+_HEAVY: Final = 1_000_000  # characters of the large parts of one, beyond which they are not kept
+_HELD: Final = 16 * _HEAVY  # the same of all of them
 
 
 class ToolCalls:
@@ -332,6 +335,8 @@ class ToolCalls:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, PermissionRequest] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Message, int]] = OrderedDict()
+        self._size = 0
 
     def learn(self, call: Message, cwd: str) -> None:
         """Take one report of a call, the first or a later one.
@@ -360,10 +365,31 @@ class ToolCalls:
             title=asked.title or known.title,
             action=action,
             paths=paths,
-            plain=both(asked.plain, known.plain),
+            plain=_both(asked.plain, known.plain),
             runs=asked.runs or known.runs,
             tool=_same(asked.tool, known.tool),
         )
+
+    def keep(self, call: Message) -> None:
+        """Keep a report itself, joined with those before it; of a very large one, only its title."""
+        name = call.get("toolCallId")
+        if not isinstance(name, str):
+            return
+        known, size = self._kept.pop(name, ({}, 0))
+        self._size -= size
+        joined = {**known, **{key: call[key] for key in _KEPT if call.get(key)}}
+        size = sum(len(str(joined.get(key, ""))) for key in _LARGE)
+        if size > _HEAVY:
+            joined, size = {key: joined[key] for key in joined if key not in _LARGE}, 0
+        self._kept[name] = (joined, size)
+        self._size += size
+        while len(self._kept) > _MOST_KEPT or self._size > _HELD:
+            self._size -= self._kept.popitem(last=False)[1][1]
+
+    def joined(self, call: Message) -> Message:
+        """A call with what `keep` was given of it before."""
+        known, _ = self._kept.get(str(call.get("toolCallId")), ({}, 0))
+        return {**known, **{name: value for name, value in call.items() if value}}
 
 
 def _same(one: str, other: str) -> str:

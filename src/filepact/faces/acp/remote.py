@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from acp import RequestError
 from acp.helpers import update_tool_call
+from acp.schema import PermissionOption, ToolCallUpdate
 from pydantic import ValidationError
 
 from filepact.errors import (
@@ -24,10 +25,9 @@ from filepact.faces.acp.errors import MISSING, ClientResponseError, error_of_kin
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from acp.schema import PermissionOption, ToolCallUpdate
-
     from filepact.domain.document import Document
     from filepact.errors import FilepactError
+    from filepact.wire.messages import Message
 
 __all__ = ["TEXT_LIMIT", "ClientMethods", "FileCapabilities"]
 
@@ -167,11 +167,13 @@ class ClientMethods:
             # An answer is an answer: the method has none to give.
             return
 
-    async def choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+    async def choose(self, call: Message, options: list[Message]) -> str:
         """Which option the person takes; empty when there is no answer to be had."""
+        shown = ToolCallUpdate.model_validate(call)
+        offered = [PermissionOption.model_validate(option) for option in options]
         try:
             answer = await self._connection.request_permission(
-                session_id=self._session_id, tool_call=call, options=options
+                session_id=self._session_id, tool_call=shown, options=offered
             )
         except (RequestError, ConnectionError, ValidationError):
             return ""

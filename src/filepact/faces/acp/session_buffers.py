@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
-from filepact.faces.acp.client_buffers import ClientBuffers, typed_over
+from filepact.faces.acp.client_buffers import ClientBuffers, typed_of, typed_over
 from filepact.faces.acp.remote import TEXT_LIMIT
-from filepact.text.edit import Edit, EditList
-from filepact.text.lines import LineIndex, Position
 from filepact.wire import uris
+from filepact.workspace.buffers import apply_typed
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from filepact.domain.document import Document, WorkspacePath
     from filepact.domain.operation import Operation
     from filepact.text.lines import Unit
-    from filepact.workspace.buffers import BufferStatus
+    from filepact.workspace.buffers import Buffers, BufferStatus
     from filepact.workspace.guard import Name
     from filepact.workspace.workspace import Workspace
 
@@ -163,7 +162,8 @@ class ClientDocuments:
         changes = fields.get("contentChanges")
         for change in changes if isinstance(changes, list) else []:
             broken = broken and not _is_whole(change)
-            text = _applied(text, change, self._unit)
+            typed = typed_of(change)
+            text = apply_typed(text, replace(typed, text=_text(typed.text)), self._unit)
         known.text, known.version = _text(text), version
         known.broken, known.told = broken, None
 
@@ -182,27 +182,6 @@ def path_of(uri: object) -> str:
     if path is None:
         raise InvalidParamsError("a document has to be named by a file address of this machine")
     return path
-
-
-def _applied(text: str, change: object, unit: Unit) -> str:
-    """A text with one change of the client's made in it."""
-    fields = change if isinstance(change, dict) else {}
-    new = _text(fields.get("text"))
-    if _is_whole(change):
-        return new
-    where = fields["range"]
-    try:
-        start, end = (
-            Position(int(where[side]["line"]), int(where[side]["character"]))
-            for side in ("start", "end")
-        )
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise InvalidParamsError("a change's range needs a start and an end") from None
-    index = LineIndex(text)
-    first, last = index.offset(start, unit), index.offset(end, unit)
-    if last < first:
-        raise InvalidParamsError("the end of a change lies before its start")
-    return EditList((Edit(first, last, new),)).apply(text)
 
 
 def _is_whole(change: object) -> bool:
@@ -261,6 +240,7 @@ class SessionBuffers:
 
     Args:
         workspace: The session's.
+        buffers: Of that workspace.
         session: Who asks.
         client: The client's name.
         folders: The session's folders as they were sent.
@@ -269,6 +249,7 @@ class SessionBuffers:
     def __init__(
         self,
         workspace: Workspace,
+        buffers: Buffers,
         *,
         session: Session,
         client: str,
@@ -276,7 +257,7 @@ class SessionBuffers:
     ) -> None:
         self._workspace = workspace
         self._session = session
-        self._buffers = ClientBuffers(client)
+        self._buffers = ClientBuffers(client, buffers)
         self._own = Session(f"client {client}", Actor("program", client))
         self._spellings: dict[str, str] = {}
         for folder in folders:
@@ -300,6 +281,13 @@ class SessionBuffers:
         size = None if spot.place.kind == "missing" else spot.place.size
         return ClientFile(spot.path, name, size)
 
+    def name_of(self, path: WorkspacePath) -> str | None:
+        """How the client calls a file; None where it cannot have a text of it."""
+        with suppress(FilepactError):
+            asked = self.ask(path)
+            return None if asked is None else asked.name
+        return None
+
     def unsaved(self) -> tuple[ClientFile, ...]:
         """The files of which the client had another text than the disk."""
         return tuple(self._held.values())
@@ -315,7 +303,7 @@ class SessionBuffers:
                 asked = self.ask(path)
                 if asked is None or asked.path not in self._held:
                     continue
-                buffer = self._workspace.editors.buffer(asked.path)
+                buffer = self._buffers.get(asked.path)
                 stored = self._workspace.editors.stored(asked.path)
                 if buffer is not None and _revision(buffer.base) == _revision(stored):
                     text = self.as_shown(asked.path, buffer.text)
@@ -476,7 +464,7 @@ class SessionBuffers:
         path, shown, meant = write.file.path, write.file.path.path, write.document
         self._held.pop(path, None)
         if meant is None:
-            self._buffers.close(self._workspace, path)
+            self._buffers.close(path)
             disk = self.present(path)
             if disk is not None:
                 self._buffers.agree(disk)
@@ -527,7 +515,7 @@ class SessionBuffers:
         return None
 
     def _drop(self, path: WorkspacePath) -> None:
-        self._buffers.close(self._workspace, path)
+        self._buffers.close(path)
         self._held.pop(path, None)
 
     def _disk(self, path: WorkspacePath, session: Session) -> Document | None:

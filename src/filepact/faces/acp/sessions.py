@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
 from filepact.errors import InvalidParamsError
-from filepact.faces.acp.permissions import ToolCalls
-from filepact.faces.acp.proposed import SessionPermissions
+from filepact.faces.acp.approvals import SessionPermissions
+from filepact.faces.acp.permissions import ToolCalls, call_of, read_question, rule_on
 from filepact.workspace.buffers import Buffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.faces.acp.permissions import PermissionDecision, PermissionRequest
     from filepact.semantic.service import SemanticWorkspace
+    from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode, Workspace
 
 __all__ = ["AcpSession", "Sessions"]
@@ -63,6 +65,12 @@ class AcpSession:
     grants: SessionPermissions = field(default_factory=SessionPermissions)
     waiting: dict[Any, str] = field(default_factory=dict)
     holds: int = 1
+
+    def judge(self, params: Message, agent: str) -> tuple[PermissionRequest, PermissionDecision]:
+        """What a ``session/request_permission`` is about, and what the rules say to it."""
+        asked = read_question(params, self.roots[0])
+        asked = self.calls.whole(call_of(params), asked)
+        return asked, rule_on(asked, self.workspace.guard, agent)
 
 
 @dataclass(slots=True, eq=False)
@@ -144,9 +152,9 @@ class Sessions:
         session.id = session_id
         self._bound[session_id] = session
 
-    def get(self, session_id: str) -> AcpSession | None:
-        """A session that was bound to this id and has not ended."""
-        return self._bound.get(session_id)
+    def get(self, session_id: object) -> AcpSession | None:
+        """A session that was bound to this id, whatever was sent as one, and has not ended."""
+        return self._bound.get(session_id) if isinstance(session_id, str) else None
 
     def named(self, session_id: str) -> list[AcpSession]:
         """All sessions with this id, those that have ended and are still held among them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -85,10 +86,10 @@ def test_an_answer_that_comes_after_it_was_taken_back_can_be_heard(ended: bool) 
     asked = threading.Event()
 
     def ask() -> None:
-        with editor.questions.asked_for(object(), lambda: not ended):
-            replies.append(
-                editor.questions.ask(ASKED, PARAMS, meanwhile=asked.set, late=late.append)
-            )
+        with editor.questions.asked_for(SimpleNamespace(is_wanted=not ended)):
+            question = editor.questions.begin(ASKED, PARAMS, late=late.append)
+            asked.set()
+            replies.append(editor.questions.end_of(question))
 
     asking = threading.Thread(target=ask)
     asking.start()

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import BinaryFileError, FilepactError
-from filepact.faces.acp.agents import quirks_of
 from filepact.faces.acp.client_buffers import PATIENCE, ClientBuffers
 from filepact.faces.acp.errors import (
     CANCELLED,
@@ -27,9 +26,7 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.proxy.protocol import READ, WRITE
-from filepact.text.lines import Position
-from filepact.wire.uris import path_of
-from filepact.workspace.buffers import Typed, same_text
+from filepact.workspace.buffers import same_text
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
     from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
+    from filepact.workspace.buffers import Buffers
     from filepact.workspace.guard import Location, Name
     from filepact.workspace.receipt import Receipt
 
@@ -63,6 +61,7 @@ class EditorTexts:
         questions: Asks the editor.
         facts: What it can do.
         aside: Has something done in a thread of its own.
+        buffers: Those of all sessions.
         patience: Seconds in which it has to say what it shows.
     """
 
@@ -71,23 +70,28 @@ class EditorTexts:
         questions: EditorRequests,
         facts: ConnectionInfo,
         aside: Callable[[Callable[[], None]], object],
+        buffers: Buffers,
         patience: float = PATIENCE,
     ) -> None:
         self._questions = questions
         self._facts = facts
         self._aside = aside
         self.patience = patience
-        self._buffers = ClientBuffers(EDITOR)
-        # Files of which it has said that it has no text, and those of which it says by itself what
-        # happens to them.
+        self._buffers = ClientBuffers(EDITOR, buffers)
+        # Files of which it has said that it has no text.
         self._absent: set[WorkspacePath] = set()
-        self._announced: set[WorkspacePath] = set()
         self._twice = AgentWrites(EDITOR)
 
     # -- what the editor shows ------------------------------------------------------------
 
     def fetch(
-        self, bound: AcpSession, session: Session, path: Name, *, to_write: bool = False
+        self,
+        bound: AcpSession,
+        session: Session,
+        path: Name,
+        *,
+        to_write: bool = False,
+        found: Location | None = None,
     ) -> None:
         """Learn what the editor shows of a file; unsaved text of it counts from now on.
 
@@ -97,6 +101,7 @@ class EditorTexts:
             path: As the agent sent it, or the file's true name.
             to_write: Whether it is asked so that nothing is lost: what may be written and not
                 read is not shown to the agent.
+            found: The file, where it has just been found for that.
 
         Raises:
             FilepactError: The rules refuse the file, and the editor was not asked.
@@ -105,7 +110,7 @@ class EditorTexts:
         if not self._facts.reads:
             return
         action: Action = "write" if to_write else "read"
-        spot = bound.workspace.guard.find(path, action, agent=session.agent)
+        spot = found or bound.workspace.guard.find(path, action, agent=session.agent)
         asked = self.question(bound, spot, path)
         if asked is not None:
             reply = self._questions.ask(READ, asked, patience=self.patience)
@@ -124,7 +129,7 @@ class EditorTexts:
         if spot.place.kind not in ("file", "missing") or spot.place.size > EDIT_LIMIT:
             # Too large to be changed here: it is read where it is.
             return None
-        if spot.path in self._announced:
+        if self._buffers.announces(spot.path):
             return None
         sent = path if isinstance(path, str) and path.startswith("/") else spot.path.absolute
         return {"sessionId": bound.id, "path": sent}
@@ -181,34 +186,13 @@ class EditorTexts:
 
     def said(self, bound: AcpSession, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
-        path = path_of(params.get("uri"))
-        if path is None:
-            return
-        editors, version = bound.workspace.editors, params.get("version")
-        # What lacks a member, or has one of another type, is nonsense too.
-        with suppress(FilepactError, AttributeError, LookupError, TypeError, ValueError):
-            if method == "document/didOpen":
-                opened = editors.open(
-                    path, str(params["text"]), client=EDITOR, version=_whole(version)
-                )
-                self._announced.add(opened.path)
-            elif method == "document/didChange":
-                typed = [_typed(one) for one in params["contentChanges"]]
-                editors.change(path, typed, client=EDITOR, version=_whole(version))
-            elif method == "document/didSave":
-                editors.saved(path, client=EDITOR)
-            else:
-                buffer = editors.buffer(path)
-                editors.close(path, client=EDITOR)
-                if buffer is not None:
-                    self._announced.discard(buffer.path)
+        with suppress(FilepactError):
+            self._buffers.hear(bound.workspace, method, params)
 
     # -- what the agent writes by itself as well ------------------------------------------
 
     def comes(self, bound: AcpSession, session: Session, path: str, content: str) -> bool:
         """The agent sends a text; whether it has written that by itself already."""
-        if not quirks_of(self._facts.agent).writes_itself:
-            return False
         before, disk = self._twice.first(bound, session, path, content)
         if before is None:
             return False
@@ -219,7 +203,7 @@ class EditorTexts:
 
     def came(self, bound: AcpSession, session: Session, content: str, receipt: Receipt) -> None:
         """What the agent sent was written, or merged and written."""
-        if receipt.status == "applied" and quirks_of(self._facts.agent).writes_itself:
+        if receipt.status == "applied":
             for meant in bound.workspace.unsaved.written(str(receipt.operation)):
                 self._twice.sent(bound, session, content, meant)
 
@@ -275,8 +259,8 @@ class EditorTexts:
         was_typed = self._buffers.unsaved(path) is not None
         self._buffers.committed(path)
         if not self._facts.writes:
-            if path not in self._announced:
-                self._buffers.close(bound.workspace, path)
+            if not self._buffers.announces(path):
+                self._buffers.close(path)
             if not was_typed:
                 return ""
             return f"{shown}: the editor takes no writes; it shows the old text until it loads it."
@@ -318,7 +302,7 @@ class EditorTexts:
         """
         workspace, agent = bound.workspace, self._facts.agent
         try:
-            if path in self._announced:
+            if self._buffers.announces(path):
                 stored = self._stored(bound, path)
                 buffer = workspace.editors.buffer(path)
                 if buffer is None or not buffer.is_unsaved:
@@ -326,7 +310,7 @@ class EditorTexts:
                 joined = workspace.unsaved.joined(path, agent=agent)
                 return (stored if joined == stored else joined), stored
             # What is known of it has gone into the change.
-            self._buffers.close(workspace, path)
+            self._buffers.close(path)
             text, spot = None, None
             if path not in self._absent:
                 spot = workspace.guard.find(path, "list")
@@ -347,7 +331,7 @@ class EditorTexts:
     ) -> str:
         """The editor has the new text and, as the protocol wants it, has saved it."""
         path, shown = meant.path, bound.workspace.show(meant.path)
-        self._announced.discard(path)
+        self._buffers.closed(path)
         self._absent.discard(path)
         with suppress(FilepactError):
             self._twice.put_right(bound, path)
@@ -450,26 +434,6 @@ def _check_whole(spot: Location, text: str | None) -> None:
     except UnicodeEncodeError:
         said = f"The editor sent half a character in {spot.shown}."
         raise refuse(REFUSED, "read_error", said) from None
-
-
-def _whole(version: object) -> int:
-    if type(version) is not int:
-        raise TypeError
-    return version
-
-
-def _typed(change: Message) -> Typed:
-    text = change["text"]
-    if not isinstance(text, str):
-        raise TypeError
-    where = change.get("range")
-    if where is None:
-        return Typed(text)
-    return Typed(text, _position(where["start"]), _position(where["end"]))
-
-
-def _position(place: Message) -> Position:
-    return Position(_whole(place["line"]), _whole(place["character"]))
 
 
 @dataclass(slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -13,10 +13,10 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     PathBlockedError,
-    ProposalChangedError,
 )
 from filepact.faces.acp import files
 from filepact.faces.acp.agents import quirks_of
+from filepact.faces.acp.approvals import LATER, ApprovalRequest
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -26,7 +26,6 @@ from filepact.faces.acp.errors import (
     refuse,
     to_refusal,
 )
-from filepact.faces.acp.proxy.dialog import settle, waits
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import READ
 from filepact.wire.messages import error_response, response
@@ -34,8 +33,11 @@ from filepact.wire.messages import error_response, response
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
+    from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval
+    from filepact.domain.policy import Action
     from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.approvals import ApprovalQuestion
     from filepact.faces.acp.proxy.editor_buffers import EditorTexts
     from filepact.faces.acp.proxy.protocol import AgentRequest
     from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from filepact.workspace.guard import Location
     from filepact.workspace.receipt import Receipt
 
-__all__ = ["FileRequests", "failure"]
+__all__ = ["FileRequests", "failure", "settle"]
 
 _log = logging.getLogger(__name__)
 
@@ -58,15 +60,30 @@ class _Job:
     """A request on its way.
 
     Attributes:
+        session: Whose request it is, for the journal.
+        path: As it was sent.
         turn: The session's turn in which it came.
-        key: Of its file, for the executor.
+        spot: The file, if the rules let it be used so; None where that is to be found out.
+        key: Of the file, for the executor.
     """
 
     request: AgentRequest
     bound: AcpSession
+    session: Session
+    path: str
     turn: int
-    key: Hashable
+    spot: Location | None = None
+    key: Hashable = None
     cancelled: bool = False
+
+    @property
+    def reads(self) -> bool:
+        return self.request.method == READ
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether a write is still to be done; a read is answered in any case."""
+        return not self.cancelled and (self.reads or self.bound.turn == self.turn)
 
 
 class FileRequests:
@@ -102,44 +119,37 @@ class FileRequests:
         wake another thread takes longer than that.
         """
         session, path = self._session(bound), str(request.params.get("path"))
-        spot = self._readable(request, bound, session, path)
-        key = files.key(bound, session, path) if spot is None else spot.lock_key
-        asked = None if spot is None else self._texts.question(bound, spot, path)
-        job = _Job(request, bound, bound.turn, key)
+        job = _Job(request, bound, session, path, bound.turn)
+        job.spot = spot = _find(job)
+        job.key = files.key(bound, session, path) if spot is None else spot.lock_key
         self._jobs[_name(request.id)] = job
-        if spot is None or spot.place.size > _SMALL or not self._executor.try_acquire(key):
-            self._executor.submit(key, lambda: self._finish(job, lambda: self._act(job)))
+        small = spot is not None and spot.place.size <= _SMALL
+        if not job.reads or not small or not self._executor.try_acquire(job.key):
+            if not self._executor.is_free(job.key):
+                # What runs before it may make another file of it.
+                job.spot = None
+            self._executor.submit(job.key, partial(self._finish, job, partial(self._act, job)))
             return
-
-        def done(work: Callable[[], Message]) -> None:
-            try:
-                self._finish(job, work)
-            finally:
-                self._executor.release(key)
-
-        def heard(reply: EditorResult) -> None:
-            work = partial(self._heard, job, session, spot, reply)
-            if _is_long(reply.value):
-                self._executor.run(lambda: done(work))
-            else:
-                done(work)
-
+        asked = None if spot is None else self._texts.question(bound, spot, path)
         if asked is None:
-            done(lambda: self._found(job, session, spot))
+            self._finish_reserved(job, partial(self._found, job))
         else:
             patience = self._texts.patience
+            heard = partial(self._replied, job)
             self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
-    def _readable(
-        self, request: AgentRequest, bound: AcpSession, session: Session, path: str
-    ) -> Location | None:
-        """The file of a request to read, where the rules let it be read."""
-        if request.method != READ or not path.startswith("/"):
-            return None
+    def _replied(self, job: _Job, reply: EditorResult) -> None:
+        work = partial(self._finish_reserved, job, partial(self._heard, job, reply))
+        if _is_long(reply.value):
+            self._executor.run(work)
+        else:
+            work()
+
+    def _finish_reserved(self, job: _Job, work: Callable[[], Message]) -> None:
         try:
-            return bound.workspace.guard.find(path, "read", agent=session.agent)
-        except (FilepactError, ValueError):
-            return None
+            self._finish(job, work)
+        finally:
+            self._executor.release(job.key)
 
     def cancel(self, wanted: Any) -> None:
         """The agent does not want a request any more; it is answered all the same."""
@@ -166,16 +176,15 @@ class FileRequests:
         """The answer that some work comes to; in bytes where it has been encoded."""
         request = job.request
         try:
-            with self._questions.asked_for(job, lambda: _is_wanted(job)):
+            with self._questions.asked_for(job):
                 result = work()
         except ClientRequestError as refusal:
             return failure(request.id, refusal)
         except FilepactError as error:
-            path = str(request.params.get("path"))
             if isinstance(error, PathBlockedError | ApprovalRequiredError):
-                tool = "read" if request.method == READ else request.method
-                job.bound.workspace.asked.refused(self._session(job.bound), tool, error)
-            return failure(request.id, to_refusal(error, path, job.bound.roots))
+                tool = "read" if job.reads else request.method
+                job.bound.workspace.asked.refused(job.session, tool, error)
+            return failure(request.id, to_refusal(error, job.path, job.bound.roots))
         except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
             # The exception's text may name host paths: for the log only.
             _log.exception("%s failed", request.method)
@@ -183,70 +192,75 @@ class FileRequests:
         return result if isinstance(result, bytes) else response(request.id, result)
 
     def _act(self, job: _Job) -> Message | bytes:
-        if job.request.method != READ:
-            self._write(job)
-            return {}
-        path, session = _text(job.request.params, "path"), self._session(job.bound)
+        path = _text(job.request.params, "path")
         if not path.startswith("/") or "\0" in path:
             raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
-        spot = job.bound.workspace.guard.find(path, "read", agent=session.agent)
+        if not job.reads:
+            self._write(job)
+            return {}
+        guard, agent = job.bound.workspace.guard, job.session.agent
+        job.spot = spot = job.spot or guard.find(path, "read", agent=agent)
         asked = self._texts.question(job.bound, spot, path)
         if asked is None:
-            return self._found(job, session, spot)
-        ready: list[tuple[files.DiskFile, bytes]] = []
-        part = self._part(job, session, spot, asked)
+            return self._found(job)
+        # A long file takes as long to read here as there, and most often both have the same.
+        part = self._part(job, spot, asked)
         if part is not None:
             return self._result(part)
-
-        def prepare() -> None:
-            # A long file takes as long here as there, and most often both have the same.
-            known = files.beforehand(job.bound, session, *_window(job.request.params))
-            if known is not None:
-                ready.append((known, encode(response(job.request.id, self._result(known.part)))))
-
-        patience = self._texts.patience
-        reply = self._questions.ask(READ, asked, patience=patience, meanwhile=prepare)
+        question = self._questions.begin(READ, asked)
+        known = self._beforehand(job)
+        ready = None
+        if known is not None:
+            ready = encode(response(job.request.id, self._result(known.part)))
+        reply = self._questions.end_of(question, patience=self._texts.patience)
         text = self._texts.text_in(job.bound, spot, reply)
-        if ready and ready[0][0].agrees(job.bound, session, text):
-            self._texts.agreed(ready[0][0].document)
-            return ready[0][1]
+        if ready is not None and known is not None and known.agrees(job.bound, job.session, text):
+            self._texts.agreed(known.document)
+            return ready
         self._texts.heard(job.bound, spot, text)
-        return self._found(job, session)
+        job.spot = None
+        return self._found(job)
 
-    def _part(self, job: _Job, session: Session, spot: Location, asked: Message) -> Excerpt | None:
+    def _part(self, job: _Job, spot: Location, asked: Message) -> Excerpt | None:
         """Some lines of a long file, where the editor shows there what the disk has.
 
         None where only the whole text tells what it shows.
         """
-        path, line, limit = _window(job.request.params)
+        _, line, limit = _window(job.request.params)
         if limit is None or spot.place.size <= _SMALL:
             return None
-        known = files.beforehand(job.bound, session, path, line, limit)
+        known = self._beforehand(job)
         if known is None:
             return None
         asked = {**asked, "line": max(line or 1, 1), "limit": limit}
         reply = self._questions.ask(READ, asked, patience=self._texts.patience)
         if self._texts.text_in(job.bound, spot, reply) != known.part.text:
             return None
-        known.remember(job.bound, session)
+        known.remember(job.bound, job.session)
         return known.part
 
-    def _heard(self, job: _Job, session: Session, spot: Location, reply: EditorResult) -> Message:
-        """The answer once the editor has said what it shows."""
-        text = self._texts.text_in(job.bound, spot, reply)
-        if text is not None:
-            known = files.beforehand(job.bound, session, *_window(job.request.params))
-            if known is not None and known.agrees(job.bound, session, text):
-                self._texts.agreed(known.document)
-                return self._result(known.part)
-        self._texts.heard(job.bound, spot, text)
-        return self._found(job, session)
+    def _beforehand(self, job: _Job) -> files.DiskFile | None:
+        return files.beforehand(job.bound, job.session, *_window(job.request.params))
 
-    def _found(self, job: _Job, session: Session, spot: Location | None = None) -> Message:
+    def _heard(self, job: _Job, reply: EditorResult) -> Message:
+        """The answer once the editor has said what it shows of a file that was found."""
+        spot = job.spot
+        if spot is None:
+            raise AssertionError
+        text = self._texts.text_in(job.bound, spot, reply)
+        known = None if text is None else self._beforehand(job)
+        if known is not None and known.agrees(job.bound, job.session, text):
+            self._texts.agreed(known.document)
+            return self._result(known.part)
+        self._texts.heard(job.bound, spot, text)
+        job.spot = None
+        return self._found(job)
+
+    def _found(self, job: _Job) -> Message:
         """The answer from what is known of a file here, which may just have been found."""
         window = _window(job.request.params)
         try:
-            return self._result(files.excerpt(job.bound, session, *window, found=spot))
+            return self._result(files.excerpt(job.bound, job.session, *window, found=job.spot))
         except ClientRequestError as refusal:
             if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
                 return {"content": ""}
@@ -258,74 +272,184 @@ class FileRequests:
         return {"content": part.text}
 
     def _write(self, job: _Job) -> None:
-        params, bound = job.request.params, job.bound
-        path, content = _text(params, "path"), _text(params, "content")
-        if not path.startswith("/") or "\0" in path:
-            raise refuse(INVALID, "invalid_params", "The path has to be absolute.")
-        if not _is_wanted(job):
+        params, bound, session = job.request.params, job.bound, job.session
+        content = _text(params, "content")
+        if not job.is_wanted:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
-        session = self._session(bound)
-        self._fetch(job, session, path)
-        comes = partial(self._texts.comes, bound, session, path, content)
-        form = params.get("_meta") if quirks_of(self._facts.agent).tells_form else None
+        self._fetch(job, job.spot)
+        quirks = quirks_of(self._facts.agent)
+        form = params.get("_meta") if quirks.tells_form else None
+        comes = partial(self._texts.comes, bound, session, job.path, content)
         write = partial(
             files.write,
-            *(bound, session, path, content, job.turn),
+            *(bound, session, job.path, content, job.turn),
             dropped=lambda: job.cancelled,
-            locked=comes,
             form=form if isinstance(form, dict) else None,
         )
-        if comes():
-            self._fetch(job, session, path)
-        try:
+        if not quirks.writes_itself:
             receipt = write()
-        except ClientRequestError:
-            if not comes():
-                raise
-            # Its own writing came in between.
-            self._fetch(job, session, path)
-            receipt = write()
+        else:
+            if comes():
+                self._fetch(job)
+            try:
+                receipt = write(locked=comes)
+            except ClientRequestError:
+                if not comes():
+                    raise
+                # Its own writing came in between.
+                self._fetch(job)
+                receipt = write(locked=comes)
         if receipt.status == "pending":
-            receipt = self._settle(job, session, path, receipt)
-        self._texts.came(bound, session, content, receipt)
+            receipt = self._settle(job, receipt)
+        if quirks.writes_itself:
+            self._texts.came(bound, session, content, receipt)
         for note in self._texts.deliver(bound, session, receipt):
             _log.warning("%s", note)
 
-    def _fetch(self, job: _Job, session: Session, path: str) -> None:
+    def _fetch(self, job: _Job, found: Location | None = None) -> None:
         with suppress(FilepactError):
             # What the rules say of it is said by what comes next.
-            self._texts.fetch(job.bound, session, path, to_write=True)
+            self._texts.fetch(job.bound, job.session, job.path, to_write=True, found=found)
 
-    def _settle(self, job: _Job, session: Session, path: str, receipt: Receipt) -> Receipt:
+    def _settle(self, job: _Job, receipt: Receipt) -> Receipt:
         """Ask the person, while other requests about the file are served, and do what they say."""
         bound = job.bound
 
         def approve(change: str, person: Approval) -> Receipt:
-            outside.close()
             # They may have typed meanwhile, and others may have written.
-            self._fetch(job, session, path)
-            try:
-                return bound.workspace.approve(change, person, to_agent=True)
-            except ProposalChangedError:
-                # They are asked once more.
-                outside.enter_context(self._executor.suspended(job.key))
-                raise
+            self._fetch(job)
+            return bound.workspace.approve(change, person, to_agent=True)
 
-        with ExitStack() as outside:
-            outside.enter_context(self._executor.suspended(job.key))
-            receipt = settle(self._questions, self._facts, bound, receipt, approve)
+        def meanwhile() -> AbstractContextManager[object]:
+            return self._executor.suspended(job.key)
+
+        receipt = settle(self._questions, self._facts, bound, receipt, approve, meanwhile=meanwhile)
         if receipt.status == "pending":
-            raise waits(receipt)
+            raise refuse(
+                REFUSED,
+                "approval_required",
+                f"This change waits for a person as {receipt.operation} ({receipt.rule}); nothing "
+                "is changed yet. The person finds it with `filepact pending`, and decides there. "
+                "Do not send it again.",
+            )
         return receipt
 
     def _session(self, bound: AcpSession) -> Session:
         return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version), bound.id)
 
 
-def _is_wanted(job: _Job) -> bool:
-    """Whether a write is still to be done; a read is answered in any case."""
-    written = job.request.method != READ
-    return not job.cancelled and not (written and job.bound.turn != job.turn)
+def settle(
+    questions: EditorRequests,
+    facts: ConnectionInfo,
+    bound: AcpSession,
+    receipt: Receipt,
+    approve: Callable[[str, Approval], Receipt],
+    *,
+    meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext,
+    patience: float | None = None,
+) -> Receipt:
+    """Ask the person about a change that waits, in the editor's dialog, and do it or not.
+
+    Args:
+        questions: Asks the editor.
+        facts: Which version of the protocol it speaks.
+        bound: The session.
+        receipt: Of the change, which is pending.
+        approve: Does it, once it was allowed.
+        meanwhile: Is entered while the person looks.
+        patience: Seconds after which the change is left waiting; None for as long as it takes.
+
+    Returns:
+        The receipt of what was done, or of what waits when the editor has no dialog or nobody
+        answers.
+
+    Raises:
+        ClientRequestError: The question was closed, or the turn ended first.
+        FilepactError: The person said no, or it was allowed and could not be done.
+    """
+
+    def name(path: WorkspacePath) -> str | None:
+        """As the editor calls the folder, whatever links lead to it."""
+        for root, given in zip(bound.workspace.guard.roots, bound.roots, strict=False):
+            if root.path == path.root:
+                return f"{given.rstrip('/')}/{path.path}"
+        return path.absolute
+
+    person, modern = Actor("person", "editor"), facts.protocol > 1
+    dialog = ApprovalRequest(
+        *(bound.workspace, str(receipt.operation), person, bound.grants),
+        name=name,
+        modern=modern,
+        prefix="filepact",
+    )
+    while dialog.is_open:
+        question, reply, call_id = dialog.question(), None, dialog.call_id
+        try:
+            allowed: bool | None = True
+            if question is not None:
+                asked = _permission_request(bound.id, question, modern=modern)
+                with meanwhile():
+                    reply = questions.ask("session/request_permission", asked, patience=patience)
+                allowed = _decision(dialog, reply)
+            if allowed is None:
+                break
+            dialog.carry_out(allowed=allowed, approve=approve)
+        finally:
+            if reply is not None and reply.kind != "silent":
+                # The editor need not show the call as one that waits.
+                update = {
+                    "sessionUpdate": "tool_call_update",
+                    "toolCallId": call_id,
+                    "status": "completed" if dialog.done else "failed",
+                }
+                questions.tell("session/update", {"sessionId": bound.id, "update": update})
+    return dialog.receipt or receipt
+
+
+def _decision(dialog: ApprovalRequest, reply: EditorResult) -> bool | None:
+    """What the person has said; None leaves the change waiting.
+
+    Raises:
+        ClientRequestError: The question was closed without an answer, or the turn ended first.
+    """
+    if reply.kind == "cancelled":
+        dialog.withdraw(Actor("program", "editor"), "the turn ended")
+        raise refuse(CANCELLED, "cancelled", "The turn ended before this was approved.")
+    outcome = reply.value.get("outcome") if isinstance(reply.value, dict) else None
+    if reply.kind != "result" or not isinstance(outcome, dict):
+        return None
+    if outcome.get("outcome") == "cancelled":
+        dialog.withdraw(Actor("person", "editor"), "closed without an answer")
+        closed = refuse(
+            REFUSED, "denied", "The question was closed without an answer; nothing was changed."
+        )
+        closed.data["closed"] = True
+        raise closed
+    chosen = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
+    allowed = dialog.understand(chosen)
+    return False if allowed is None and chosen != LATER else allowed
+
+
+def _permission_request(session_id: str, question: ApprovalQuestion, *, modern: bool) -> Message:
+    if not modern:
+        return {"sessionId": session_id, "toolCall": question.call, "options": question.options}
+    asked: Message = {
+        "sessionId": session_id,
+        "title": question.call["title"],
+        "subject": {"type": "tool_call", "toolCall": question.call},
+        "options": question.options,
+    }
+    # What is in the call stays with the call; what is said besides is for the question alone.
+    return {**asked, "description": question.text} if question.text else asked
+
+
+def _find(job: _Job) -> Location | None:
+    """The file of a request, where the rules let it be read, or written."""
+    action: Action = "read" if job.reads else "write"
+    with suppress(FilepactError, ValueError):
+        if job.path.startswith("/"):
+            return job.bound.workspace.guard.find(job.path, action, agent=job.session.agent)
+    return None
 
 
 def failure(wanted: Any, refusal: ClientRequestError) -> Message:

@@ -71,6 +71,7 @@ class _Reading(threading.local):
 
 
 _reading = _Reading()
+_decode = json.JSONDecoder().decode
 _writer = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -89,7 +90,7 @@ def parse(raw: bytes, *, doubt: bool = True) -> MessageLine:
     _reading.doubtful = []
     try:
         text, whole = _text(raw)
-        message = _reading.decode(text)
+        message = _reading.decode(text) if doubt else _decode(text)
     except (ValueError, RecursionError):
         return MessageLine(raw, None)
     if not isinstance(message, dict):

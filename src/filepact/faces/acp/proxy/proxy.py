@@ -153,8 +153,9 @@ class Proxy:
             return
         line = parse(raw, doubt=False)  # what the editor sends is passed on as it came
         self._carry_out(line, self._traffic.from_editor(line), self._editor)
-        # Not before the agent has heard the first line, for it would have to wait.
-        self._prepare()
+        if self._preparing is not None:
+            # Not before the agent has heard the first line, for it would have to wait.
+            self._prepare()
 
     def _heard_agent(self, raw: bytes | None) -> None:
         if raw is None:

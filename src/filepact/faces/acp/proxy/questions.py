@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.proxy.line import encode
@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from filepact.faces.acp.agents import ConnectionInfo
     from filepact.wire.messages import Message, RequestId
 
-__all__ = ["AccessCounts", "EditorRequests", "EditorResult", "ProxyContext"]
+__all__ = ["AccessCounts", "EditorRequest", "EditorRequests", "EditorResult", "ProxyContext"]
 
 _MOMENT: Final = 0.5  # seconds
 _MOST: Final = 100  # questions that were taken back and may be answered yet
-
-
-def _always() -> bool:
-    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +41,47 @@ class EditorResult:
     value: Any = None
 
 
+class _Wanted(Protocol):
+    """A request of the agent, because of which the editor is asked."""
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for what comes of it."""
+
+
 @dataclass(slots=True, eq=False)
-class _Question:
+class EditorRequest:
     """One that waits for its answer.
 
     Attributes:
-        then: Takes the reply.
+        request: The request of the agent because of which is asked; None for no one's.
+        then: Takes the reply; None where a thread waits for it.
         until: When it is given up, on the clock that only goes forward; None for never.
         late: Takes an answer that comes after nobody wanted it any more; None for nobody.
+        reply: What came of it.
+        replied: Set once there is a reply, where a thread waits for it.
+        id: Of the request; None where the editor has gone.
     """
 
     session: str
-    request: object
-    then: Callable[[EditorResult], None]
+    request: _Wanted | None
+    then: Callable[[EditorResult], None] | None = None
     until: float | None = None
     late: Callable[[EditorResult], None] | None = None
+    reply: EditorResult = EditorResult("silent")
+    replied: threading.Event = field(default_factory=threading.Event)
+    id: RequestId | None = None
+
+    def take(self, reply: EditorResult) -> None:
+        """There is a reply."""
+        if self.then is not None:
+            self.then(reply)
+            return
+        self.reply = reply
+        self.replied.set()
 
 
-def _is_late(now: float, question: _Question) -> bool:
+def _is_late(now: float, question: EditorRequest) -> bool:
     return question.until is not None and question.until <= now
 
 
@@ -76,7 +95,7 @@ class EditorRequests:
     def __init__(self, send: Callable[[bytes], None]) -> None:
         self._send = send
         self._lock = threading.Lock()
-        self._open: PendingRequests[_Question] = PendingRequests(OURS)
+        self._open: PendingRequests[EditorRequest] = PendingRequests(OURS)
         self._given_up: dict[RequestId, Callable[[EditorResult], None]] = {}
         self._mine = threading.local()
         self._impatient: threading.Thread | None = None
@@ -93,7 +112,6 @@ class EditorRequests:
         params: Message,
         *,
         patience: float | None = None,
-        meanwhile: Callable[[], None] = lambda: None,
         late: Callable[[EditorResult], None] | None = None,
     ) -> EditorResult:
         """Ask, and wait for the answer.
@@ -102,31 +120,35 @@ class EditorRequests:
             method: Of the protocol.
             params: With the session's id.
             patience: Seconds to wait; None for as long as it takes a person.
-            meanwhile: What can be done before there is an answer.
             late: Takes an answer that comes although the question was taken back.
         """
-        heard = threading.Event()
-        reply = EditorResult("silent")
+        return self.end_of(self.begin(method, params, late=late), patience=patience)
 
-        def take(found: EditorResult) -> None:
-            nonlocal reply
-            reply = found
-            heard.set()
-
-        because = getattr(self._mine, "request", None)
-        session = str(params.get("sessionId"))
-        name = self._put(method, params, _Question(session, because, take, late=late))
-        if name is not None and not getattr(self._mine, "wanted", _always)():
+    def begin(
+        self, method: str, params: Message, *, late: Callable[[EditorResult], None] | None = None
+    ) -> EditorRequest:
+        """Ask, and go on; `end_of` waits for the answer."""
+        because = getattr(self._mine, "because", None)
+        question = EditorRequest(str(params.get("sessionId")), because, late=late)
+        question.id = self._put(method, params, question)
+        if question.id is not None and because is not None and not because.is_wanted:
             # It has ended since, and with it what was asked before this.
-            self._drop(lambda question: question.then is take)
-        elif name is not None:
-            meanwhile()
-        if name is not None and not heard.wait(patience):
-            if self._open.pop(name) is None:
-                heard.wait()  # another thread has taken the answer and is handing it over
+            self._drop(lambda one: one is question)
+        return question
+
+    def end_of(self, question: EditorRequest, *, patience: float | None = None) -> EditorResult:
+        """Wait for the answer to a question.
+
+        Args:
+            question: Of `begin`.
+            patience: Seconds to wait; None for as long as it takes a person.
+        """
+        if question.id is not None and not question.replied.wait(patience):
+            if self._open.pop(question.id) is None:
+                question.replied.wait()  # another thread has taken the answer and is handing it over
             else:
-                self._not_wanted(name)
-        return reply
+                self._not_wanted(question.id)
+        return question.reply
 
     def ask_then(
         self,
@@ -134,7 +156,7 @@ class EditorRequests:
         params: Message,
         then: Callable[[EditorResult], None],
         *,
-        request: object,
+        request: _Wanted,
         patience: float,
     ) -> None:
         """Ask, and have the reply taken by the thread that learns it, whichever that is.
@@ -148,7 +170,7 @@ class EditorRequests:
         """
         until = time.monotonic() + patience
         session = str(params.get("sessionId"))
-        if self._put(method, params, _Question(session, request, then, until)) is None:
+        if self._put(method, params, EditorRequest(session, request, then, until)) is None:
             then(EditorResult("silent"))
             return
         with self._lock:
@@ -160,7 +182,7 @@ class EditorRequests:
         if not self._timed.is_set():
             self._timed.set()
 
-    def _put(self, method: str, params: Message, question: _Question) -> RequestId | None:
+    def _put(self, method: str, params: Message, question: EditorRequest) -> RequestId | None:
         """Send a question; the id, which is None where the editor has gone."""
         name = self._open.add(question)
         if name is not None:
@@ -174,7 +196,7 @@ class EditorRequests:
         """The editor has answered; what nobody waits for any more is ignored."""
         question = self._open.pop(name)
         with self._lock:
-            take = self._given_up.pop(name, None) if question is None else question.then
+            take = self._given_up.pop(name, None) if question is None else question.take
         if take is None:
             return
         error = message.get("error")
@@ -184,18 +206,17 @@ class EditorRequests:
             take(EditorResult("result", message.get("result")))
 
     @contextmanager
-    def asked_for(self, request: object, wanted: Callable[[], bool] = _always) -> Iterator[None]:
+    def asked_for(self, request: _Wanted) -> Iterator[None]:
         """What this thread asks meanwhile is asked because of a request of the agent.
 
         Args:
             request: The request.
-            wanted: Whether somebody waits for what comes of it.
         """
-        self._mine.request, self._mine.wanted = request, wanted
+        self._mine.because = request
         try:
             yield
         finally:
-            self._mine.request, self._mine.wanted = None, _always
+            del self._mine.because
 
     def drop(self, session: str) -> None:
         """Nobody waits any more for what a session asked."""
@@ -211,9 +232,9 @@ class EditorRequests:
         self._ended.set()
         self._timed.set()
         for question in pending.values():
-            question.then(EditorResult("silent"))
+            question.take(EditorResult("silent"))
 
-    def _drop(self, which: Callable[[_Question], bool]) -> None:
+    def _drop(self, which: Callable[[EditorRequest], bool]) -> None:
         with self._lock:
             # An answer that comes at this moment finds what takes late ones.
             questions = self._open.pop_where(which)
@@ -223,7 +244,7 @@ class EditorRequests:
             while len(self._given_up) > _MOST:
                 del self._given_up[next(iter(self._given_up))]
         for name, question in questions.items():
-            question.then(EditorResult("cancelled"))
+            question.take(EditorResult("cancelled"))
             self._not_wanted(name)
 
     def _give_up(self) -> None:
@@ -238,7 +259,7 @@ class EditorRequests:
             now = time.monotonic()
             late = self._open.pop_where(partial(_is_late, now))
             for name, question in late.items():
-                question.then(EditorResult("silent"))
+                question.take(EditorResult("silent"))
                 self._not_wanted(name)
             if ends:
                 self._timed.set()

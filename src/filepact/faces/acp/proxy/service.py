@@ -1,22 +1,21 @@
-"""What the proxy does itself: sessions in their folders, files, permissions, and the tools."""
+"""What the proxy does itself: sessions in their folders, files, permissions, the tools, and external changes."""
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
 from filepact.faces.acp.permissions import (
     PermissionDecision,
-    call_of,
     choose,
     own_reading,
-    read_question,
-    rule_on,
 )
 from filepact.faces.acp.proxy.editor_buffers import EditorTexts
 from filepact.faces.acp.proxy.files import FileRequests, failure
@@ -38,7 +37,6 @@ from filepact.faces.acp.proxy.protocol import (
     ToolCallMessage,
 )
 from filepact.faces.acp.proxy.tool_socket import ToolSocket
-from filepact.faces.acp.proxy.watch import ExternalWatcher
 from filepact.faces.acp.record import PermissionLogWriter
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import response
@@ -48,13 +46,149 @@ if TYPE_CHECKING:
 
     from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.proxy.protocol import Step
-    from filepact.faces.acp.proxy.questions import ProxyContext
+    from filepact.faces.acp.proxy.questions import AccessCounts, ProxyContext
     from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message
     from filepact.workspace.workspace import Mode
 
-__all__ = ["ProxyExecutor"]
+__all__ = ["ExternalWatcher", "ProxyExecutor"]
+
+_log = logging.getLogger(__name__)
+
+Task = Literal["learn", "refresh", "look", "read", "end"]
+
+
+class ExternalWatcher:
+    """One thread that looks, so that nobody waits for it.
+
+    What the files hold is read while there is nothing else to do.
+
+    Args:
+        facts: Who the agent is.
+        doors: Counts what is found.
+        looked: Told when the agent's steps up to here were looked at.
+        let_go: Told when nothing is looked at any more for a session.
+    """
+
+    def __init__(
+        self,
+        facts: ConnectionInfo,
+        doors: AccessCounts,
+        looked: Callable[[AcpSession], None],
+        let_go: Callable[[AcpSession], None],
+    ) -> None:
+        self._facts = facts
+        self._doors = doors
+        self._looked = looked
+        self._let_go = let_go
+        self._changed = threading.Condition()
+        self._tasks: deque[tuple[Task, AcpSession]] = deque()
+        self._unread: deque[AcpSession] = deque()
+        self._working: list[AcpSession] = []
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="acp-watch", daemon=True)
+        self._thread.start()
+
+    def begin(self, bound: AcpSession) -> None:
+        """Learn what is there before the agent begins."""
+        self._put("learn", bound)
+
+    def turn(self, bound: AcpSession, *, begins: bool) -> None:
+        """Take what a person has done until now for known, or look at what the agent has done."""
+        if not begins:
+            if bound in self._working:
+                self._working.remove(bound)
+            self._put("look", bound)
+            return
+        others = [
+            other
+            for other in self._working
+            if other is not bound and other.workspace is bound.workspace
+        ]
+        if bound not in self._working:
+            self._working.append(bound)
+        if others:
+            # Another agent is at work here: what it has done is not the person's.
+            self._put("look", others[0])
+        else:
+            bound.workspace.external.mark()
+            self._put("refresh", bound)
+
+    def look(self, bound: AcpSession) -> None:
+        """Look at what the agent has done so far in its turn."""
+        with self._changed:
+            waiting = ("look", bound) in tuple(self._tasks)[1:]
+        if not waiting:
+            self._put("look", bound)
+
+    def end(self, bound: AcpSession) -> None:
+        """Look for the last time, and let go of the session."""
+        if bound in self._working:
+            self.turn(bound, begins=False)
+        self._put("end", bound)
+
+    def close(self) -> None:
+        """Do what is still to be done, and end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _put(self, task: Task, bound: AcpSession) -> None:
+        with self._changed:
+            self._tasks.append((task, bound))
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._tasks or self._unread or self._closing)
+                if not self._tasks and self._closing:
+                    return
+                task, bound = self._tasks[0] if self._tasks else ("read", self._unread[0])
+            try:
+                self._do(task, bound)
+            except FilepactError as error:
+                _log.warning("what was written past the doors is not known: %s", error.message)
+            except Exception:  # noqa: BLE001 - looking must not end what is looked at
+                _log.exception("what was written past the doors is not known")
+            if task != "read":
+                with self._changed:
+                    self._tasks.popleft()
+
+    def _do(self, task: Task, bound: AcpSession) -> None:
+        outside = bound.workspace.external
+        if task == "look":
+            actor = Actor("agent", self._facts.agent, self._facts.version)
+            looked = outside.detect(Session(bound.id, actor))
+            if looked.operation is not None:
+                changes = len(looked.operation.changes.changes)
+                self._doors.count("past", changes)
+                _log.warning(
+                    "%s; `filepact show %s`", looked.operation.summary, looked.operation.id
+                )
+            if looked.unkept:
+                _log.warning("changed past the doors, and not kept: %s", ", ".join(looked.unkept))
+            self._looked(bound)
+        elif task == "refresh":
+            outside.resnapshot(contents=False)
+            self._unread.append(bound)
+        elif task == "learn":
+            outside.snapshot(contents=False, cancelled=self._nobody_needs_it)
+            self._unread.append(bound)
+        elif task == "read":
+            self._unread.popleft()
+            if not outside.read_contents(cancelled=lambda: bool(self._tasks) or self._closing):
+                self._unread.appendleft(bound)
+        else:
+            self._unread = deque(one for one in self._unread if one is not bound)
+            self._let_go(bound)
+
+    def _nobody_needs_it(self) -> bool:
+        """Whether everything ends before an agent has begun."""
+        return self._closing and not any(task == "look" for task, _ in tuple(self._tasks))
+
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +226,9 @@ class ProxyExecutor:
         self._checked: AcpSession | None = None
         self._record = PermissionLogWriter(links.facts, self._let_go)
         executor = KeyedExecutor(_WORKERS, "acp-files")
-        self._texts = EditorTexts(links.questions, links.facts, executor.run, patience)
+        self._texts = EditorTexts(
+            links.questions, links.facts, executor.run, sessions.buffers, patience
+        )
         self._watch = (
             ExternalWatcher(links.facts, links.doors, self._texts.looked, self._let_go)
             if watch
@@ -336,9 +472,7 @@ class ProxyExecutor:
         """Answer what the rules decide, and pass on what a person has to."""
         self._links.doors.count("asked")
         if session is not None:
-            asked = read_question(request.params, session.roots[0])
-            asked = session.calls.whole(call_of(request.params), asked)
-            ruling = rule_on(asked, session.workspace.guard, self._links.facts.agent)
+            asked, ruling = session.judge(request.params, self._links.facts.agent)
             if ruling.verdict != "person":
                 _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
                 if ruling.verdict == "deny":

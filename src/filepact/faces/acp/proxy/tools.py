@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from filepact.errors import FilepactError, UserDeniedError
 from filepact.faces.acp.client_buffers import named_files
 from filepact.faces.acp.errors import ClientRequestError, error_of_kind
-from filepact.faces.acp.proxy.dialog import settle
+from filepact.faces.acp.proxy.files import settle
 from filepact.tools.catalogue import TOOLS
 from filepact.tools.diagnostics_gate import foresee
 from filepact.tools.engine import DraftResult, WorkspaceEngine

@@ -1,16 +1,22 @@
-"""A change that waits for a person, as the protocol shows it, and what they may say to it."""
+"""Approvals: a change that waits, put to a person in the protocol's dialog until they have decided.
+
+Nothing is sent here.  Each side of the protocol sends the question in its own way and hands in the
+answer.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.domain.operation import moment, who
+from filepact.domain.operation import Actor, Approval, moment, who
 from filepact.domain.permission_log import shorten
-from filepact.errors import NotFoundError
+from filepact.errors import FilepactError, NotFoundError, ProposalChangedError, UserDeniedError
 from filepact.text.confusables import readable, visible
 from filepact.text.diff import cut_diff, unified
 from filepact.text.lines import middle_of
@@ -22,28 +28,27 @@ if TYPE_CHECKING:
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Proposal
     from filepact.domain.policy import Policy
-    from filepact.errors import ProposalChangedError
     from filepact.workspace.receipt import FileTexts
     from filepact.workspace.workspace import Workspace
 
 __all__ = [
-    "ALLOW",
-    "ROUNDS",
+    "LATER",
+    "ApprovalQuestion",
+    "ApprovalRequest",
     "ProposalSummary",
     "SessionPermissions",
     "exhibit",
-    "left_waiting",
-    "renewed",
 ]
 
-ALLOW: Final = "filepact-allow"
-ROUNDS: Final = 5
-"""How often a person is asked about one change whose files move each time while they look."""
+_ROUNDS: Final = 5  # how often a person is asked about one change whose files move each time
 
+_ALLOW: Final = "filepact-allow"
 _FILE: Final = "filepact-allow-file"
 _SESSION: Final = "filepact-allow-session"
-_LATER: Final = "filepact-later"
 _REJECT: Final = "filepact-reject"
+
+LATER: Final = "filepact-later"
+"""The option with which a person leaves a change waiting."""
 
 _LONGEST: Final = 60_000  # characters of a diff in a dialog
 _TEXTS: Final = 400_000  # characters of all texts before and after
@@ -53,11 +58,6 @@ _AUTHOR: Final = 80  # characters of an agent's name, which is of its own choice
 Message = dict[str, Any]
 Scope = Literal["once", "file", "session"]
 _SCOPES: Final[tuple[Scope, ...]] = ("once", "file", "session")
-
-
-def left_waiting(option: object) -> bool:
-    """Whether a person wants to decide later, where they see the whole."""
-    return option == _LATER
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,6 @@ class ProposalSummary:
         """All that is shown, as contents of a call: what is written out comes first."""
         text = {"type": "content", "content": {"type": "text", "text": self.text}}
         return [*([text] if self.text else []), *self.contents]
-
-
-def renewed(workspace: Workspace, changed: ProposalChangedError) -> Receipt:
-    """What waits now that the files have moved, as its author may see it."""
-    proposal = workspace.proposal(str(changed.details["proposal"]))
-    diff = str(changed.details["diff"])
-    return Receipt(proposal.id, "pending", proposal.summary, diff=diff, rule=proposal.rule)
 
 
 def exhibit(
@@ -223,12 +216,12 @@ class SessionPermissions:
     def options(self, proposal: Proposal, policy: Policy, *, whole: bool = True) -> list[Message]:
         """What a person may say to a change; never yes to what they were not shown whole."""
         if not whole:
-            later = {"optionId": _LATER, "name": "Leave it waiting", "kind": "reject_once"}
+            later = {"optionId": LATER, "name": "Leave it waiting", "kind": "reject_once"}
             return [later, _REFUSE]
         scope = min(
             (_scope(rule, policy) for rule in _rules(proposal)), key=_SCOPES.index, default="once"
         )
-        options = [{"optionId": ALLOW, "name": "Allow this change", "kind": "allow_once"}]
+        options = [{"optionId": _ALLOW, "name": "Allow this change", "kind": "allow_once"}]
         names = [visible(posixpath.basename(path.path)) for path in proposal.changes.paths]
         files = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
         if scope != "once":
@@ -243,7 +236,7 @@ class SessionPermissions:
 
     def hear(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
         """What a person has chosen: yes, no, or nothing: no option, or to leave it waiting."""
-        if option == _LATER or option not in [one["optionId"] for one in offered]:
+        if option == LATER or option not in [one["optionId"] for one in offered]:
             return None
         for rule in _rules(proposal):
             if option == _SESSION:
@@ -271,3 +264,148 @@ def _scope(name: str, policy: Policy) -> Scope:
     if not rules or any(rule.signs for rule in rules):
         return "once"
     return "file" if any(rule.layer == "built-in" for rule in rules) else "session"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalQuestion:
+    """What a person is asked about a change that waits.
+
+    Attributes:
+        call: The change as a tool call of the protocol.
+        options: What the person may choose.
+        text: What is said besides the contents of the call, in version 2 of the protocol.
+    """
+
+    call: Message
+    options: list[Message]
+    text: str = ""
+
+
+class ApprovalRequest:
+    """One change that waits, put to a person until they have decided.
+
+    Where the files change while the person looks, `carry_out` does nothing, and the next question
+    is about what fits by then.
+
+    Args:
+        workspace: Has the change.
+        change: Its id.
+        person: In whose name it is decided.
+        grants: What the person has allowed for longer than once.
+        name: How the person's program calls a file; None for one that it cannot name.
+        modern: Whether the dialog is one of version 2 of the protocol.
+        prefix: Stands before the title, and before the id of the call.
+
+    Attributes:
+        change: The id of what waits; another one once the files have changed.
+        receipt: What came of the change; None while it is what was asked about first.
+        done: Whether it was carried out.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        change: str,
+        person: Actor,
+        grants: SessionPermissions,
+        *,
+        name: Callable[[WorkspacePath], str | None] = lambda _path: None,
+        modern: bool = False,
+        prefix: str = "",
+    ) -> None:
+        self._workspace = workspace
+        self._person = Approval(person)
+        self._grants = grants
+        self._name = name
+        self._modern = modern
+        self._prefix = prefix
+        self._since = ""
+        self._rounds = _ROUNDS
+        self._proposal: Proposal | None = None
+        self._options: list[Message] = []
+        self.change = change
+        self.receipt: Receipt | None = None
+        self.done = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the person is to be asked, and has not been asked too often."""
+        return not self.done and self._rounds > 0
+
+    @property
+    def call_id(self) -> str:
+        """The id of the call that the person is shown."""
+        return f"{self._prefix}-{self.change}" if self._prefix else self.change
+
+    def diff(self) -> str:
+        """The whole change as text, with everything hidden written out."""
+        return readable(self._workspace.diff(self._workspace.proposal(self.change)))
+
+    def question(self) -> ApprovalQuestion | None:
+        """What the person is asked; None where they have allowed changes like this one before.
+
+        Raises:
+            NoChangeError: The change waits no more.
+        """
+        self._proposal = proposal = self._workspace.proposal(self.change)
+        if self._grants.cover(proposal):
+            return None
+        shown = exhibit(
+            self._workspace, proposal, self._name, modern=self._modern, since=self._since
+        )
+        policy = self._workspace.guard.policy
+        self._options = self._grants.options(proposal, policy, whole=shown.whole)
+        call = {
+            "toolCallId": self.call_id,
+            "title": f"{self._prefix}: {shown.title}" if self._prefix else shown.title,
+            "kind": "edit",
+            "status": "pending",
+            "content": list(shown.contents) if self._modern else shown.blocks,
+            "locations": list(shown.locations),
+        }
+        return ApprovalQuestion(call, self._options, shown.text if self._modern else "")
+
+    def understand(self, option: object) -> bool | None:
+        """What a chosen option means: yes, no, or nothing: none was chosen, or to decide later."""
+        return self._proposal is not None and self._grants.hear(
+            self._proposal, option, self._options
+        )
+
+    def carry_out(
+        self, *, allowed: bool, approve: Callable[[str, Approval], Receipt] | None = None
+    ) -> None:
+        """Do what the person has decided.
+
+        Args:
+            allowed: What they have said.
+            approve: Does the change; None for the workspace.
+
+        Raises:
+            UserDeniedError: They refused the change, and it waits no more.
+            FilepactError: It cannot be done any more; it waits as before.
+        """
+        if not allowed:
+            self._workspace.reject(self.change, self._person)
+            raise UserDeniedError(
+                "the person refused this change",
+                hint="Ask what they want instead.",
+                change=self.change,
+            )
+        try:
+            if approve is None:
+                approve = partial(self._workspace.approve, to_agent=True)
+            self.receipt = approve(self.change, self._person)
+            self.done = True
+        except ProposalChangedError as changed:
+            proposal = self._workspace.proposal(str(changed.details["proposal"]))
+            diff, self._since = str(changed.details["diff"]), str(changed.details["since"])
+            self.receipt = Receipt(
+                proposal.id, "pending", proposal.summary, diff=diff, rule=proposal.rule
+            )
+            self.change = proposal.id
+            self._rounds -= 1
+
+    def withdraw(self, by: Actor, reason: str) -> None:
+        """Refuse the change because nobody waits for the answer any more."""
+        with suppress(FilepactError):
+            self._workspace.reject(self.change, Approval(by, reason))

@@ -9,7 +9,7 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.errors import NoChangeError
-from filepact.faces.acp.proposed import exhibit
+from filepact.faces.acp.approvals import exhibit
 from tests.workspace.acting import write
 
 if TYPE_CHECKING:
