@@ -408,6 +408,11 @@ class PendingDiagnostics:
                 )
                 self._thread.start()
 
+    def waits(self, session: str) -> bool:
+        """Whether something is still to be found out for a session."""
+        with self._lock:
+            return any(one.session == session for one in self._waiting)
+
     def close(self) -> None:
         """Ask no more."""
         self._over.set()

@@ -244,6 +244,10 @@ class SemanticWorkspace:
         """What was found since of changes whose receipts could not tell, until it was `heard`."""
         return self._deferred.unheard.news(session_id)
 
+    def waits(self, session_id: str) -> bool:
+        """Whether servers are still asked about changes of a session."""
+        return self._deferred.waits(session_id)
+
     def heard(self, session_id: str, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not about servers is left out."""
         self._deferred.unheard.heard(session_id, news)
