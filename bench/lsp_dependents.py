@@ -150,7 +150,8 @@ def _script(shape: Shape, dice: random.Random) -> dict[str, str]:
 def edits(text: str, place: str) -> list[str]:
     """Texts that break something, in the file or elsewhere."""
     found = re.search(r"p(\d+)/m(\d+)", place)
-    assert found is not None
+    if found is None:
+        raise SystemExit(f"{place} has no number")
     mark = f"{found[1]}x{found[2]}"
     python = place.endswith(".py")
     words = [
@@ -171,13 +172,15 @@ def truth(scene: Scene, server: str) -> set[tuple[str, int]]:
     if server == "typescript":
         said = _run([locate("tsc") or "", "-p", "."], scene.root)
         return {
-            (one[1], int(one[2])) for one in re.finditer(r"^(\S+)\((\d+),\d+\): error", said, re.MULTILINE)
+            (one[1], int(one[2]))
+            for one in re.finditer(r"^(\S+)\((\d+),\d+\): error", said, re.MULTILINE)
         }
     if server == "ty":
         command = [locate("ty") or "", "check", "--output-format", "concise", "--no-progress"]
         said = _run(command, scene.root)
         return {
-            (one[1], int(one[2])) for one in re.finditer(r"^(\S+?):(\d+):\d+: error", said, re.MULTILINE)
+            (one[1], int(one[2]))
+            for one in re.finditer(r"^(\S+?):(\d+):\d+: error", said, re.MULTILINE)
         }
     program = str(Path(locate("basedpyright-langserver") or "").with_name("basedpyright"))
     found = json.loads(_run([program, "--outputjson", "."], scene.root))

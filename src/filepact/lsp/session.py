@@ -36,6 +36,7 @@ _MARGIN: Final = 0.05
 _SILENT_FACTOR: Final = 3
 _LONGEST_QUESTION: Final = 120.0
 _BUSY: Final = "the server is busy with something else"
+_NEW_SHARE: Final = 0.6
 _HUNG_SECONDS: Final = 1.2
 _LATER: Final = "there was no time left to ask about it"
 _NOT_WITHDRAWN: Final = (
@@ -208,11 +209,14 @@ class ServerSession:
             shown = True
             try:
                 after = await self._reports(dict(proposed), deadline)
-                after += await self._in_turn(others, deadline)
+                now = self._loop.time()
+                after += await self._in_turn(others, now + (deadline - now) * _NEW_SHARE)
             finally:
                 self._sync.withdraw(proposed, files)
-            asked = {one.path for one in after if one.fresh}
-            left = {path: others[path] for path in others if path in asked and path not in known}
+            # Where something is found it has to be known whether it is new.
+            asked = [one for one in after if one.fresh and one.path in others.keys() - known.keys()]
+            asked.sort(key=lambda one: not one.diagnostics)
+            left = {one.path: others[one.path] for one in asked}
             before += await self._in_turn(left, deadline)
             reason = next((one.reason for one in after if not one.fresh), "")
             answer = self._proposal(before, after, began, reason)

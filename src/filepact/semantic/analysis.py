@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeDiagnostics", "PendingDiagnostics", "UpdateResult"]
 
-_MOST_DEPENDENTS: Final = 40
 _PAST_COSTS: Final = 3
 _PAUSE: Final = 0.2
 _SLICE: Final = 0.3
@@ -51,10 +50,12 @@ class UpdateResult:
     Attributes:
         servers: One by one.
         left: Files that may be concerned, and that not all servers have answered about.
+        unsure: Whether there may be more of these, since not all files were looked through yet.
     """
 
     servers: Sequence[ServerUpdate]
     left: tuple[WorkspacePath, ...] = ()
+    unsure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class ChangeDiagnostics:
         if not asked.answers:
             tally.miss()
             return self._unanswered("preview", asked.reason)
+        self.servers.pace(asked.answers)
         new = {one.absolute for one in self.changes if one.kind in ("created", "renamed")}
         left: set[str] = set()
         for answer in asked.answers:
@@ -117,7 +119,7 @@ class ChangeDiagnostics:
                 if not report.fresh and report.path not in proposed:
                     left.add(report.path)
                     continue
-                was: tuple[Diagnostic, ...] | None = None
+                was = self.servers.known(answer.server, report.path, asked.texts.get(report.path))
                 if report.path in new:
                     was = ()
                 elif report.path in before:
@@ -178,7 +180,9 @@ class ChangeDiagnostics:
         asked = servers.ask(paths or witness, also, deadline, rest=rest, slow=slow)
         if not asked.answers:
             tally.miss()
-            return UpdateResult(self._unanswered("pending", asked.reason), tuple(also))
+            unanswered = self._unanswered("pending", asked.reason)
+            return UpdateResult(unanswered, tuple(also), not servers.indexed)
+        servers.pace(asked.answers)
         before = self._known_before(asked)
         self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
         changed = {one.absolute for one in self.changes}
@@ -191,10 +195,11 @@ class ChangeDiagnostics:
             for report in answer.reports:
                 if any(report.path == one.absolute for one in witness if one not in also):
                     continue
-                if not report.fresh and report.path not in changed:
+                was = before.get((answer.server, report.path))
+                if report.path not in changed and (not report.fresh or was is None):
                     left[report.path] = None
                     continue
-                tally.add(report, before.get((answer.server, report.path)), only_new=only_new)
+                tally.add(report, was, only_new=only_new)
                 if report.fresh:
                     text = asked.texts[report.path]
                     servers.learn(answer.server, report.path, text, report.diagnostics)
@@ -209,7 +214,8 @@ class ChangeDiagnostics:
             else one
             for one in updates
         ]
-        return UpdateResult(updates, tuple(one for one in also if one.absolute in left))
+        rest_of = tuple(one for one in also if one.absolute in left)
+        return UpdateResult(updates, rest_of, not servers.indexed)
 
     @property
     def seen(self) -> list[WorkspacePath]:
@@ -307,7 +313,7 @@ class ChangeDiagnostics:
 
     def _dependents(self, tally: DiagnosticsSummary) -> list[WorkspacePath]:
         """Files in which the change may cause diagnostics, the likeliest first."""
-        found, whole = self.servers.dependents(self.changes, _MOST_DEPENDENTS)
+        found, whole = self.servers.dependents(self.changes)
         seen = [path for path in found if self.may_see(path)]
         if not whole or len(seen) < len(found):
             tally.miss()
@@ -330,6 +336,7 @@ class _Waiting:
         analysis: The changes, one after the other.
         patience: Until when to ask.
         own: Whether servers have not answered about the changed files.
+        unsure: Whether files that depend on these may still be found.
         left: Files that they have not been asked about.
         told: What was found new and told meanwhile.
         before: What was found before the first of the changes.
@@ -340,6 +347,7 @@ class _Waiting:
     analysis: ChangeDiagnostics
     patience: CallDeadline
     own: bool
+    unsure: bool
     left: dict[WorkspacePath, None]
     told: list[Diagnostic]
     before: _Found = field(default_factory=dict)
@@ -390,14 +398,15 @@ class PendingDiagnostics:
             if one is not None:
                 steps = merged(one.analysis.changes, analysis.changes)
                 one.analysis = replace(one.analysis, changes=steps)
-                one.told += told.new if told is not None else ()
-            elif own or verified.left:
+            elif own or verified.left or verified.unsure:
                 patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
-                one = _Waiting(session, analysis, patience, own, {}, [])
+                one = _Waiting(session, analysis, patience, own, False, {}, [])
                 self._waiting = [*self._waiting, one][-_MOST_DEFERRED:]
             else:
                 return
             one.own |= own
+            one.told += told.new if told is not None else ()
+            one.unsure |= verified.unsure
             one.before = {**before, **one.before}
             one.left |= dict.fromkeys(verified.left)
             while len(one.left) > _MOST_LEFT:
@@ -455,6 +464,15 @@ class PendingDiagnostics:
         if not analysis.is_current or not one.patience.rest:
             return ""
         never, servers = self._over.is_set, analysis.servers
+        if one.unsure:
+            if not servers.indexed:
+                return None
+            more = [
+                path for path in servers.dependents(analysis.changes)[0] if analysis.may_see(path)
+            ]
+            with self._lock:
+                one.unsure = False
+                one.left |= dict.fromkeys(more)
         wait = CallDeadline.after(_SLICE, never, patient=True)
         own = servers.ask(analysis.seen, (), wait, background=True)
         failed = {each.server for each in own.answers if each.state == "failed"}

@@ -46,6 +46,13 @@ _RESTLESS: Final = "files went on changing while the servers were asked"
 _LATE: Final = "no answer in time"
 _CLOSED: Final = "all servers were ended"
 _CANCELLED: Final = "cancelled"
+_ASKED: Final = 40
+_FEWEST: Final = 8
+_MOST_ASKED: Final = 150
+_FEW: Final = 6
+_ALL_SECONDS: Final = 1.5
+"""How many files that depend on a change are asked about at first, at least and at most; how many answers
+say how quick a server is; and how long all of them may take it."""
 _AT_ONCE: Final = 12
 _MOST_AT_ONCE: Final = 48
 _QUICK: Final = 1.0
@@ -133,6 +140,7 @@ class RootServers:
         self._only_new = {one.name for one in pool.servers if one.only_new}
         self._known: dict[tuple[str, str], tuple[int, tuple[Diagnostic, ...]]] = {}
         self._misses: dict[str, int] = {}
+        self._most = _ASKED
         self._swept: dict[str, list[FileDiagnostics]] = {}
         self._swept_turn = -1
         self._at_once = _AT_ONCE
@@ -203,14 +211,24 @@ class RootServers:
             islice((one for one in found if across & self._across(one.absolute)), most)
         ), whole
 
-    def dependents(
-        self, changes: Sequence[TextChange], most: int
-    ) -> tuple[list[WorkspacePath], bool]:
+    @property
+    def indexed(self) -> bool:
+        """Whether the words of all files are known; if not, more of them are read."""
+        return self._dependents.learn(self.disk.files, _INDEXING)
+
+    def pace(self, answers: Iterable[ServerDiagnostics]) -> None:
+        """Let how many files are asked about follow how long the servers took."""
+        for one in answers:
+            count = sum(each.fresh for each in one.reports)
+            if count >= _FEW or (count and count < len(one.reports)):
+                wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
+                self._most = min(max((self._most + wanted) // 2, _FEWEST), _MOST_ASKED)
+
+    def dependents(self, changes: Sequence[TextChange]) -> tuple[list[WorkspacePath], bool]:
         """Files in which changes may cause diagnostics, the likeliest first.
 
         Args:
             changes: What becomes of files.
-            most: How many are wanted.
 
         Returns:
             The files, and whether no other file can be concerned: there are so few that these are
@@ -225,6 +243,7 @@ class RootServers:
             settings = any(path.path.endswith(_SETTINGS) for path in paths)
             return [], typed and not (settings and self._looks_across(files))
         self._dependents.learn(files, _INDEXING)
+        most = self._most
         changed = {path.path for path in paths}
         names: dict[str, float] = {}
         for one in changes:

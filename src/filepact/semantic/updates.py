@@ -432,6 +432,10 @@ def combine(
     if outside:
         message = "; ".join(filter(None, (message, _OUTSIDE)))
     told = [f"{one.server}: {one.message}" for one in servers if one.message]
+    if findings is not None and not findings.complete and not (message or told):
+        message = f"{findings.files} files were looked at, not all that may be concerned"
+        if findings.pending:
+            message += f"; {findings.pending} are still to be asked about"
     text = "; ".join(dict.fromkeys([message, *told] if message else told)) or None
     return WorkspaceUpdate(kind, updated, *members, text, servers, findings)
 
