@@ -62,6 +62,7 @@ class DependentIndex:
         self._raw = files
         self._claimed = claimed
         self._words: dict[str, tuple[Stamp, array[int]]] = {}
+        self._places: dict[int, list[str]] = {}
         self._endings: dict[str, bool] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -117,8 +118,7 @@ class DependentIndex:
             sample = self._raw.take(WorkspacePath(self._root, name))
             if sample is not None:
                 # Under the stamp that was asked for: if the file has another by now, that is asked for next.
-                with self._lock:
-                    self._words[name] = (stamp, _hashes(sample.text or ""))
+                self._put(name, stamp, _hashes(sample.text or ""))
         return True
 
     def of(self, paths: Iterable[str]) -> list[str]:
@@ -138,6 +138,15 @@ class DependentIndex:
                 and any(hashes and all(_has(words, one) for one in hashes) for hashes in wanted)
             ]
         return sorted(found, key=lambda name: (dirname(name) not in folders, name))
+
+    def _put(self, name: str, stamp: Stamp, words: array[int]) -> None:
+        """Keep a file's words; where it had some before, what it has no more is left to be found out."""
+        with self._lock:
+            was = self._words.get(name, (stamp, _NONE))[1]
+            self._words[name] = (stamp, words)
+            for one in words:
+                if not _has(was, one):
+                    self._places.setdefault(one, []).append(name)
 
     def candidates(self, names: Mapping[str, float], paths: Iterable[str]) -> list[str]:
         """Files in which a change may cause errors, the likeliest first.
@@ -171,14 +180,19 @@ class DependentIndex:
         hashes = {name: _hash(name) for name in names}
         folders = {dirname(path) for path in changed}
         with self._lock:
+            count = len(self._words)
             has = {
-                name: [path for path, (_, words) in self._words.items() if _has(words, one)]
+                name: [
+                    path
+                    for path in dict.fromkeys(self._places.get(one, ()))
+                    if (held := self._words.get(path)) is not None and _has(held[1], one)
+                ]
                 for name, one in hashes.items()
+                if count <= _FEW_FILES or len(self._places.get(one, ())) <= count * _COMMON
             }
-            count = sum(1 for _, words in self._words.values() if words)
         scores: dict[str, float] = {}
         for name, weight in names.items():
-            if count > _FEW_FILES and len(has[name]) > count * _COMMON:
+            if name not in has:
                 continue
             rarity = math.log((count + 1) / (len(has[name]) + 0.5)) + 0.1
             for path in has[name]:
