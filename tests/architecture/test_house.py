@@ -11,7 +11,7 @@ from collections import defaultdict
 from tests.architecture.project import MODULES, dotted, syntax
 
 MOST_MODULES = 202
-MOST_LINES = 63_350
+MOST_LINES = 63_400
 MOST_CHAPTERS = 11
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200
