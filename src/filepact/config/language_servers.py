@@ -135,7 +135,7 @@ class LanguageServerOptions:
 
 @dataclass(frozen=True, slots=True)
 class ServerTrust:
-    """What a person has said with `filepact trust`.
+    """The trust that a person has given to language servers, folder by folder.
 
     Attributes:
         folders: By a server's name, the folders in which and beneath which it is trusted, absolute.
@@ -169,7 +169,7 @@ class ServerTrust:
 
 
 def parse_trust(data: bytes) -> ServerTrust:
-    """What a person trusts, as it was kept; what cannot be understood trusts nothing."""
+    """Read stored trust; data that cannot be understood trusts nothing."""
     try:
         told = json.loads(data)["servers"]
         return ServerTrust({name: _absolute(some) for name, some in told.items()})

@@ -127,7 +127,7 @@ def _compiled(rules: tuple[Rule, ...], fallbacks: tuple[Rule, ...]) -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """Whose file it is.
+    """A file of rules and its owner: the person, the administrator or a project.
 
     Attributes:
         layer: Who wrote it.

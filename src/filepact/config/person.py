@@ -163,7 +163,7 @@ def _named(named: str | None) -> str:
 
 
 def _source(layer: Layer, path: Path) -> SettingsSource:
-    """Whose a file is, with what goes before it."""
+    """The source of a settings file, with the layer that it belongs to."""
     above = _administrator().rules if layer == "person" else RuleSet()
     return SettingsSource(layer, str(path), folders=_folders(), above=above)
 

@@ -152,7 +152,7 @@ class Settings:
 
     @property
     def peoples_servers(self) -> tuple[ServerSpec, ...]:
-        """Those of them that a person's folders may be shown to."""
+        """The servers that may see a person's folders."""
         return tuple(one for one in self.servers if one.serves_people)
 
 

@@ -124,7 +124,7 @@ class CapabilityRequest:
 
 
 class ServerCapabilities:
-    """What one server can do, and the answers to what it requests.
+    """The capabilities of one server, and the answers to its requests.
 
     Args:
         root: The folder that it serves, absolute.
@@ -146,12 +146,12 @@ class ServerCapabilities:
 
     @property
     def unit(self) -> Unit:
-        """What its columns count."""
+        """The position encoding: what a column counts."""
         return "utf-8" if self.static.get("positionEncoding") == "utf-8" else "utf-16"
 
     @property
     def sync(self) -> SyncKind:
-        """Which notifications about open documents it wants."""
+        """The notifications about open documents that the server wants."""
         said = self.static.get("textDocumentSync")
         dynamic_save = self.registered("textDocument/didSave")
         with_text = any(one.options.get("includeText") for one in dynamic_save)
@@ -191,7 +191,7 @@ class ServerCapabilities:
 
     @property
     def file_operations(self) -> Mapping[str, Any]:
-        """Which created, deleted and renamed files it wants to hear of."""
+        """The filters of created, deleted and renamed files that the server asks for."""
         workspace = self.static.get("workspace")
         operations = workspace.get("fileOperations") if isinstance(workspace, dict) else None
         return operations if isinstance(operations, dict) else {}

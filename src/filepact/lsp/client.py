@@ -163,7 +163,7 @@ class LanguageClient:
 
     @property
     def heard(self) -> int:
-        """How many messages have come from the server."""
+        """The number of messages received from the server."""
         return self._peer.heard
 
     async def worked(self, seconds: float) -> int:
@@ -203,7 +203,7 @@ class LanguageClient:
     # -- diagnostics of a document --------------------------------------------------------
 
     async def diagnostics(self, document: OpenDocument, deadline: float) -> FileDiagnostics:
-        """What the server finds in an open document; not fresh if it cannot be proven in time.
+        """The diagnostics of an open document; not fresh if that cannot be proven in time.
 
         Args:
             document: As the server was last sent it.
@@ -358,7 +358,7 @@ class LanguageClient:
     # -- diagnostics of the whole project -------------------------------------------------
 
     async def survey(self, seconds: float) -> ProjectDiagnostics:
-        """Which files of the whole project the server finds something wrong with.
+        """The diagnostics of the whole project, counted by file.
 
         Texts and so places are not known here: the files have to be asked about one by one.
 
@@ -512,7 +512,7 @@ class ServerLifecycle:
 
     @property
     def state(self) -> ServerState:
-        """What the server is doing now."""
+        """The present state of the server."""
         if self.client is not None and not self.client.over:
             return "ready"
         if self._starting is not None and not self._starting.done():

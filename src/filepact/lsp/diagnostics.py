@@ -77,13 +77,13 @@ class Diagnostic:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What two diagnostics have in common if only lines above them came or went."""
+        """The key of a diagnostic that stays the same when lines above it are added or removed."""
         return (self.path, self.source, self.severity, self.code, self.message, self.line)
 
 
 @dataclass(frozen=True, slots=True)
 class FileDiagnostics:
-    """What one server says about one file.
+    """The diagnostics of one server for one file.
 
     Attributes:
         server: Its name.
@@ -111,7 +111,7 @@ class FileDiagnostics:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticsDiff:
-    """What differs between two lists of diagnostics.
+    """The difference between two lists of diagnostics.
 
     Attributes:
         new: Only in the later one.
@@ -126,7 +126,7 @@ class DiagnosticsDiff:
 
 @dataclass(frozen=True, slots=True)
 class ServerDiagnostics:
-    """What one server answered about some files, as they are or as somebody proposes them.
+    """The diagnostics of one server for some files, present or proposed.
 
     Attributes:
         server: Its name.
@@ -180,7 +180,7 @@ class FileDiagnosticCounts:
 
 @dataclass(frozen=True, slots=True)
 class ProjectDiagnostics:
-    """What one server finds in a whole project.
+    """The diagnostics of one server for a whole project.
 
     Attributes:
         server: Its name.

@@ -54,7 +54,7 @@ _INCREMENTAL_FROM = 4_096
 
 @dataclass(frozen=True, slots=True)
 class SyncKind:
-    """What a server wants to be told about open documents.
+    """The notifications about open documents that a server wants.
 
     Attributes:
         open_close: That they are opened and closed.
@@ -120,7 +120,7 @@ class OpenDocuments:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of all open documents, those used last at the end."""
+        """The paths of all open documents, the most recently used last."""
         return tuple(self._open)
 
     def was_shown(self, path: str) -> bool:
@@ -189,7 +189,7 @@ class OpenDocuments:
         return [("textDocument/didChange", params)]
 
     def _difference(self, before: str, after: str) -> dict[str, Any]:
-        """What changed between two texts as one replacement; the whole text where it is short."""
+        """The difference of two texts as one replacement; the whole text where it is short."""
         if len(after) < _INCREMENTAL_FROM or before == after:
             return {"text": after}
         start = common_head(before, after)
@@ -208,7 +208,7 @@ class OpenDocuments:
 
 
 def _place(text: str, offset: int, unit: Unit) -> Position:
-    """Where an offset is in a text whose lines all end at LF, without looking at all of them."""
+    """The position of an offset in a text of LF lines, without an index of all lines."""
     start = text.rfind("\n", 0, offset) + 1
     column = LineIndex(text[start:offset]).position(offset - start, unit).column
     return Position(text.count("\n", 0, start), column)
@@ -243,7 +243,7 @@ class DiskChange:
 
 @dataclass(slots=True)
 class SyncMessages:
-    """What one server has to be sent for some changes, and what has to follow.
+    """The notifications that one server needs for some changes, and what has to follow them.
 
     Attributes:
         notifications: To be sent, in order.
@@ -284,7 +284,7 @@ class SyncProtocol:
     def translate(
         self, changes: Sequence[DiskChange], watchers: FileWatchers, operations: Mapping[str, Any]
     ) -> SyncMessages:
-        """What has to be sent; open documents first, so that events find the new texts there.
+        """Translate changes into notifications, open documents before file events.
 
         Args:
             changes: What happened, in order.
@@ -378,7 +378,7 @@ class SyncProtocol:
 
 @dataclass(slots=True)
 class _Collected:
-    """What `SyncProtocol.translate` has collected so far."""
+    """The events that `SyncProtocol.translate` has collected so far."""
 
     texts: list[Notification] = field(default_factory=list)
     saves: list[Notification] = field(default_factory=list)
@@ -436,7 +436,7 @@ class FileWatchers:
 
     @property
     def count(self) -> int:
-        """How many patterns there are."""
+        """The number of patterns."""
         return sum(len(watchers) for watchers in self._by_id.values())
 
     def register(self, number: str, options: Any) -> None:
@@ -490,7 +490,7 @@ class FileWatchers:
 def operation_notifications(
     operations: Mapping[str, Any], root: str, changes: Iterable[DiskChange]
 ) -> list[Notification]:
-    """What a server asked to be told of files created, deleted and renamed.
+    """The notifications of created, deleted and renamed files that a server has asked for.
 
     Args:
         operations: Its ``workspace.fileOperations``.

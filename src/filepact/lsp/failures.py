@@ -1,4 +1,4 @@
-"""What can go wrong with a language server; none of it may reach the write that it is about."""
+"""Errors of language servers; none of them may make a write fail."""
 
 from __future__ import annotations
 

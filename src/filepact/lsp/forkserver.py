@@ -107,7 +107,7 @@ class ForkServer:
     def start_supervisor(
         self, launch: ProcessOptions, descriptors: Descriptors
     ) -> Callable[[], object]:
-        """Have a supervisor started; a failure is reported on its line.
+        """Start a supervisor; it reports a failure on its own pipe.
 
         Raises:
             ServerExitedError: The fork server is gone, or the launch is not in the agreement.

@@ -42,7 +42,7 @@ Descriptors = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ProcessOptions:
-    """How a server is started.
+    """The options with which a server's process is started.
 
     Attributes:
         command: The program, absolute or found on the environment's path, and its arguments;

@@ -62,7 +62,7 @@ _PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class SyncMethod:
-    """What makes a server see a change.
+    """How a server is made to see a change: a property for each kind of change.
 
     Attributes:
         written: A file that is not open was written.

@@ -1,1 +1,1 @@
-"""What language servers make of files and of changes to them: workspace and servers together."""
+"""Diagnostics of language servers for the files of a workspace, and for changes to them."""

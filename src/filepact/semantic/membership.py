@@ -196,7 +196,7 @@ class RootProjects:
     # -- files ----------------------------------------------------------------------------
 
     def _keep(self, kind: str, name: str, read: Callable[[], tuple[Any, Iterable[str]]]) -> Any:
-        """What was read, as long as no file that it was read from has changed."""
+        """Keep a result until one of the files that it was read from changes."""
         kept = self._kept.get((kind, name))
         if kept is not None and all(self._stamp(path) == was for path, was in kept[0].items()):
             return kept[1]

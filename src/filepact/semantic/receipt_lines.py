@@ -29,7 +29,7 @@ _SINGULARS: Final[dict[Severity, str]] = {**_PLURALS, "error": "error", "warning
 
 
 def describe(update: WorkspaceUpdate, show: Callable[[str], str], *, warnings: bool = False) -> str:
-    """What a receipt says of a change; empty where no server knows the files.
+    """The lines of a receipt about a change; empty where no server knows the files.
 
     Only errors are told, and how many were fixed.
 
@@ -62,7 +62,7 @@ def describe_late(
     *,
     warnings: bool = False,
 ) -> str:
-    """What is told of a change whose answers came too late for its receipt.
+    """The lines about a change whose diagnostics came too late for its receipt.
 
     Args:
         servers: Who answered.

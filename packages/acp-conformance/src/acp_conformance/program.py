@@ -180,7 +180,7 @@ def _follow(client: subprocess.Popen[bytes], log: CheckLog, plan: Plan, *, spoke
 
 
 def _end(client: subprocess.Popen[bytes]) -> str:
-    """How a client has ended; empty if it has not."""
+    """The way in which a client has ended; empty if it runs."""
     try:
         status = client.wait(_GRACE)
     except subprocess.TimeoutExpired:

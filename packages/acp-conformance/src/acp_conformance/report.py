@@ -96,7 +96,7 @@ class SuiteError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         id: The check's, as ``group.name``.
@@ -120,7 +120,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What all checks found about one client.
+    """The results of all checks of one client.
 
     Attributes:
         client: Its ``clientInfo`` and ``clientCapabilities``.

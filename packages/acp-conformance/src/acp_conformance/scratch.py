@@ -127,7 +127,7 @@ class CheckFolders(Folder):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the checks are to run.
+    """The options of a run of the checks.
 
     Attributes:
         at: Begin when the client sends a prompt, or as soon as it has opened a session.

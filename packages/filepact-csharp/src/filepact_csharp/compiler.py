@@ -112,7 +112,7 @@ class Compiler:
         return tuple(unit.project for unit in self._by_file.get(path, ()))
 
     def notes(self, project: Project) -> tuple[str, ...]:
-        """What should be known of how a project is compiled, as sentences."""
+        """Notes on how a project is compiled, as sentences."""
         unit = self._units.get(project.path)
         return () if unit is None else tuple(unit.notes)
 
@@ -146,7 +146,7 @@ class Compiler:
     def check(
         self, path: str, stops: Callable[[Callable[[], None] | None], None]
     ) -> set[CompilerDiagnostic]:
-        """What is wrong in one file, in all projects that it belongs to.
+        """The diagnostics of one file, in all projects that it belongs to.
 
         Args:
             path: The file.
@@ -170,7 +170,7 @@ class Compiler:
     def check_all(
         self, stops: Callable[[Callable[[], None] | None], None]
     ) -> Iterator[dict[str, set[CompilerDiagnostic]]]:
-        """What is wrong in each file, project by project; what no file is to blame for is the project's."""
+        """The diagnostics of each file, project by project; the rest are the project's."""
         for unit in list(self._units.values()):
             with self._token(stops) as token:
                 told = findings(self._roslyn, self._compiled(unit).GetDiagnostics(token))
@@ -352,7 +352,7 @@ class Compiler:
 
     @contextlib.contextmanager
     def _token(self, stops: Callable[[Callable[[], None] | None], None]) -> Iterator[Any]:
-        """What the compiler looks at to see whether it is to go on."""
+        """The cancellation token of the compiler."""
         source = self._roslyn.threading.CancellationTokenSource()
         stops(source.Cancel)
         try:
@@ -362,7 +362,7 @@ class Compiler:
 
 
 def _generated(project: Project) -> str:
-    """What the build would generate: usings for every file, and who sees what is internal."""
+    """Generate what a build would: global usings and ``InternalsVisibleTo``."""
     lines = [one.source() for one in project.global_usings]
     lines += [
         f'[assembly: System.Runtime.CompilerServices.InternalsVisibleTo("{one}")]'
@@ -373,7 +373,7 @@ def _generated(project: Project) -> str:
 
 
 def _level(target: str) -> int:
-    """How many waves of warnings there are: a new one with each version of .NET since the fifth."""
+    """The warning level: one more with each version of .NET since the fifth."""
     modern = _MODERN.match(target)
     return max(int(modern[1]), _OLD_LEVEL) if modern else _OLD_LEVEL
 

@@ -174,7 +174,7 @@ class ProjectReader:
         return self.properties.get(name).strip() or default
 
     def enter(self, path: str) -> None:
-        """Let the properties that name the present file name this one."""
+        """Set the properties that name the present file."""
         folder, name = posixpath.split(path)
         for key, value in {
             "MSBuildThisFile": name,

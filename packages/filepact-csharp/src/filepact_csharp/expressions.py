@@ -66,7 +66,7 @@ class ProjectProperties:
         self.spoiled.pop(name.lower(), None)
 
     def spoil(self, name: str, why: ProjectMessage) -> None:
-        """From here on nobody knows a value, unless it is one that a project cannot change."""
+        """Make every value unknown from here on, except those that a project cannot change."""
         if name.lower() not in self.fixed:
             self.spoiled[name.lower()] = why
 
@@ -272,7 +272,7 @@ def _compatible(has: str, wants: str) -> bool:
 
 
 def closing(text: str, start: int) -> int:
-    """Where the parenthesis closes that opens at a place; -1 if it does not."""
+    """The index of the parenthesis that closes the one at an index; -1 if there is none."""
     depth, quote = 0, ""
     for at in range(start, len(text)):
         one = text[at]
@@ -369,7 +369,7 @@ def _tokens(condition: str) -> list[tuple[str, str]]:
 
 
 def _end_of_quoted(condition: str, at: int) -> int:
-    """Where a text in quotes ends, quotes within its references left alone."""
+    """The index at which a quoted text ends; quotes within its references do not count."""
     while at < len(condition):
         if condition[at] == "'":
             return at + 1

@@ -91,7 +91,7 @@ class Framework:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """How the package manager names it, the likeliest first."""
+        """The names that the package manager may give it, the likeliest first."""
         long = f"{self.identifier},Version=v{self.version}" if self.identifier else ""
         return (self.moniker, long) if long else (self.moniker,)
 
@@ -154,7 +154,7 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def preferred(monikers: list[str], newest: int = 0) -> str:
-    """Of several target frameworks, the one that is looked at.
+    """Choose the one of several target frameworks that is compiled for.
 
     The newest of .NET 5 and later for which there are libraries, else the oldest of these, else the first.
 
@@ -211,7 +211,7 @@ class PackageFileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FrameworkPackages:
-    """What was restored for one target framework.
+    """The packages that were restored for one target framework.
 
     Attributes:
         packages: Names of the packages, in lower case.
@@ -271,7 +271,7 @@ def read_assets(text: str, framework: Framework, folder: str, files: FileTree) -
 
 
 def _target(targets: dict[str, Any], framework: Framework) -> dict[str, Any]:
-    """What was restored for a framework, not for one kind of machine."""
+    """The restored target of a framework, without a runtime identifier."""
     wanted = {name.lower() for name in framework.names}
     for name, target in targets.items():
         if name.lower() in wanted and isinstance(target, dict):
@@ -308,7 +308,7 @@ def _table(whole: object, key: str) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPackages:
-    """What is known of a project's packages.
+    """The packages of a project, as far as they are known.
 
     Attributes:
         references: Their DLLs, absolute.
@@ -324,7 +324,7 @@ class ProjectPackages:
 def read_packages(
     evaluation: ProjectReader, framework: Framework, wanted: Mapping[str, str]
 ) -> ProjectPackages:
-    """What a restore has left, if there was one; what is missing is said.
+    """Read the result of a restore, and report what is missing.
 
     Args:
         evaluation: The project, worked through to its end.

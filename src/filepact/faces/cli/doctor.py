@@ -184,7 +184,7 @@ def _check_file(text: str, source: SettingsSource) -> Iterator[CheckResult]:
 
 
 def check_guard(guard: GuardSettings) -> CheckResult:
-    """How far the guard goes, as the person's file would have it."""
+    """Report the settings of the guard."""
     mounts, content = (str(each).lower() for each in (guard.mounts, guard.content))
     said = f'mounts = {mounts}, content = {content}, landlock = "{guard.landlock}"'
     return CheckResult("guard", "ok", said)

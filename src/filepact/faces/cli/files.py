@@ -1,4 +1,4 @@
-"""The tools of an agent, used by a person: one registry, one set of rules, one set of errors."""
+"""Commands over files: an agent's tools for a person, with the same registry, rules and errors."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def show(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """What one operation changed, as a patch and nothing else."""
+    """Print what one operation changed, as a patch."""
     with opened(arguments) as workspace:
         change = _change(workspace, arguments.operation)
         text = workspace.diff(change)
@@ -212,7 +212,7 @@ def _change(workspace: Workspace, change_id: str | None) -> Operation | Proposal
 
 
 def pending(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """What waits for a person, oldest first."""
+    """List the proposals that wait for a person, oldest first."""
     with opened(arguments) as workspace:
         waiting = workspace.pending()
         spans, known = listed(workspace, waiting)
@@ -282,7 +282,7 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
-    """What waits, as far as it is meant."""
+    """The pending proposals that the arguments select."""
     spot = None
     if arguments.path is not None:
         spot = workspace.guard.find(here(workspace, arguments.path), "list")

@@ -1,4 +1,4 @@
-"""The lines that tell agent programs, and editors, how to start filepact."""
+"""Command `setup`: the lines of configuration with which agents and editors start filepact."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Host:
 
 
 def own_command() -> tuple[str, ...]:
-    """How to start this very filepact from anywhere."""
+    """The command that starts this installation of filepact from any folder."""
     started = Path(sys.argv[0]).absolute()
     # Beside the interpreter first: the search path may lead to another installation.
     for candidate in (started, Path(sys.executable).with_name("filepact")):
@@ -242,7 +242,7 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def _setup_csharp(screen: Terminal) -> int:
-    """Have the language server for C# fetch what it needs; the answer is its status."""
+    """Run the set-up of the C# language server; returns its exit status."""
     program = Programs(())("filepact-csharp")
     if program is None:
         raise NotFoundError(
@@ -269,7 +269,7 @@ def _setup_editors(arguments: Namespace) -> CommandAnswer:
 
 
 def _options(arguments: Namespace) -> list[str]:
-    """What is the same for every way to start filepact."""
+    """The options that every command line for a host has."""
     options: list[str] = []
     if arguments.state:
         options += ["--state", find_context(arguments).state]

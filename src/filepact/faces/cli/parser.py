@@ -67,7 +67,7 @@ class CommandParser(argparse.ArgumentParser):
 
 @dataclass(frozen=True, slots=True)
 class CommandGroup:
-    """Where commands are added, and the options that all of them take.
+    """A group to which commands are added; all of them take the same common options.
 
     Attributes:
         commands: Where.

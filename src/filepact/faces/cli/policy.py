@@ -1,4 +1,4 @@
-"""The commands about rules: what is in force, what is wrong in the files, why something is refused."""
+"""Commands about rules: lists those in force, finds mistakes in files, explains a refusal."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
 
 
 def answers(rules: Sequence[Rule]) -> dict[str, str]:
-    """What a rule, or the defaults of a file together, answer to each question of an agent.
+    """The verdict of a rule, or of a file's defaults, on each action of an agent.
 
     Returns:
         For each of `QUESTIONS` ``allow`` (once), ``deny``, or ``person``, who is asked.
@@ -237,7 +237,7 @@ def _answer_table(groups: Sequence[Sequence[Rule]]) -> Iterator[TerminalText]:
 
 
 def test(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """What the files expect of their rules, and whether it is so."""
+    """Check the expectations that settings files state about their own rules."""
     spans: list[TerminalText] = []
     known: list[dict[str, object]] = []
     for source, text in _files(arguments):
@@ -288,7 +288,7 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def explain(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """Which rule decides about a file, and how that can be changed."""
+    """Name the rule that decides about a file, and how to change the decision."""
     with opened(arguments) as workspace:
         found = explain_request(
             workspace.guard,
@@ -350,7 +350,7 @@ def _reasons(found: DecisionExplanation) -> Iterator[tuple[str, str]]:
 
 
 def _advice(found: DecisionExplanation, named: str) -> str:
-    """How a person can change the verdict."""
+    """Advice on how a person can change the verdict."""
     rule = found.rule
     if rule is None:
         return "This is no matter of rules: only what is inside the roots can be used."
@@ -371,7 +371,7 @@ def _advice(found: DecisionExplanation, named: str) -> str:
 
 
 def _freeing(found: DecisionExplanation, rule: Rule, pattern: str, named: str) -> str:
-    """What to write against a default or a built-in rule, with all that it has to set aside."""
+    """The rule that overrides a default or built-in rule, with all that it has to override."""
     # An allow that leaves a built-in rule standing could never decide, and would be refused.
     voices = [voice.rule for voice in found.others if voice.lifted_by is None]
     standing = [each for each in (rule, *voices) if each.layer == "built-in"]

@@ -1,4 +1,4 @@
-"""Which programs may be started as language servers, and what they see of this person's environment.
+"""Programs that may be started as language servers, and the environment variables that they get.
 
 Nothing is ever started that lies in a folder which agents may change, whatever the search path says:
 it could be theirs.  What a server sees is chosen by name, and nothing that looks like a secret passes.
@@ -90,7 +90,7 @@ class Programs:
         return self._found[name]
 
     def place(self, server: ServerSpec) -> str | None:
-        """Where a server's program is; None if anything that it needs is missing."""
+        """The absolute path of a server's program; None if anything that it needs is missing."""
         places = [self(name) for name in (server.command[0], *server.needs)]
         return None if None in places else places[0]
 
@@ -107,7 +107,7 @@ class Programs:
         ]
 
     def facts(self, names: Iterable[str]) -> Mapping[str, object]:
-        """What programs have said that were run, because a server needs them.
+        """The output, as JSON, of the programs that were run because a server needs them.
 
         Args:
             names: As for a call of this object.

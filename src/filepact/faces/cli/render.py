@@ -60,7 +60,7 @@ Level = Literal["ok", "none", "warn", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What one check came to.
+    """The result of one check.
 
     Attributes:
         next: What to do; empty when there is nothing to do.
@@ -76,7 +76,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """How many lines a diff adds and removes."""
+    """The numbers of lines that a diff adds and removes."""
 
     added: int
     removed: int
@@ -251,7 +251,7 @@ _RECEIPT_STYLES: dict[str, Style] = {"applied": "good", "preview": "warn", "pend
 
 
 def age(created: float, now: float) -> str:
-    """How long ago, in one short word; older than two months: the day."""
+    """The age of a moment in one short word, such as ``5m``; of more than two months, the day."""
     seconds = max(0, int(now - created))
     for limit, unit, letter in _STEPS:
         if seconds < limit:
@@ -275,14 +275,14 @@ def size(taken: int) -> str:
 
 
 def state(change: Operation | Proposal) -> str:
-    """What has become of it, in words."""
+    """The state of an operation or a proposal, in words."""
     if isinstance(change, Operation) and change.undone_by is not None:
         return f"undone by {change.undone_by}"
     return change.state.replace("_", " ")
 
 
 def details(workspace: Workspace, change: Operation | Proposal) -> list[TerminalText]:
-    """What is known about an operation or a proposal, a line for each thing."""
+    """Everything known about an operation or a proposal, one fact a line."""
     actor = change.session.actor
     how = f", {visible(actor.version)}" if actor.kind != "agent" and actor.version else ""
     rows = [
@@ -482,7 +482,7 @@ def _question_facts(question: PermissionRecord) -> dict[str, object]:
 
 
 def answer_receipt(receipt: Receipt, screen: Terminal) -> CommandAnswer:
-    """What a change came to, with its whole diff."""
+    """The answer for a receipt, with the whole diff."""
     said = render_receipt(replace(receipt, diff=""))
     head, _, notes = said.partition("\n")
     style = _RECEIPT_STYLES.get(receipt.status, "dim")

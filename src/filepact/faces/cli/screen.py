@@ -81,7 +81,7 @@ class TerminalText:
 
 @dataclass(frozen=True, slots=True)
 class CommandAnswer:
-    """What a command has to say.
+    """The answer of a command: text for people, facts for programs, and an exit code.
 
     Attributes:
         spans: For people; may hold line ends.
@@ -108,7 +108,7 @@ def remark(text: str) -> None:
 
 
 class Terminal:
-    """Where answers go.
+    """The output of a command: a terminal, a pager or a pipe.
 
     Args:
         stream: Takes bytes.

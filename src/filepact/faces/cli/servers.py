@@ -119,7 +119,7 @@ def check_servers(
 
 
 def _csharp(present: Sequence[ServerSpec], programs: Programs) -> CheckResult:
-    """By which of the ways that there are a C# file is judged."""
+    """Report which server checks C# files."""
     known = (one for one in present if one.role != "projects")
     used = next((one for one in known if one.language("a.cs")), None)
     if used is None:

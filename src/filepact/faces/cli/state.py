@@ -36,7 +36,7 @@ _OURS: Final = {
 
 
 def status(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
-    """What is used here, and what happened last."""
+    """Show the roots, the state folder and the journal in use, and the newest operation."""
     context = find_context(arguments)
     with opened(arguments, context) as workspace:
         figures = workspace.statistics()

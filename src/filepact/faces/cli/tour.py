@@ -1,4 +1,4 @@
-"""A minute with filepact: an agent reads and changes a project, and a person takes it back.
+"""Command `tour`: an agent reads and changes a project, and a person undoes it.
 
 Nothing in it is played: the server is a process of its own, the client is the official one, and
 the last steps are the very commands that a person would type.
@@ -115,7 +115,7 @@ class _Tour:
     # -- the agent --------------------------------------------------------------------------
 
     def act(self) -> None:
-        """What an agent does, over the protocol."""
+        """Take the steps of the agent, over MCP."""
         self._report.say([TerminalText("The agent, over MCP\n", "title")])
         try:
             asyncio.run(self._act())
@@ -235,7 +235,7 @@ class _Tour:
     # -- the person -------------------------------------------------------------------------
 
     def go_back(self) -> None:
-        """What a person sees and does afterwards, with the command."""
+        """Take the steps of the person, with the command."""
         self._report.say([TerminalText("You, with the command\n", "title")])
         listed = self._command("See what was done", ["log"], "Who did what, newest first.")
         operations = listed.facts["operations"]
@@ -409,7 +409,7 @@ _PATIENCE_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """What a tool answered.
+    """The answer of a tool.
 
     Attributes:
         facts: The receipt of a change; empty for other tools.

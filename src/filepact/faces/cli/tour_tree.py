@@ -1,4 +1,4 @@
-"""What the tour works on: a small made-up project, or a copy of a folder of the person's."""
+"""The project of the tour: a small made-up one, or a copy of one of the person's folders."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TourEdit:
 
 @dataclass(frozen=True, slots=True)
 class FolderSnapshot:
-    """What came of copying a folder; sizes in bytes.
+    """The result of copying a folder; sizes in bytes.
 
     Attributes:
         whole: Whether all of it fitted into the limits.
