@@ -156,7 +156,7 @@ def test_what_the_agent_does_not_know_is_refused(agent):
 
 
 def test_without_a_prompt_the_checks_begin_after_a_time(agent):
-    scratch, *files = agent(Plan(wait=2.0, only=("capabilities.version",)))
+    scratch, *files = agent(Plan(wait=0.2, only=("capabilities.version",)))
     talk(files, INITIALIZE, new_session(scratch.work.path))
     log = CheckLog(scratch)
     while not log.over:
