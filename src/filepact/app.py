@@ -358,6 +358,7 @@ def open_semantic_workspace(
         mode=diagnosing.mode,
         budget=diagnosing.budget,
         new_errors=diagnosing.new_errors,
+        warnings=diagnosing.receipts == "warnings",
     )
 
 

@@ -48,6 +48,7 @@ def test_where_nothing_is_said_the_defaults_count() -> None:
             LanguageServerSettings("auto", 0.1, "allow", 1.0, 64),
         ),
         ('[diagnostics]\nnew_errors = "ask"\n', LanguageServerSettings(new_errors="ask")),
+        ('[diagnostics]\nreceipts = "warnings"\n', LanguageServerSettings(receipts="warnings")),
     ],
 )
 def test_the_word_alone_or_a_table_sets_how_far_servers_are_used(
@@ -65,6 +66,7 @@ def test_the_word_alone_or_a_table_sets_how_far_servers_are_used(
         ('[diagnostics]\n\nmode = "Auto"\n', 3, "diagnostics.mode"),
         ("[diagnostics]\nmode = 1\n", 2, "diagnostics.mode"),
         ('[diagnostics]\nnew_errors = "warn"\n', 2, "diagnostics.new_errors"),
+        ('[diagnostics]\nreceipts = "hints"\n', 2, "diagnostics.receipts"),
         ("[diagnostics]\nbudget = 0.05\n", 2, "diagnostics.budget"),
         ("[diagnostics]\nbudget = 61\n", 2, "diagnostics.budget"),
         ("[diagnostics]\nbudget = nan\n", 2, "diagnostics.budget"),

@@ -82,6 +82,19 @@ def test_a_dry_run_tells_the_difference_and_changes_nothing(
     assert said(done) == ["Diagnostics (fake): nothing new."]
 
 
+@pytest.mark.parametrize("warnings", [False, True])
+def test_warnings_are_told_where_they_are_wanted_and_hints_never(
+    warnings: bool, tmp_path: Path
+) -> None:
+    scene = Scene(tmp_path, ["basedpyright"], {"a.py": "x: int = 1\n"}, warnings=warnings)
+    try:
+        done = Desk(scene).edit("a.py", "x: int = 1", "def f(unused):\n    return 1\n")
+    finally:
+        scene.close()
+    assert ("warning" in done.text) is warnings
+    assert "hint" not in done.text
+
+
 def test_several_files_of_one_patch_are_answered_once(desk_with: Callable[..., Desk]) -> None:
     patch = (
         "--- a/a.x\n+++ b/a.x\n@@ -1 +1 @@\n-fine\n+wrong\n"

@@ -34,6 +34,9 @@ Using = Literal["auto", "off", "always"]
 """When language servers are used: those that are installed, once a change of a file that one knows
 has started it; never; or waited for also while they start."""
 
+Receipts = Literal["errors", "warnings"]
+"""The least of what servers find that a receipt tells."""
+
 NewErrors = Literal["allow", "ask", "deny"]
 """What becomes of a change that servers find new errors in."""
 
@@ -58,6 +61,7 @@ class LanguageServerSettings:
         new_errors: What becomes of a change that they find new errors in.
         idle: Seconds without use after which one is stopped.
         memory: MiB that one may take; with more it is started anew.
+        receipts: The least of what they find that a receipt tells.
     """
 
     mode: Using = "auto"
@@ -65,6 +69,7 @@ class LanguageServerSettings:
     new_errors: NewErrors = "allow"
     idle: float = 600.0
     memory: int = 2048
+    receipts: Receipts = "errors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +77,12 @@ class LanguageServerOptions:
     """The settings about language servers in one file, or in two together; None where unset.
 
     Attributes:
-        mode: As in `LanguageServerSettings`; None where nothing is said, and so for the next four.
+        mode: As in `LanguageServerSettings`; None where nothing is said, and so for the next five.
         budget: The same.
         new_errors: The same.
         idle: The same.
         memory: The same.
+        receipts: The same.
         tables: Tables of servers by their names, in the order of preference.
     """
 
@@ -85,6 +91,7 @@ class LanguageServerOptions:
     new_errors: NewErrors | None = None
     idle: float | None = None
     memory: int | None = None
+    receipts: Receipts | None = None
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def beneath(self, above: LanguageServerOptions) -> LanguageServerOptions:
@@ -218,6 +225,8 @@ def _fields(table: Any, text: str, name: str) -> dict[str, Any]:
             said[key] = _word(value, get_args(Using), text, name, path)
         elif key == "new_errors":
             said[key] = _word(value, get_args(NewErrors), text, name, path)
+        elif key == "receipts":
+            said[key] = _word(value, get_args(Receipts), text, name, path)
         elif key in _LIMITS:
             said[key] = _number(value, key, text, name, path)
         else:

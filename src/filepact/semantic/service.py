@@ -78,6 +78,7 @@ class SemanticWorkspace:
             asks none.
         budget: Seconds that a question may take in all, if it does not say otherwise.
         new_errors: What becomes of a change that would bring new errors.
+        warnings: Whether receipts tell warnings as well.
     """
 
     def __init__(
@@ -88,10 +89,12 @@ class SemanticWorkspace:
         mode: Mode = "auto",
         budget: float = 2.0,
         new_errors: NewErrors = "allow",
+        warnings: bool = False,
     ) -> None:
         self.mode = mode
         self.budget = budget
         self.new_errors = new_errors
+        self._warnings = warnings
         self._workspace = workspace
         self._files = workspace.raw_files
         self._pool = pool
@@ -229,12 +232,12 @@ class SemanticWorkspace:
 
     def line(self, update: WorkspaceUpdate) -> str:
         """What a receipt says of an update; empty where no server knows the files."""
-        return describe(update, self._show)
+        return describe(update, self._show, warnings=self._warnings)
 
     def _late(
         self, servers: Iterable[str], findings: UpdateDiagnostics, paths: Iterable[str]
     ) -> str:
-        return describe_late(servers, findings, paths, self._show)
+        return describe_late(servers, findings, paths, self._show, warnings=self._warnings)
 
     def listed(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""
