@@ -7,7 +7,7 @@ import pytest
 
 from filepact.acp import ClientFileSystem, Delivery, Position, Typed
 from filepact.errors import InvalidParamsError, StaleFileError
-from filepact.faces.acp import open_files
+from filepact.faces.acp import editor_documents
 from tests.faces.acp.talking import READ, WRITE, talk
 
 
@@ -282,7 +282,7 @@ def test_an_editor_that_opens_a_file_once_more_has_not_taken_back_what_it_did_no
 def test_an_editor_in_trouble_does_not_keep_the_answer(
     tmp_path, work, trouble, monkeypatch, caplog
 ):
-    monkeypatch.setattr(open_files, "_PATIENCE", 0.05)
+    monkeypatch.setattr(editor_documents, "_PATIENCE", 0.05)
     path = work / "a.txt"
     path.write_text("one\n")
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from filepact.text.lines import Unit
     from filepact.tools.registry import Tool
     from filepact.workspace.draft import Draft
-    from filepact.workspace.workspace import Mode, Workspace
+    from filepact.workspace.workspace import Mode
 
 __all__ = ["AgentFiles", "SessionFiles"]
 
@@ -59,9 +59,7 @@ class SessionFiles:
     begun has ended or was taken back.
 
     Args:
-        workspace: The session's folders; closed with this.
-        buffers: The client's texts of them.
-        session: Who asks.
+        buffers: The client's texts of the session's folders, whose workspace is closed with this.
         remote: The client's methods.
         texts: What the client tells of by itself.
         person: In whose name a person is asked about changes that wait; None leaves them waiting.
@@ -72,22 +70,19 @@ class SessionFiles:
 
     def __init__(
         self,
-        workspace: Workspace,
         buffers: SessionBuffers,
-        *,
-        session: Session,
         remote: ClientMethods,
         texts: ClientDocuments,
         person: Actor | None = None,
     ) -> None:
-        self.workspace = workspace
+        self.workspace = buffers.workspace
         self._buffers = buffers
-        self._session = session
+        self._session = buffers.session
         self._remote = remote
         self._person = person
         self._grants = SessionPermissions()
-        self._sync = BufferSync(workspace, buffers, session=session, remote=remote, texts=texts)
-        self._toolbox = open_toolbox(workspace)
+        self._sync = BufferSync(buffers, remote, texts)
+        self._toolbox = open_toolbox(self.workspace)
         self._lock = asyncio.Lock()
         self._stops: set[CancelScope] = set()
         self._closed = False
@@ -275,7 +270,7 @@ class SessionFiles:
     async def _answered(
         self, outcome: CallResult, change: str, paths: Sequence[str], stop: CancelScope
     ) -> CallResult:
-        """What a person makes of a change that waits: done, or waiting as before.
+        """Put a pending change to the person; returns what came of it.
 
         Raises:
             UserDeniedError: The person said no.
@@ -361,7 +356,7 @@ class SessionFiles:
     def _make(
         self, path: str, content: str, stop: CancelScope
     ) -> Receipt | tuple[PendingWrite, Draft]:
-        """What the client is to write, or what became of it where it is not for the client."""
+        """Draft a write: for the client to carry out, or carried out here where it is not the client's."""
         asked = self._buffers.ask(path)
         with self.workspace.draft(self._session, "fs/write_text_file") as draft:
             target = draft.open(path)
@@ -526,29 +521,20 @@ class AgentFiles:
             raise InvalidParamsError("a session's folders have to be absolute paths")
         await self.session_closed(session_id)
         caller = Session(session_id, self._agent, session_id)
-        workspace, buffers = await asyncio.to_thread(self._open, roots, caller)
+        buffers = await asyncio.to_thread(self._open, roots, caller)
         remote = ClientMethods(self._connection, session_id, self.offers, patience=self._patience)
         asks = self._ask and self._connection is not None
-        files = SessionFiles(
-            workspace,
-            buffers,
-            session=caller,
-            remote=remote,
-            texts=self._texts,
-            person=Actor("person", self._client) if asks else None,
-        )
+        person = Actor("person", self._client) if asks else None
+        files = SessionFiles(buffers, remote, self._texts, person)
         # Another may have been opened under this name while the folders were.
         await self.session_closed(session_id)
         self._sessions[session_id] = files
         return files
 
-    def _open(self, roots: tuple[str, ...], caller: Session) -> tuple[Workspace, SessionBuffers]:
+    def _open(self, roots: tuple[str, ...], caller: Session) -> SessionBuffers:
         held = Buffers()
         workspace = self._workspace(roots, buffers=held)
-        buffers = SessionBuffers(
-            workspace, held, session=caller, client=self._client, folders=roots
-        )
-        return workspace, buffers
+        return SessionBuffers(workspace, held, session=caller, client=self._client, folders=roots)
 
     def get(self, session_id: str) -> SessionFiles | None:
         """The files of a session that was opened and has not ended."""

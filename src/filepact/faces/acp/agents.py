@@ -80,7 +80,7 @@ AGENTS: Mapping[str, AgentRecord] = {
 
 
 def habits_of(agent: str) -> AgentRecord | None:
-    """What is known of an agent by its name."""
+    """Return the record of an agent; None for one that was never tried."""
     return AGENTS.get(agent.rpartition("/")[2].lower())
 
 
@@ -134,5 +134,5 @@ QUIRKS: Mapping[str, AgentProfile] = {
 
 
 def quirks_of(agent: str) -> AgentProfile:
-    """What is known of an agent by its name, with or without an npm scope before it."""
+    """Return the profile of an agent by its name, with or without an npm scope before it."""
     return QUIRKS.get(agent.rpartition("/")[2].lower(), AgentProfile())

@@ -93,7 +93,7 @@ def exhibit(
     modern: bool = False,
     since: str = "",
 ) -> ProposalSummary:
-    """What is shown of a change.
+    """Render a pending change for the person.
 
     A diff of the protocol holds the texts as they are.  Where they hold something that is not seen,
     or the protocol has no form for it, the diff stands beside, with all of it written out.
@@ -138,7 +138,7 @@ def exhibit(
 
 
 def _title(proposal: Proposal) -> str:
-    """What is wanted, by which rule it waits, and who asked for it and when."""
+    """The title of a dialog: the change, the rule by which it waits, its author and its time."""
     wanted = visible(f"{proposal.summary} ({proposal.rule})")
     author = shorten(who(proposal.session.actor), _AUTHOR)
     return f"{wanted}, asked for by {author} at {moment(proposal.created)}"
@@ -214,7 +214,7 @@ class SessionPermissions:
         )
 
     def options(self, proposal: Proposal, policy: Policy, *, whole: bool = True) -> list[Message]:
-        """What a person may say to a change; never yes to what they were not shown whole."""
+        """The options of a dialog; allowing is one only where the change is shown whole."""
         if not whole:
             later = {"optionId": LATER, "name": "Leave it waiting", "kind": "reject_once"}
             return [later, _REFUSE]
@@ -235,7 +235,11 @@ class SessionPermissions:
         return [*options, _REFUSE]
 
     def hear(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
-        """What a person has chosen: yes, no, or nothing: no option, or to leave it waiting."""
+        """Take the chosen option, and remember what it allows for longer than once.
+
+        Returns:
+            Whether the change is allowed; None for no option, or for leaving it waiting.
+        """
         if option == LATER or option not in [one["optionId"] for one in offered]:
             return None
         for rule in _rules(proposal):
@@ -342,7 +346,7 @@ class ApprovalRequest:
         return readable(self._workspace.diff(self._workspace.proposal(self.change)))
 
     def question(self) -> ApprovalQuestion | None:
-        """What the person is asked; None where they have allowed changes like this one before.
+        """Make the question for the dialog; None where the person has allowed such changes before.
 
         Raises:
             NoChangeError: The change waits no more.
@@ -366,7 +370,7 @@ class ApprovalRequest:
         return ApprovalQuestion(call, self._options, shown.text if self._modern else "")
 
     def understand(self, option: object) -> bool | None:
-        """What a chosen option means: yes, no, or nothing: none was chosen, or to decide later."""
+        """Whether a chosen option allows the change; None for none, or for deciding later."""
         return self._proposal is not None and self._grants.hear(
             self._proposal, option, self._options
         )

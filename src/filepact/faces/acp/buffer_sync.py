@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.domain.operation import Session
     from filepact.faces.acp.remote import ClientMethods
     from filepact.faces.acp.session_buffers import (
         ClientDocuments,
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
         SessionBuffers,
     )
     from filepact.tools.registry import CallResult
-    from filepact.workspace.workspace import Workspace
 
 __all__ = ["BufferSync"]
 
@@ -43,25 +41,17 @@ class BufferSync:
     """Keeps one session's texts and its client's the same.
 
     Args:
-        workspace: The session's folders.
-        buffers: The client's texts of them.
-        session: Who changes them.
+        buffers: The client's texts of the session's folders.
         remote: The client's methods.
         texts: What the client tells of by itself.
     """
 
     def __init__(
-        self,
-        workspace: Workspace,
-        buffers: SessionBuffers,
-        *,
-        session: Session,
-        remote: ClientMethods,
-        texts: ClientDocuments,
+        self, buffers: SessionBuffers, remote: ClientMethods, texts: ClientDocuments
     ) -> None:
-        self._workspace = workspace
+        self._workspace = buffers.workspace
         self._buffers = buffers
-        self._session = session
+        self._session = buffers.session
         self._remote = remote
         self._texts = texts
         self._late: set[asyncio.Future[None]] = set()
@@ -162,7 +152,7 @@ class BufferSync:
         return wanted
 
     async def save(self, paths: Sequence[str], stop: CancelScope) -> None:
-        """Have the client save what it shows of files that are about to be changed.
+        """Ask the client to save its unsaved text of files that are about to be changed.
 
         Raises:
             FilepactError: It refused.
@@ -183,7 +173,7 @@ class BufferSync:
                 await asyncio.to_thread(self._buffers.saved, saves)
 
     async def now(self, asked: ClientFile, stop: CancelScope) -> str | None:
-        """What the client shows of a file at this moment; None where it does not say.
+        """Ask for the client's present text of a file; None where it does not say.
 
         Raises:
             FilepactError: It refused, or did not answer in time.
@@ -195,7 +185,7 @@ class BufferSync:
         return text
 
     async def with_typed(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
-        """What the client is to be given, with what was typed until this moment.
+        """Merge what was typed until this moment into a text for the client.
 
         Nothing that takes time is done between this and the write.
 

@@ -32,7 +32,7 @@ class CancelScope:
         self._event = asyncio.Event()
 
     def cancel(self) -> None:
-        """Nobody waits any more."""
+        """Cancel the work: nobody waits for it any more."""
         self._event.set()
 
     @property

@@ -37,6 +37,7 @@ from filepact.faces.acp.cancellation import (
     ThreadCalls,
     wait_registered,
 )
+from filepact.faces.acp.editor_documents import EditorDocuments
 from filepact.faces.acp.errors import (
     CANCELLED,
     INVALID,
@@ -47,7 +48,6 @@ from filepact.faces.acp.errors import (
     to_refusal,
 )
 from filepact.faces.acp.files import Question
-from filepact.faces.acp.open_files import EditorDocuments
 from filepact.faces.acp.permissions import call_of, choose
 from filepact.faces.acp.record import PermissionLogWriter
 from filepact.faces.acp.sdk_hooks import listen
@@ -162,7 +162,7 @@ class ClientFileSystem:
     on_connect.listens = True  # type: ignore[attr-defined]
 
     def agent_named(self, name: str, version: str) -> None:
-        """Know the agent by the name that it gives itself."""
+        """Take the name and the version that the agent gives itself."""
         self._facts.agent = name or ConnectionInfo().agent
         self._facts.version = version
         self._agent = Actor("agent", self._facts.agent, version)
@@ -246,7 +246,7 @@ class ClientFileSystem:
     # -- what an agent tells and asks -----------------------------------------------------
 
     def told(self, params: dict[str, Any]) -> None:
-        """Know what an agent tells of a call of its tools; learned from the connection."""
+        """Take an agent's report of a call of its tools; learned from the connection."""
         session_id, update = params.get("sessionId"), params.get("update")
         bound = self._sessions.get(session_id)
         if bound is not None and isinstance(update, dict) and "toolCallId" in update:
@@ -305,7 +305,7 @@ class ClientFileSystem:
         return result
 
     def _recording(self, bound: AcpSession) -> PermissionLogWriter:
-        """What writes questions and reports into the journal; it holds the session until then."""
+        """Return the writer of questions and reports, which holds the session until all is written."""
         if self._record is None:
             loop = asyncio.get_running_loop()
 
@@ -323,7 +323,7 @@ class ClientFileSystem:
     # -- what was changed -----------------------------------------------------------------
 
     async def changes(self, session_id: str, limit: int = 50) -> tuple[Change, ...]:
-        """What a session has changed or asks to change, the newest first, each with its diff.
+        """List the changes of a session, done and pending, the newest first, each with its diff.
 
         Raises:
             InvalidParamsError: No such session is open.
@@ -486,7 +486,7 @@ class ClientFileSystem:
     async def _decision(
         self, bound: AcpSession, dialog: ApprovalRequest, question: Question
     ) -> bool:
-        """What a person says to a stored change.
+        """Ask the person whether a pending change is allowed.
 
         Raises:
             ClientRequestError: Nobody can be asked, and it waits; or its turn ended, and it waits no more.

@@ -128,7 +128,7 @@ class ClientResponseError(ResponseError):
 
     @property
     def reason(self) -> str:
-        """The same, or at least the number."""
+        """The words of the error; without any, at least its number."""
         return self.words or self.message.strip() or f"error {self.code}"
 
 
@@ -207,7 +207,7 @@ def to_refusal(error: FilepactError, path: str, roots: tuple[str, ...]) -> Clien
 
 
 def _hint(error: FilepactError) -> str:
-    """What to do next, for a caller of the protocol's methods, who has none of the tools."""
+    """An error's hint without what concerns the tools, which a caller of these methods has not."""
     sentences = re.split(r"(?<=[.;])\s+", error.hint)
     kept = " ".join(one for one in sentences if not _OF_TOOLS.search(one))
     if kept == error.hint:

@@ -69,7 +69,7 @@ def excerpt(
     *,
     found: Location | None = None,
 ) -> Excerpt:
-    """The same, with what else was seen of the file.
+    """Read a file's text, or some of its lines, with the facts that the read has found.
 
     Args:
         bound: The session's folders.
@@ -110,7 +110,7 @@ class DiskFile:
         return True
 
     def remember(self, bound: AcpSession, session: Session) -> None:
-        """It is shown to the session."""
+        """Count the text as shown to the session."""
         shown = (self.part.start, self.part.start + len(self.part.text))
         bound.workspace.reader(session).remember(self.document, [shown])
 
@@ -118,7 +118,7 @@ class DiskFile:
 def beforehand(
     bound: AcpSession, session: Session, path: str, line: int | None, limit: int | None
 ) -> DiskFile | None:
-    """What the disk has of a file that an editor is asked about.
+    """Read from the disk a file that an editor is asked about.
 
     None where an editor has said before that it holds something else, where the session has
     proposed something else, and where there is something to refuse: all that is for the long way.
@@ -136,7 +136,7 @@ def beforehand(
 
 
 def key(bound: AcpSession, session: Session, path: str) -> str:
-    """What all names of one real file have in common; for a file that is refused, its name."""
+    """The lock key that all names of one real file share; for a refused file, its name."""
     try:
         return bound.workspace.guard.find(path, "list", agent=session.agent).lock_key
     except (FilepactError, ValueError):
@@ -157,7 +157,7 @@ def _count(limit: int | None) -> int | None:
 
 
 def _encoded(text: str) -> int:
-    """How long a piece of text is in an answer, where all but ASCII is escaped."""
+    """The length of a text in an answer, in bytes, where all but ASCII is escaped."""
     return len(encode_basestring_ascii(text)) - 2
 
 
@@ -284,7 +284,7 @@ def named(bound: AcpSession, session: Session, path: str) -> str:
 
 
 def changes(bound: AcpSession, most: int) -> tuple[Change, ...]:
-    """What a session has changed and asked for, the newest first."""
+    """List the changes of a session, done and pending, the newest first."""
     found: list[Operation | Proposal] = [
         one for one in bound.workspace.pending() if one.session.id == bound.id
     ]

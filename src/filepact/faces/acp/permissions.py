@@ -113,7 +113,7 @@ class PermissionDecision:
 
 
 def read_question(params: Message, cwd: str) -> PermissionRequest:
-    """What a ``session/request_permission`` is about.
+    """Read the subject of a ``session/request_permission``.
 
     Args:
         params: Of either version of the protocol.
@@ -124,7 +124,7 @@ def read_question(params: Message, cwd: str) -> PermissionRequest:
 
 
 def read_call(call: Message, cwd: str) -> PermissionRequest:
-    """What a call of an agent's tool would do, from what the agent shows of it.
+    """Read what a call of an agent's tool would do, from what the agent shows of it.
 
     Args:
         call: A tool call, or an update of one.
@@ -152,7 +152,7 @@ def call_of(params: Message) -> Message:
 
 
 def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDecision:
-    """What the rules say to it.
+    """Apply the rules to a request for permission.
 
     Only a plain reading, edit or deletion that a person has written down as allowed is allowed
     here without asking: a rule about files says nothing of commands, and that no rule stands
@@ -354,7 +354,7 @@ class ToolCalls:
             self._known.popitem(last=False)
 
     def whole(self, call: Message, asked: PermissionRequest) -> PermissionRequest:
-        """What is asked, joined with what was reported of the call before."""
+        """Join a request for permission with earlier reports of its call."""
         known = self._known.get(str(call.get("toolCallId")))
         if known is None:
             return asked
@@ -393,7 +393,7 @@ class ToolCalls:
 
 
 def _same(one: str, other: str) -> str:
-    """What two parts of one call say of its tool; nothing where they disagree."""
+    """The tool that two reports of one call name; empty where they disagree."""
     if one and other and one != other:
         return ""
     return one or other

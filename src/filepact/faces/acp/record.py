@@ -163,7 +163,7 @@ class PermissionLogWriter:
         self._thread.join()
 
     def _put(self, work: Callable[[], None]) -> bool:
-        """Have something done, unless more waits than the journal would keep."""
+        """Queue work for the thread, unless more waits than the journal would keep."""
         if self._work.qsize() >= _WAITING:
             if not self._full:
                 self._full = True
@@ -324,7 +324,7 @@ class FileDiff:
         return len(self.old) + len(self.new or "") + len(self.patch)
 
     def without_texts(self) -> FileDiff:
-        """The same file, about which nothing can be counted."""
+        """The same file without its texts: its lines are not counted."""
         return replace(self, old="", new=None, patch="")
 
 

@@ -80,7 +80,7 @@ class ClientMethods:
         self.offers = offers
 
     async def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
-        """What the client has of a file, unsaved text included.
+        """Ask the client for a file's text, unsaved text included.
 
         Args:
             path: Absolute.
@@ -97,7 +97,7 @@ class ClientMethods:
             raise _refusal(error, path, ReadFailedError) from None
 
     async def text(self, path: str, disk: Callable[[], Document | None]) -> str | None:
-        """What the client has of a whole file; None where it is for the disk to say.
+        """Ask the client for the whole text of a file; None where the disk decides.
 
         Args:
             path: Absolute.
@@ -168,7 +168,7 @@ class ClientMethods:
             return
 
     async def choose(self, call: Message, options: list[Message]) -> str:
-        """Which option the person takes; empty when there is no answer to be had."""
+        """Show the person a dialog; returns the id of the chosen option, empty for no answer."""
         shown = ToolCallUpdate.model_validate(call)
         offered = [PermissionOption.model_validate(option) for option in options]
         try:
@@ -196,7 +196,7 @@ def _check_name(path: str, kind: type[FilepactError]) -> None:
 
 
 def _text(content: object, path: str) -> str:
-    """What a client sent for a text, if it is one."""
+    """Check that a client has sent a text within the limits."""
     if not isinstance(content, str):
         raise ReadFailedError(f"{path}: the client sent no text", path=path)
     try:

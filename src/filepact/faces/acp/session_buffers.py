@@ -68,7 +68,7 @@ class ClientDocument:
 
     @property
     def likely(self) -> str | None:
-        """What the client shows as far as can be known without asking; None for unknown."""
+        """The client's text as far as it is known without asking; None for unknown."""
         return None if self.broken else self.text if self.told is None else self.told
 
 
@@ -89,7 +89,7 @@ class ClientDocuments:
         return tuple(replace(one) for one in self._known.values())
 
     def text(self, path: str) -> str | None:
-        """What the client shows of a document, where its notices leave no doubt."""
+        """The client's text of a document; None where its notifications leave a doubt."""
         known = self._known.get(path)
         return known.text if known is not None and known.sure else None
 
@@ -244,6 +244,10 @@ class SessionBuffers:
         session: Who asks.
         client: The client's name.
         folders: The session's folders as they were sent.
+
+    Attributes:
+        workspace: As given.
+        session: As given.
     """
 
     def __init__(
@@ -255,8 +259,8 @@ class SessionBuffers:
         client: str,
         folders: Iterable[str],
     ) -> None:
-        self._workspace = workspace
-        self._session = session
+        self.workspace = workspace
+        self.session = session
         self._buffers = ClientBuffers(client, buffers)
         self._own = Session(f"client {client}", Actor("program", client))
         self._spellings: dict[str, str] = {}
@@ -269,12 +273,12 @@ class SessionBuffers:
     # -- what the client shows ------------------------------------------------------------
 
     def ask(self, path: Name) -> ClientFile | None:
-        """What to ask the client for before a file is used; None when it cannot have a text.
+        """Find a file that the client may have a text of; None for a folder or the like.
 
         Raises:
             FilepactError: The session may not read the file.
         """
-        spot = self._workspace.guard.find(path, "read", agent=self._session.agent)
+        spot = self.workspace.guard.find(path, "read", agent=self.session.agent)
         if spot.place.kind not in ("file", "missing") or spot.place.path == ".":
             return None
         name = f"{self._spellings[spot.root.path].rstrip('/')}/{spot.place.path}"
@@ -282,7 +286,7 @@ class SessionBuffers:
         return ClientFile(spot.path, name, size)
 
     def name_of(self, path: WorkspacePath) -> str | None:
-        """How the client calls a file; None where it cannot have a text of it."""
+        """The client's name for a file; None where it cannot have a text of it."""
         with suppress(FilepactError):
             asked = self.ask(path)
             return None if asked is None else asked.name
@@ -293,7 +297,7 @@ class SessionBuffers:
         return tuple(self._held.values())
 
     def to_save(self, paths: Iterable[Name]) -> tuple[PendingWrite, ...]:
-        """What the client shows of files and has not saved, and can save without losing anything.
+        """The client's unsaved texts that it can save without losing anything.
 
         Where others have written to the disk meanwhile it cannot: both have to be merged.
         """
@@ -304,7 +308,7 @@ class SessionBuffers:
                 if asked is None or asked.path not in self._held:
                     continue
                 buffer = self._buffers.get(asked.path)
-                stored = self._workspace.editors.stored(asked.path)
+                stored = self.workspace.editors.stored(asked.path)
                 if buffer is not None and _revision(buffer.base) == _revision(stored):
                     text = self.as_shown(asked.path, buffer.text)
                     found.append(PendingWrite(asked, self.present(asked.path), text))
@@ -329,10 +333,10 @@ class SessionBuffers:
         Raises:
             FilepactError: What the disk has may not be read, or is too large.
         """
-        session = self._session if read else self._own
+        session = self.session if read else self._own
         self._held.pop(asked.path, None)
         found = self._buffers.take(
-            self._workspace, asked.path, text, partial(self._disk, asked.path, session)
+            self.workspace, asked.path, text, partial(self._disk, asked.path, session)
         )
         if found.kind == "unsaved":
             self._held[asked.path] = asked
@@ -343,7 +347,7 @@ class SessionBuffers:
     def keep_open(
         self, documents: Iterable[ClientDocument], *, can_ask: bool
     ) -> tuple[ClientFile, ...]:
-        """The same for all documents that the client tells of by itself.
+        """Take over the texts of all documents of which the client sends notifications.
 
         Those that may not be used are passed over.
 
@@ -378,7 +382,7 @@ class SessionBuffers:
         self.keep(asked, text)
 
     def open_name(self, path: WorkspacePath) -> str | None:
-        """How the client names a document that it tells of by itself; None for any other."""
+        """The client's name for a document of which it sends notifications; None for any other."""
         one = self._open.get(path)
         return None if one is None else one.path
 
@@ -395,8 +399,8 @@ class SessionBuffers:
     # -- what the client has to be told ---------------------------------------------------
 
     def news(self, operation: Operation) -> tuple[PendingWrite, ...]:
-        """What an operation that was just done made of files, as the client is to have it."""
-        self._workspace.editors.take(self._buffers.client)
+        """The new texts of an operation that was just done, as the client is to have them."""
+        self.workspace.editors.take(self._buffers.client)
         found: list[PendingWrite] = []
         for change in operation.changes.changes:
             before, after = change.before, change.after
@@ -431,7 +435,7 @@ class SessionBuffers:
             return write
         if meant is None:
             raise typed_over(path)
-        both = self._buffers.joined(self._workspace, meant, text, agent=self._session.agent)
+        both = self._buffers.joined(self.workspace, meant, text, agent=self.session.agent)
         if both is meant:
             return write
         return replace(write, document=both, text=self.as_shown(path, both.text), over=meant)
@@ -446,13 +450,13 @@ class SessionBuffers:
         Raises:
             PathBlockedError: The agent may not see it.
         """
-        agent = self._session.agent
-        self._workspace.guard.check_held(path, "read", text.encode(), agent=agent)
+        agent = self.session.agent
+        self.workspace.guard.check_held(path, "read", text.encode(), agent=agent)
 
     def note_seen(self, path: WorkspacePath) -> None:
         """The agent has seen what the file holds."""
         with suppress(FilepactError):
-            self._workspace.reader(self._session, proposed=False).document(path)
+            self.workspace.reader(self.session, proposed=False).document(path)
 
     def settle(self, write: PendingWrite, operation: str = "") -> str:
         """See what the client's write left on the disk; the answer is what there is to say.
@@ -470,7 +474,7 @@ class SessionBuffers:
                 self._buffers.agree(disk)
                 return ""
             return _gone(shown)
-        left = self._buffers.settle(self._workspace, meant, operation, write.over)
+        left = self._buffers.settle(self.workspace, meant, operation, write.over)
         if left is None:
             return f"{shown}: what the client made of it could not be looked at; read it again."
         if left.document is None:
@@ -509,9 +513,9 @@ class SessionBuffers:
     # -- parts ----------------------------------------------------------------------------
 
     def stored(self, path: WorkspacePath) -> Document | None:
-        """What the disk has of a file; None for nothing that can be read."""
+        """Read a file from the disk; None for nothing that can be read."""
         with suppress(FilepactError):
-            return self._workspace.editors.stored(path)
+            return self.workspace.editors.stored(path)
         return None
 
     def _drop(self, path: WorkspacePath) -> None:
@@ -525,7 +529,7 @@ class SessionBuffers:
             FilepactError: It may not be read, or is too large.
         """
         try:
-            return self._workspace.reader(session, proposed=False).document(path)
+            return self.workspace.reader(session, proposed=False).document(path)
         except NotFoundError:
             return None
 

@@ -67,7 +67,7 @@ class AcpSession:
     holds: int = 1
 
     def judge(self, params: Message, agent: str) -> tuple[PermissionRequest, PermissionDecision]:
-        """What a ``session/request_permission`` is about, and what the rules say to it."""
+        """Read the subject of a ``session/request_permission``, and apply the rules to it."""
         asked = read_question(params, self.roots[0])
         asked = self.calls.whole(call_of(params), asked)
         return asked, rule_on(asked, self.workspace.guard, agent)
@@ -161,7 +161,7 @@ class Sessions:
         return [one for one in self._held if one.id == session_id]
 
     def semantics(self, session: AcpSession) -> SemanticWorkspace | None:
-        """What language servers make of a session's files; made when it is first wanted."""
+        """The semantic workspace of a session; made when it is first wanted."""
         if self._look is None:
             return None
         with self._looking:

@@ -10,7 +10,7 @@ import pytest
 
 from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.files import ANSWER_LIMIT, _at_most, _encoded
-from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
+from filepact.faces.acp.proxy.editor_requests import EditorRequests, EditorResult
 from filepact.wire.keyed_executor import KeyedExecutor
 from tests.faces.acp.proxy.rig import BOTH, Rig
 

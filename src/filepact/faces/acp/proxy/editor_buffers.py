@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from filepact.domain.policy import Action
     from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.errors import ClientResponseError
-    from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
+    from filepact.faces.acp.proxy.editor_requests import EditorRequests, EditorResult
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.messages import Message
     from filepact.workspace.buffers import Buffers
@@ -117,7 +117,7 @@ class EditorTexts:
             self.heard(bound, spot, self.text_in(bound, spot, reply))
 
     def question(self, bound: AcpSession, spot: Location, path: Name) -> Message | None:
-        """What the editor is to be asked of a file; None when there is nothing to ask.
+        """Make the request for the editor's text of a file; None when there is nothing to ask.
 
         Args:
             bound: The session's folders.
@@ -202,17 +202,17 @@ class EditorTexts:
         return True
 
     def came(self, bound: AcpSession, session: Session, content: str, receipt: Receipt) -> None:
-        """What the agent sent was written, or merged and written."""
+        """Note that the agent's text was written, or merged and written."""
         if receipt.status == "applied":
             for meant in bound.workspace.unsaved.written(str(receipt.operation)):
                 self._twice.sent(bound, session, content, meant)
 
     def looked(self, bound: AcpSession) -> None:
-        """What an agent wrote by itself in a step that has ended was looked for."""
+        """Note that external changes of the agent's last step were looked for."""
         self._twice.looked(bound)
 
     def _stored(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
-        """What the disk has of a file; None for no file, or none that can be read whole."""
+        """Read a file from the disk; None for no file, or one that cannot be read whole."""
         with suppress(FilepactError):
             return self._twice.disk(bound, file)
         return None
@@ -413,7 +413,7 @@ def _refused(what: str, error: ClientResponseError) -> ClientRequestError:
 
 
 def _stored(bound: AcpSession, path: WorkspacePath) -> Document | None:
-    """What the disk has of a file; None for no file, or none that can be read whole."""
+    """Read a file from the disk; None for no file, or one that cannot be read whole."""
     with suppress(FilepactError):
         return bound.workspace.editors.stored(path)
     return None
@@ -467,7 +467,7 @@ class AgentWrites:
     def first(
         self, bound: AcpSession, session: Session, path: str, text: str
     ) -> tuple[Document | None, Document | None]:
-        """What a file was before the agent wrote a text to it that it now sends, and is now.
+        """Return a file as it was before the agent wrote to the disk what it now sends, and as it is.
 
         What it wrote is in the journal then.  None for the first where it has not, or nobody knows.
         """
@@ -494,12 +494,12 @@ class AgentWrites:
                 sent.meant = meant
 
     def forget(self, path: WorkspacePath) -> None:
-        """What was sent is taken back."""
+        """Forget what was sent: it is taken back."""
         with self._lock:
             self._sent.pop(path, None)
 
     def disk(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
-        """What the disk has of a file, once the agent's own writing of it is put right.
+        """Read a file from the disk, after the agent's own writing of it was put right.
 
         Args:
             bound: The session.

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.approvals import ApprovalQuestion
     from filepact.faces.acp.proxy.editor_buffers import EditorTexts
+    from filepact.faces.acp.proxy.editor_requests import EditorRequests, EditorResult
     from filepact.faces.acp.proxy.protocol import AgentRequest
-    from filepact.faces.acp.proxy.questions import EditorRequests, EditorResult
     from filepact.faces.acp.sessions import AcpSession
     from filepact.wire.keyed_executor import KeyedExecutor
     from filepact.wire.messages import Message
@@ -407,7 +407,7 @@ def settle(
 
 
 def _decision(dialog: ApprovalRequest, reply: EditorResult) -> bool | None:
-    """What the person has said; None leaves the change waiting.
+    """Whether the person's answer allows the change; None leaves it waiting.
 
     Raises:
         ClientRequestError: The question was closed without an answer, or the turn ended first.
@@ -458,7 +458,7 @@ def failure(wanted: Any, refusal: ClientRequestError) -> Message:
 
 
 def _window(params: Message) -> tuple[str, int | None, int | None]:
-    """Which lines of which file are to be read."""
+    """The path, the first line and the count of lines that a request names."""
     return _text(params, "path"), _number(params.get("line")), _number(params.get("limit"))
 
 

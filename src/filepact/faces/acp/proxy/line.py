@@ -52,7 +52,7 @@ class MessageLine:
 
     @property
     def passed(self) -> bytes:
-        """What to pass on: the bytes, or the message as it was understood here."""
+        """The bytes to pass on: as they came, or the message encoded as it was understood here."""
         return self.raw if self.plain or self.message is None else encode(self.message)
 
 
@@ -151,7 +151,7 @@ def _with_text(text: str, result: Mapping[str, Any]) -> bytes:
 
 
 def _fast() -> Any:
-    """What reads and writes JSON fastest; it takes a while to load, and short lines need it not."""
+    """The fastest JSON library; loaded late, since short lines do not need it."""
     import pydantic_core  # noqa: PLC0415 - see above
 
     return pydantic_core

@@ -446,7 +446,7 @@ class ProxyProtocol:
         return self._with_option(session, result)
 
     def _with_option(self, session: Any, holder: Message) -> Message:
-        """What holds all options of an agent, with ours, where the session has it."""
+        """Add our option to a message that lists all options of a session, where it has ours."""
         known = isinstance(session, str) and session in self._options
         mode = self.mode(session) if known else None
         if mode is None:

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Protocol
 
+from filepact.faces.acp.proxy.editor_requests import EditorRequests
 from filepact.faces.acp.proxy.line import encode, parse
 from filepact.faces.acp.proxy.protocol import (
     AgentMessage,
@@ -17,7 +18,6 @@ from filepact.faces.acp.proxy.protocol import (
     EditorResponse,
     ProxyProtocol,
 )
-from filepact.faces.acp.proxy.questions import EditorRequests
 from filepact.wire.messages import INVALID_REQUEST, error_response
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Proxy:
         self._making.result()
 
     def stop(self) -> None:
-        """Have it end; at any moment."""
+        """End the proxy; may be called at any moment, in a signal handler too."""
         self._over.put(None)
 
     def close(self) -> None:

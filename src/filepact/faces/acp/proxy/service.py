@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.editor_requests import AccessCounts, ProxyContext
     from filepact.faces.acp.proxy.protocol import Step
-    from filepact.faces.acp.proxy.questions import AccessCounts, ProxyContext
     from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.tools.registry import Toolset
     from filepact.wire.messages import Message

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.faces.acp.agents import ConnectionInfo
+    from filepact.faces.acp.proxy.editor_requests import EditorRequests
     from filepact.faces.acp.proxy.proxy import ProxySide
-    from filepact.faces.acp.proxy.questions import EditorRequests
     from filepact.faces.acp.proxy.service import ProxyExecutor
     from filepact.faces.acp.sessions import AcpSession, Sessions
     from filepact.tools.registry import Toolset
@@ -126,7 +126,7 @@ class AgentProcess:
         return self._status
 
     def _hear(self, patience: float | None) -> tuple[str, int] | None:
-        """What is said of the agent next: how it began, or how it ended."""
+        """Wait for the supervisor's next word on the agent: how it began, or how it ended."""
         until = None if patience is None else time.monotonic() + patience
         while b"\n" not in self._said:
             left = None if until is None else max(0.0, until - time.monotonic())
@@ -184,7 +184,7 @@ def run(
         questions: EditorRequests,
         facts: ConnectionInfo,
     ) -> ProxyExecutor:
-        from filepact.faces.acp.proxy.questions import ProxyContext  # noqa: PLC0415 - with the next
+        from filepact.faces.acp.proxy.editor_requests import ProxyContext  # noqa: PLC0415 - with the next
         from filepact.faces.acp.proxy.service import ProxyExecutor  # noqa: PLC0415 - takes long
 
         links = ProxyContext(to_editor, to_agent, questions, facts)

@@ -111,7 +111,7 @@ class ToolSocket:
 
 
 def _first_line(connection: socket.socket) -> str:
-    """What it says first, up to a line end and no byte further."""
+    """Read the first line of a connection, and no byte further."""
     connection.settimeout(_PATIENCE)
     said = b""
     with suppress(OSError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Approval
     from filepact.faces.acp.proxy.editor_buffers import EditorTexts
-    from filepact.faces.acp.proxy.questions import ProxyContext
+    from filepact.faces.acp.proxy.editor_requests import ProxyContext
     from filepact.faces.acp.sessions import AcpSession
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import CallContext

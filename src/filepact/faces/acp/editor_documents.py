@@ -117,7 +117,7 @@ class EditorDocuments:
             self._client.closed(there)
 
     def text(self, path: str) -> str | None:
-        """What the file holds for a reader, as far as an editor shows it."""
+        """The text of a file that an editor shows; None for any other."""
         there = self._shown.get(path)
         buffer = None if there is None else self._client.get(there)
         return None if buffer is None else buffer.text

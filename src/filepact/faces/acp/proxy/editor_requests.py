@@ -1,4 +1,4 @@
-"""Requests of our own to the editor, and its answers."""
+"""The proxy's own requests to the editor, and the editor's answers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class EditorRequest:
     id: RequestId | None = None
 
     def take(self, reply: EditorResult) -> None:
-        """There is a reply."""
+        """Hand the reply to whoever waits for it."""
         if self.then is not None:
             self.then(reply)
             return
@@ -207,7 +207,7 @@ class EditorRequests:
 
     @contextmanager
     def asked_for(self, request: _Wanted) -> Iterator[None]:
-        """What this thread asks meanwhile is asked because of a request of the agent.
+        """Count this thread's requests to the editor as made for a request of the agent.
 
         Args:
             request: The request.
@@ -219,11 +219,11 @@ class EditorRequests:
             del self._mine.because
 
     def drop(self, session: str) -> None:
-        """Nobody waits any more for what a session asked."""
+        """Cancel all requests of a session."""
         self._drop(lambda question: question.session == session)
 
     def drop_for(self, request: object) -> None:
-        """Nobody waits any more for what was asked because of a request."""
+        """Cancel all requests that were made for a request of the agent."""
         self._drop(lambda question: question.request is request)
 
     def end(self) -> None:
