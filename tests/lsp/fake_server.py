@@ -2,7 +2,7 @@
 
 Started as a program with a JSON object of orders.  It finds one error for each line of a document
 that holds the word ``wrong``, and one for each ``missing: NAME`` whose file it has not been told
-to exist.
+to exist.  With ``across`` it finds in each document what is wrong in those files as well.
 """
 
 from __future__ import annotations
@@ -34,8 +34,17 @@ def receive():
     return json.loads(sys.stdin.buffer.read(length))
 
 
+def known(path):
+    """What a file holds: an open document, or what is on the disk."""
+    if "file://" + path in documents:
+        return documents["file://" + path][1]
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
 def found(uri):
     _version, text = documents.get(uri, (0, ""))
+    text = "\n".join([text, *map(known, ORDERS.get("across", []))])
     return [
         {
             "range": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,6 @@ from tests.lsp.fakes import SECONDS, fake, pool_of, wait_for_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from filepact.lsp.diagnostics import FileDiagnostics
 
@@ -351,6 +351,32 @@ def test_a_change_that_comes_during_a_preview_is_not_lost(
     thread.join()
     assert not busy.fresh
     assert len(ask(pool, tmp_path, "wrong wrong").diagnostics) == 2
+
+
+@pytest.mark.parametrize("proposes", [True, False])
+def test_an_older_text_never_takes_the_place_of_a_newer_one(
+    start: Callable[..., ServerPool], tmp_path: Path, *, proposes: bool
+) -> None:
+    path, other, root = str(tmp_path / "a.x"), str(tmp_path / "b.x"), str(tmp_path)
+    Path(path).write_text("fine")
+    pool = start({"slow": 0.2, "across": [path]})
+    ask(pool, tmp_path, "fine")
+    files, more = {path: "fine"}, {"patient": True}
+    # Somebody writes while questions about the text before wait for one another.
+    asked = [pool.ask(root, files, {}, SECONDS, **more)]
+    if proposes:
+        asked.append(pool.propose(root, {path: "proposed"}, files, SECONDS, **more))
+    else:
+        asked.append(pool.ask(root, {other: "", **files}, {}, SECONDS, **more))
+    Path(path).write_text("wrong")
+    pool.tell(root, [DiskChange(path, "changed", "wrong")])
+    last = pool.ask(root, {other: ""}, {}, SECONDS, **more)
+    for one in asked:
+        one.result()
+    (answer,) = last.result()
+    assert [len(one.diagnostics) for one in answer.reports if one.fresh] == [1]
+    (again,) = pool.ask(root, {other: ""}, {}, SECONDS, **more).result()
+    assert [len(one.diagnostics) for one in again.reports if one.fresh] == [1]
 
 
 def test_programs_are_looked_for_once_and_files_of_missing_ones_have_no_server(

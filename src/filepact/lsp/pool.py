@@ -179,7 +179,8 @@ class ServerPool:
             own = {path: text for path, text in some.items() if path in files}
             others = {path: text for path, text in some.items() if path not in files}
             wait = 0.0 if one.spec.name in slow else seconds
-            return one.ask(own, others, wait, patient=patient, rest=rest, background=background)
+            more: Any = {"patient": patient, "rest": rest, "background": background}
+            return one.ask(own, others, wait, as_of=one.changes, **more)
 
         return self._ask_each(root, self._shares(root, files, also), ask)
 
@@ -210,7 +211,7 @@ class ServerPool:
             there = known.get(one.spec.name, {})
             own = {path: text for path, text in there.items() if path in proposed}
             rest = {path: text for path, text in there.items() if path not in proposed}
-            return one.propose(some, own, rest, seconds, patient=patient)
+            return one.propose(some, own, rest, seconds, as_of=one.changes, patient=patient)
 
         return self._ask_each(root, self._shares(root, proposed, {}), ask)
 

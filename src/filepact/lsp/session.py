@@ -106,6 +106,11 @@ class ServerSession:
         """Whether somebody is waiting for it."""
         return self._lock.locked()
 
+    @property
+    def changes(self) -> int:
+        """How many changes of files it was told of."""
+        return self._sync.changes
+
     def tell(self, changes: Sequence[DiskChange]) -> None:
         """Note what happened on the disk; the server hears of it before it is next asked."""
         self._sync.note(changes)
@@ -118,6 +123,7 @@ class ServerSession:
         others: Mapping[str, str],
         seconds: float,
         *,
+        as_of: int,
         patient: bool = True,
         rest: float | None = None,
         background: bool = False,
@@ -128,6 +134,7 @@ class ServerSession:
             files: Their texts as they are on the disk, by absolute path.
             others: The same of files to ask about when these are answered, a few at a time.
             seconds: How long to wait in all.
+            as_of: The session's `changes` when these texts were read.
             patient: Whether a server that is starting, or about to, is waited for; if not, it is
                 started all the same.
             rest: How long to wait for the others at most; None for as long as there is.
@@ -141,10 +148,10 @@ class ServerSession:
         deadline = began + seconds
         if await self._acquire(deadline, urgent=not background):
             try:
-                reports = await self._reports(files, deadline)
+                reports = await self._reports(files, deadline, as_of)
                 if all(one.fresh for one in reports):
                     end = deadline if rest is None else min(deadline, self._loop.time() + rest)
-                    reports += await self._in_turn(others, end, background=background)
+                    reports += await self._in_turn(others, end, as_of, background=background)
                 else:
                     reports += self._unknown(others, _LATER)
             finally:
@@ -174,6 +181,7 @@ class ServerSession:
         others: Mapping[str, str],
         seconds: float,
         *,
+        as_of: int,
         patient: bool = True,
     ) -> ServerDiagnostics:
         """What the server would find if some files held other texts; nothing of it stays.
@@ -185,6 +193,7 @@ class ServerSession:
             files: Texts as they are on the disk, of the proposed files that exist.
             others: The same of others, to ask about when these are answered, a few at a time.
             seconds: How long to wait in all.
+            as_of: As for `ask`.
             patient: As for `ask`.
         """
         began = self.used = self._loop.time()
@@ -199,7 +208,7 @@ class ServerSession:
         before: tuple[FileDiagnostics, ...] = ()
         shown = False
         try:
-            before = await self._reports(known, deadline)
+            before = await self._reports(known, deadline, as_of)
             reason = next((one.reason for one in before if not one.fresh), "")
             if not reason and not self._sync.documents.kind.texts:
                 reason = "the server takes no texts that are not on the disk"
@@ -208,16 +217,16 @@ class ServerSession:
                 return self._proposal(before, unknown, began, reason)
             shown = True
             try:
-                after = await self._reports(dict(proposed), deadline)
+                after = await self._reports(dict(proposed), deadline, None)
                 now = self._loop.time()
-                after += await self._in_turn(others, now + (deadline - now) * _NEW_SHARE)
+                after += await self._in_turn(others, now + (deadline - now) * _NEW_SHARE, as_of)
             finally:
-                self._sync.withdraw(proposed, files)
+                self._sync.withdraw(proposed, files, as_of)
             # Where something is found it has to be known whether it is new.
             asked = [one for one in after if one.fresh and one.path in others.keys() - known.keys()]
             asked.sort(key=lambda one: not one.diagnostics)
             left = {one.path: others[one.path] for one in asked}
-            before += await self._in_turn(left, deadline)
+            before += await self._in_turn(left, deadline, as_of)
             reason = next((one.reason for one in after if not one.fresh), "")
             answer = self._proposal(before, after, began, reason)
             sync = self.spec.sync
@@ -228,7 +237,7 @@ class ServerSession:
         finally:
             if shown and known:
                 was = before[: len(known)]
-                self._proof = asyncio.create_task(self._prove_withdrawn(known, was))
+                self._proof = asyncio.create_task(self._prove_withdrawn(known, was, as_of))
             else:
                 self._release()
 
@@ -310,7 +319,7 @@ class ServerSession:
         )
 
     async def _reports(
-        self, files: Mapping[str, str], deadline: float
+        self, files: Mapping[str, str], deadline: float, as_of: int | None
     ) -> tuple[FileDiagnostics, ...]:
         """What the server finds in files, for whoever holds the lock."""
         try:
@@ -323,7 +332,7 @@ class ServerSession:
             self._sync.deliver()
             if self._sync.reload is not None:
                 client = await self._reload(client, self._sync.reload, deadline)
-            self._sync.show(files)
+            self._sync.show(files, as_of)
         except ServerError as error:
             return self._unknown(files, str(error))
         if self._sync.blind:
@@ -331,7 +340,7 @@ class ServerSession:
         return await self._ask_shown(client, files, deadline)
 
     async def _in_turn(
-        self, files: Mapping[str, str], deadline: float, *, background: bool = False
+        self, files: Mapping[str, str], deadline: float, as_of: int, *, background: bool = False
     ) -> tuple[FileDiagnostics, ...]:
         """What the server finds in files, a few at a time, so that few questions are left in the end.
 
@@ -347,7 +356,7 @@ class ServerSession:
             whole = self.spec.asking == "push"
             count = len(left) if whole else max(int(_TURN / self._pace), 1)
             some, left = dict(left[:count]), left[count:]
-            self._sync.show(some)
+            self._sync.show(some, as_of)
             reports = await self._ask_shown(client, some, deadline)
             found += reports
             if not all(one.fresh for one in reports):
@@ -486,19 +495,23 @@ class ServerSession:
         )
 
     async def _prove_withdrawn(
-        self, files: Mapping[str, str], before: Sequence[FileDiagnostics]
+        self, files: Mapping[str, str], before: Sequence[FileDiagnostics], as_of: int
     ) -> None:
-        """Ask again without the proposal, unless somebody waits; where it is not as before, stop the server.
+        """Ask again without the proposal; where it is not as before, stop the server.
 
-        The lock is given back in the end.
+        Not while somebody waits, or where the files have changed since.  The lock is given back
+        in the end.
         """
         try:
             end = self._loop.time() + _WITHDRAW_SECONDS
             again: tuple[FileDiagnostics, ...] = ()
             while not again or not all(one.fresh for one in again):
-                if self._urgent or self._loop.time() >= end:
+                changed = any(self._sync.is_outdated(*one, as_of) for one in files.items())
+                if changed or self._urgent or self._loop.time() >= end:
                     return
-                again = await self._reports(files, self._loop.time() + _TURN)
+                again = await self._reports(files, self._loop.time() + _TURN, as_of)
+            if any(self._sync.is_outdated(*one, as_of) for one in files.items()):
+                return
             for one, was in zip(again, before, strict=True):
                 if was.fresh and one.diagnostics != was.diagnostics:
                     await self.stop()

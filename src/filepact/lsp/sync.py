@@ -27,6 +27,7 @@ __all__ = ["DocumentSync", "RacyTexts"]
 
 _MOST_OPEN: Final = 40
 _MOST_CHANGES: Final = 5_000
+_MOST_TOLD: Final = 2_000
 _TICK: Final = 0.02
 
 
@@ -55,6 +56,9 @@ class DocumentSync:
         self._facts = {"root_uri": whole, "opened_uri": opened, **facts}
         self._client: LanguageClient | None = None
         self._inbox: list[DiskChange] = []
+        # Of each file, how many changes there were with its last one, and what that made of it.
+        self._told: dict[str, tuple[int, int | None]] = {}
+        self._told_of_others = 0
         self._behind: set[str] = (
             set()
         )  # open documents to be sent again before they are asked about
@@ -98,6 +102,12 @@ class DocumentSync:
         self.count_events()
         self._inbox += new
         self.changes += len(new)
+        for one in new:
+            for path, text in {one.old_path or one.path: None, one.path: one.text}.items():
+                self._told.pop(path, None)
+                self._told[path] = (self.changes, None if text is None else hash(text))
+        while len(self._told) > _MOST_TOLD:
+            self._told_of_others, _ = self._told.pop(next(iter(self._told)))
         if len(self._inbox) > _MOST_CHANGES:
             # A new start reads the disk as it is, and costs less than so many events.
             self._inbox.clear()
@@ -131,8 +141,22 @@ class DocumentSync:
 
     # -- texts ----------------------------------------------------------------------------
 
-    def show(self, files: Mapping[str, str]) -> None:
-        """Make the server see these texts, and again those that it would not look at otherwise."""
+    def is_outdated(self, path: str, text: str, as_of: int) -> bool:
+        """Whether a file that held a text after so many changes may hold another one since."""
+        count, told = self._told.get(path, (self._told_of_others, None))
+        return count > as_of and told != hash(text)
+
+    def show(self, files: Mapping[str, str], as_of: int | None = None) -> None:
+        """Make the server see these texts, and again those that it would not look at otherwise.
+
+        Not those of files that have changed after so many changes (`as_of`; None for proposals).
+        """
+        if as_of is not None:
+            files = {
+                path: text
+                for path, text in files.items()
+                if not self.is_outdated(path, text, as_of)
+            }
         sent: list[Notification] = []
         for path, text in files.items():
             new = self.documents.hold(path, text)
@@ -149,11 +173,14 @@ class DocumentSync:
                 self._behind.discard(path)
         self._send(sent)
 
-    def withdraw(self, proposed: Mapping[str, str], files: Mapping[str, str]) -> None:
-        """Give the server the disk's texts again; documents follow also when it is gone."""
+    def withdraw(self, proposed: Mapping[str, str], files: Mapping[str, str], as_of: int) -> None:
+        """Give the server the disk's texts again; documents follow also when it is gone.
+
+        What has changed after so many changes (`as_of`) the server reads from the disk by itself.
+        """
         sent: list[Notification] = []
         for path in proposed:
-            if path in files:
+            if path in files and not self.is_outdated(path, files[path], as_of):
                 sent += self.documents.hold(path, files[path])
             else:
                 sent += self.documents.close(path)

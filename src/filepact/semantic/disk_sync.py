@@ -303,9 +303,9 @@ class DiskSync:
                 del self._shown[next(iter(self._shown))]
         return found
 
-    def outdated(self, texts: Mapping[str, str]) -> set[str]:
-        """The files whose text the servers, or a question, were given anew since these were read."""
-        return {path for path, text in texts.items() if self._latest.get(path) != hash(text)}
+    def is_outdated(self, texts: Mapping[str, str]) -> bool:
+        """Whether the servers, or a question, were given the text of a file anew since these were read."""
+        return any(self._latest.get(path) != hash(text) for path, text in texts.items())
 
     def moved(self, turn: int, start: int) -> bool:
         """Whether the servers were told after a turn of what had happened before a moment.

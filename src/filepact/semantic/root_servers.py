@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from posixpath import splitext
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
@@ -146,7 +146,6 @@ class RootServers:
         self._at_once = _AT_ONCE
         self._wrong_first: list[str] = []
         self._prefer_configured()
-        self._questions: list[tuple[Future[Any], dict[str, str]]] = []
 
     def close(self) -> None:
         """Look at the disk no more."""
@@ -481,15 +480,12 @@ class RootServers:
                 with disk.lock:
                     turn = disk.turn
                     future, texts = question()
-                    self._questions.append((future, texts))
             except RuntimeError:
                 return FreshDiagnostics(reason=_CLOSED)
             found = self._found_others(deadline, any_file=not asked)
             answers = deadline.wait(future)
             with disk.lock:
-                outdated = bool(disk.outdated(texts))
-                self._resend_outdated()
-                moved = found or outdated or disk.moved(turn, start)
+                moved = found or disk.is_outdated(texts) or disk.moved(turn, start)
             if answers is None:
                 return FreshDiagnostics(reason=_CANCELLED if deadline.cancelled() else _LATE)
             if not moved:
@@ -512,16 +508,6 @@ class RootServers:
         except FilepactError:
             # The root itself is gone, and nothing of it is certain any more.
             return True
-
-    def _resend_outdated(self) -> None:
-        """Send the present text of files again that a question may have overwritten with an older one.
-
-        A question that is not over can still do that.
-        """
-        paths = {path for _, texts in self._questions for path in self.disk.outdated(texts)}
-        self._questions = [one for one in self._questions if not one[0].done()]
-        if paths:
-            self.disk.tell_anew(self.paths(paths))
 
 
 def _wrong(reports: Iterable[FileDiagnostics]) -> bool:
