@@ -820,7 +820,7 @@ def test_what_agents_keep_for_themselves_is_not_told_and_what_steers_them_is(
 
 
 def test_what_agents_keep_for_themselves_stands_in_the_documents():
-    page = Path(__file__).parents[2] / "docs" / "explanation" / "past-the-doors.md"
+    page = Path(__file__).parents[2] / "docs" / "explanation" / "external-changes.md"
     text = page.read_text(encoding="utf-8")
     for agent, kept in AGENT_LOGS.items():
         assert f"({agent})" in text

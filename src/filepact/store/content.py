@@ -260,7 +260,7 @@ class ContentStore:
     # -- files --------------------------------------------------------------------------------
 
     def _place(self, name: str, base: int | None) -> Path:
-        """Where a content is kept; the two forms of one content never overwrite each other."""
+        """The path of a content; the two forms of one content never overwrite each other."""
         form = "" if base is None else f"-{base}"
         return self._folder / name[:2] / f"{name[2:]}{form}"
 
@@ -314,7 +314,7 @@ class ContentStore:
 
 
 def sync(place: Path) -> None:
-    """Have a file, or the names in a folder, on the disk when this returns."""
+    """Flush a file, or the names in a folder, to the disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -422,7 +422,7 @@ def _near(base: bytes, start: int, end: int) -> zstandard.ZstdCompressionDict | 
 
 
 def _shared(one: bytes, two: bytes) -> int:
-    """How many bytes two texts share at their beginnings."""
+    """The length of the common prefix of two texts, in bytes."""
     limit = min(len(one), len(two))
     at = 0
     step = _STEP
@@ -435,7 +435,7 @@ def _shared(one: bytes, two: bytes) -> int:
 
 
 def _shared_end(one: bytes, two: bytes, limit: int) -> int:
-    """How many bytes, at most ``limit``, two texts share at their ends."""
+    """The length of the common suffix of two texts, in bytes, at most ``limit``."""
     at = 0
     step = _STEP
     while at < limit and step:

@@ -76,7 +76,7 @@ class SqliteKnownTexts:
         self._reading_lock, self._writing_lock = Lock(), Lock()
 
     def get(self, conversation: str, path: WorkspacePath) -> KnownTextRecord | None:
-        """What was kept of a file, unless that is too long ago."""
+        """The stored text of a file, unless it is too old."""
         if not self._path.exists():
             return None
         with self._reading_lock, suppress(apsw.Error, ValueError, OSError):

@@ -113,7 +113,7 @@ def commit_proposal(tx: Transaction, operation: Operation) -> None:
 
 
 def reopen(tx: Transaction, change_id: str) -> None:
-    """Let a proposal wait again: its operation was rolled back."""
+    """Reopen a proposal whose operation was rolled back."""
     tx.run(
         "UPDATE proposal SET state = 'proposed', decided_by = '' WHERE id = ? AND state = 'committed'",
         (to_text(change_id),),
@@ -303,7 +303,7 @@ def give_up(tx: Transaction, contents: ContentStore, numbers: list[int]) -> int:
 
 
 def _oldest(tx: Transaction) -> float | None:
-    """When the first operation was begun after the last one that lost a content."""
+    """The start of the first operation after the last one that lost a content."""
     row = tx.one(
         "SELECT created FROM operation WHERE seq >"
         " (SELECT coalesce(max(last_seq), 0) FROM content WHERE kept = 'gone')"

@@ -58,7 +58,7 @@ def standard_pipes() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT end what is served; ``stop`` must be safe at any moment."""
+    """Call ``stop``, which must be safe at any moment, on SIGTERM and SIGINT."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -153,7 +153,7 @@ class MessagePipes:
 
 
 def widen(pipe: int) -> None:
-    """Have a pipe hold more at once, where that can be had, so that long lines wake fewer."""
+    """Enlarge the buffer of a pipe, so that long lines cause fewer wake-ups."""
     with suppress(OSError, AttributeError, ImportError):
         import fcntl  # noqa: PLC0415 - does not exist on Windows
 

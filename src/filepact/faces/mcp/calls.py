@@ -51,7 +51,7 @@ _FOLDERS_WAIT: Final = 1.0  # seconds that calls wait for the client's folders
 
 
 class ClientFolders:
-    """What a client tells of its folders, and the calls that wait for it.
+    """The folders that a client announces, and the calls that wait for them.
 
     Args:
         narrow: Told the folders; answers what a person should know of it, if anything.
@@ -212,7 +212,7 @@ class CallExecutor:
         self._by_id: dict[RequestId, _RunningCall] = {}
 
     def begin(self, asked: ToolRequest) -> None:
-        """Have a call carried out soon; waits while too many others wait."""
+        """Queue a call; blocks while the queue is full."""
         self._room.acquire()
         call = _RunningCall(asked)
         with self._lock:

@@ -46,7 +46,7 @@ PAGES: Final[dict[str, int]] = {
 
 
 def page_for(client: str, wish: int | None = None) -> int:
-    """What an answer to a client may take.
+    """The largest answer for a client, in bytes.
 
     Args:
         client: What it calls itself.

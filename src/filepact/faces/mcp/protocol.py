@@ -129,7 +129,7 @@ class ServerProtocol:
         self._asked = 0
 
     def take(self, message: Message) -> list[Step]:
-        """What is to be done about a message, in order."""
+        """Decide about a message: the actions to take, in order."""
         wanted = request_id(message)
         if "method" not in message:
             asked = self._asked and wanted == f"{_ROOTS_ID}{self._asked}"

@@ -38,7 +38,7 @@ class SdkServer:
         self._ended = False
 
     def give(self, message: Message) -> None:
-        """Let the package have a request or notification; does not wait for it to be there."""
+        """Pass a request or notification to the SDK, without waiting for it to start."""
         with self._changed:
             if self._ended:
                 return

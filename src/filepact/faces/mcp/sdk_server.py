@@ -80,7 +80,7 @@ async def _serve(
 
 
 class _Handlers:
-    """What the package asks us for."""
+    """The handlers that the SDK calls."""
 
     def __init__(self, service: ToolExecutor, facts: ServerInfo) -> None:
         self._service = service

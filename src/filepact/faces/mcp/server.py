@@ -161,7 +161,7 @@ class ClientConnection:
                     self._fallback.give(passed)
 
     def settle(self, patience: float) -> None:
-        """Let what is in flight be answered, for so many seconds: some clients pipe a script."""
+        """Wait up to so many seconds for calls in flight: some clients pipe a script."""
         self._fallback.wait_until_there()  # its import is nobody's delay but ours
         until = time.monotonic() + patience
         self._executor.settle(patience)
