@@ -92,6 +92,7 @@ class Receipt:
         step: Of that only what this call has added to a proposal that waited; empty for all.
         confirmed: Of an applied change, whether the disk and the journal confirmed that it lasts;
             where they did not, a note says what is missing.
+        changes: Of an applied change, what was done to the files; None for every other.
     """
 
     operation: str | None
@@ -103,6 +104,7 @@ class Receipt:
     rule: str = ""
     step: str = ""
     confirmed: bool = True
+    changes: ChangeSet | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,7 @@ def done_receipt(operation: Operation, shown: ChangeDiff, notes: tuple[str, ...]
     return Receipt(
         *(operation.id, "applied", operation.summary, shown.files, shown.diff, notes),
         confirmed=operation.confirmed,
+        changes=operation.changes,
     )
 
 

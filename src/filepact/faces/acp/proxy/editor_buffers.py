@@ -30,10 +30,10 @@ from filepact.workspace.buffers import same_text
 from filepact.workspace.documents import EDIT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from filepact.domain.document import Document
-    from filepact.domain.operation import Operation, Session
+    from filepact.domain.operation import Session
     from filepact.domain.policy import Action
     from filepact.faces.acp.agents import ConnectionInfo
     from filepact.faces.acp.errors import ClientResponseError
@@ -228,8 +228,8 @@ class EditorTexts:
             What there is to say about what the editor made of it.
 
         Raises:
-            ClientRequestError: The editor did not want it, somebody typed in the same lines meanwhile, or
-                the turn ended; the files are what they were.
+            ClientRequestError: The editor did not want it, somebody typed in the same lines
+                meanwhile, or the turn ended; the files are what they were.
         """
         editors = bound.workspace.editors
         merged = editors.take(EDITOR)
@@ -237,20 +237,20 @@ class EditorTexts:
             # The disk had it already, and has now what was typed as well.
             for delivery in merged:
                 self._tell(bound, delivery.path, "")
-        if receipt.status != "applied" or receipt.operation is None:
+        operation, changes = receipt.operation, receipt.changes
+        if receipt.status != "applied" or operation is None or changes is None:
             return ()
-        operation = bound.workspace.operation(receipt.operation)
         notes: list[str] = []
         told: list[WorkspacePath] = []
         try:
-            for change in operation.changes.changes:
+            for change in changes.changes:
                 if change.after is None:
                     editors.close(change.path, client=EDITOR)
                 else:
-                    notes.append(self._tell(bound, change.path, operation.id))
+                    notes.append(self._tell(bound, change.path, operation))
                     told.append(change.path)
         except ClientRequestError as refusal:
-            self._take_back(bound, session, operation, told, refusal)
+            self._take_back(bound, session, operation, changes.paths, told, refusal)
             raise
         return tuple(filter(None, notes))
 
@@ -351,23 +351,24 @@ class EditorTexts:
         self,
         bound: AcpSession,
         session: Session,
-        operation: Operation,
+        operation: str,
+        paths: Sequence[WorkspacePath],
         told: list[WorkspacePath],
         refusal: ClientRequestError,
     ) -> None:
         workspace = bound.workspace
-        for path in operation.changes.paths:
+        for path in paths:
             self._twice.forget(path)
             # It shows what the disk is to have again.
             workspace.editors.close(path, client=EDITOR)
         try:
-            undone = workspace.undo(session, operation.id, dry_run=False)
+            undone = workspace.undo(session, operation, dry_run=False)
         except FilepactError:
             raise refuse(
                 REFUSED,
                 "editor_refused",
-                f"{refusal.message} It is on the disk as {operation.id} all the same and could not "
-                f"be taken back; `filepact show {operation.id}` shows it.",
+                f"{refusal.message} It is on the disk as {operation} all the same and could not "
+                f"be taken back; `filepact show {operation}` shows it.",
             ) from None
         workspace.editors.take(EDITOR)
         for path in told:
