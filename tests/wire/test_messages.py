@@ -10,7 +10,7 @@ import pytest
 from filepact.wire import messages
 from filepact.wire.framing import ByteLineReader
 from filepact.wire.messages import ResponseError
-from filepact.wire.pending import PendingRequests
+from filepact.wire.pending_requests import PendingRequests
 
 
 def test_members_that_are_none_are_not_sent():

@@ -22,7 +22,7 @@ from filepact.wire.messages import (
     request,
     response,
 )
-from filepact.wire.pending import PendingRequests
+from filepact.wire.pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -116,7 +116,7 @@ class ServerPool:
         return found
 
     def program(self, server: ServerSpec) -> str | None:
-        """Where a server's program is; None if it, or another that it needs, is not installed."""
+        """The path of a server's program; None if it or another that it needs is missing."""
         for name in (server.command[0], *server.needs):
             if name not in self._programs:
                 self._programs[name] = self._locate(name)
@@ -158,7 +158,7 @@ class ServerPool:
         slow: Collection[str] = (),
         background: bool = False,
     ) -> Future[tuple[ServerDiagnostics, ...]]:
-        """What all servers find in files, by server.
+        """The diagnostics of files, by server.
 
         Each is asked about the files that it knows, and about dependents only if it looks from one
         file at another.
@@ -193,7 +193,7 @@ class ServerPool:
         *,
         patient: bool,
     ) -> Future[tuple[ServerDiagnostics, ...]]:
-        """What all servers would find if some files held other texts; nothing of it stays.
+        """The diagnostics, by server, if files held other texts, which are then forgotten.
 
         Args:
             root: Absolute.
@@ -216,7 +216,7 @@ class ServerPool:
         return self._ask_each(root, self._shares(root, proposed, {}), ask)
 
     def survey(self, root: str, seconds: float = 10.0) -> tuple[ProjectDiagnostics, ...]:
-        """Which files of a whole project its running servers find something wrong with.
+        """The diagnostics of whole projects by their running servers, counted by file.
 
         Args:
             root: Absolute.
@@ -242,7 +242,7 @@ class ServerPool:
         return None
 
     def projects(self, root: str, path: str, asked: Mapping[str, Any], seconds: float) -> Any:
-        """What that server answers to the command `filepact.projects`; it is started if need be.
+        """Send a server, started if necessary, the command `filepact.projects`.
 
         Args:
             root: Absolute.

@@ -86,7 +86,7 @@ class ServerSession:
 
     @property
     def status(self) -> ServerStatus:
-        """What the server is doing now."""
+        """The present state of the server."""
         lifecycle, client = self._lifecycle, self._lifecycle.client
         return ServerStatus(
             self.spec.name,
@@ -128,7 +128,7 @@ class ServerSession:
         rest: float | None = None,
         background: bool = False,
     ) -> ServerDiagnostics:
-        """What the server finds in files.
+        """The diagnostics of files.
 
         Args:
             files: Their texts as they are on the disk, by absolute path.
@@ -184,7 +184,7 @@ class ServerSession:
         as_of: int,
         patient: bool = True,
     ) -> ServerDiagnostics:
-        """What the server would find if some files held other texts; nothing of it stays.
+        """The diagnostics if some files held other texts; the server then forgets these texts.
 
         When nobody waits, the server has to show that it has the disk's texts again.
 
@@ -242,7 +242,7 @@ class ServerSession:
                 self._release()
 
     async def survey(self, seconds: float) -> ProjectDiagnostics:
-        """Which files of the whole project the server finds something wrong with.
+        """The diagnostics of the whole project, counted by file.
 
         Args:
             seconds: How long to wait in all; a server that never ends its answer takes all of it.
@@ -321,7 +321,7 @@ class ServerSession:
     async def _reports(
         self, files: Mapping[str, str], deadline: float, as_of: int | None
     ) -> tuple[FileDiagnostics, ...]:
-        """What the server finds in files, for whoever holds the lock."""
+        """The diagnostics of files; the caller holds the lock."""
         try:
             self._sync.deliver()
             if self._sync.restart:
@@ -342,7 +342,7 @@ class ServerSession:
     async def _in_turn(
         self, files: Mapping[str, str], deadline: float, as_of: int, *, background: bool = False
     ) -> tuple[FileDiagnostics, ...]:
-        """What the server finds in files, a few at a time, so that few questions are left in the end.
+        """The diagnostics of files, requested a few at a time.
 
         For whoever holds the lock; with `background` until somebody else waits for it.
         """
@@ -376,7 +376,7 @@ class ServerSession:
     async def _ask_shown(
         self, client: LanguageClient, files: Mapping[str, str], deadline: float
     ) -> tuple[FileDiagnostics, ...]:
-        """What the server finds in files whose texts it has."""
+        """The diagnostics of files whose texts the server has."""
         reports = await self._ask_all(client, files, deadline)
         if self._sync.racy and any(one.fresh for one in reports):
             await self._sync.repeat_racy(files)
@@ -386,7 +386,7 @@ class ServerSession:
         return reports
 
     async def _reload(self, client: LanguageClient, path: str, deadline: float) -> LanguageClient:
-        """Have the server learn its project anew, or start another.
+        """Make the server reload its project, or restart it.
 
         Raises:
             ServerError: Neither is done in time.

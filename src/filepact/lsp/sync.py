@@ -212,14 +212,14 @@ class DocumentSync:
             self._counting = True
 
     def take_events(self) -> str:
-        """Which notifications were sent since, without the part before the slash."""
+        """The names of notifications sent since the last call, without their prefix."""
         self._counting = False
         return ", ".join(self._events)
 
     # -- parts ----------------------------------------------------------------------------
 
     def _announcements(self) -> list[Notification]:
-        """What the server wants to be told after its start, if all of it is known."""
+        """The notifications that the server needs after its start, if all of them are known."""
         found: list[Notification] = []
         for method, params in self._spec.announce:
             try:

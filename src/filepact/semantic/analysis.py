@@ -45,7 +45,7 @@ _Found = dict[tuple[str, str], "tuple[Diagnostic, ...]"]
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """How the servers of one root took a change.
+    """The update of one root's servers by a change.
 
     Attributes:
         servers: One by one.
@@ -60,7 +60,7 @@ class UpdateResult:
 
 @dataclass(frozen=True, slots=True)
 class ChangeDiagnostics:
-    """What the servers of one root make of one change.
+    """The diagnostics of one root's servers for one change.
 
     Attributes:
         servers: The root's servers.
@@ -91,7 +91,7 @@ class ChangeDiagnostics:
     # -- before it is done -----------------------------------------------------------------
 
     def preview(self, tally: DiagnosticsSummary, deadline: CallDeadline) -> list[ServerUpdate]:
-        """How the servers would take it."""
+        """Preview the change: the diagnostics if it were done."""
         proposed = {
             one.absolute: one.after
             for one in self.changes
@@ -157,7 +157,7 @@ class ChangeDiagnostics:
         *,
         rest: float | None = None,
     ) -> UpdateResult:
-        """How the servers took it.
+        """Verify the change: the diagnostics after it was done.
 
         Args:
             tally: Counts what they find.
@@ -225,7 +225,7 @@ class ChangeDiagnostics:
         ]
 
     def before(self, paths: Iterable[WorkspacePath]) -> _Found:
-        """What servers had found in the changed files, and in others, as far as it is known."""
+        """The diagnostics before the change, of all files, as far as they are known."""
         servers = self.servers
         texts = servers.disk.texts(paths)
         found: _Found = {}
@@ -244,13 +244,13 @@ class ChangeDiagnostics:
         paths: Sequence[WorkspacePath],
         deadline: CallDeadline,
     ) -> _Found:
-        """What was found before, asked where it is not known and something is found now."""
+        """The diagnostics before the change, requested where they are needed and unknown."""
         before = {**self._known_before(asked), **known}
         self._ask_for_past(before, asked, paths, deadline, repairs=False)
         return before
 
     def _known_before(self, asked: FreshDiagnostics) -> _Found:
-        """What servers had found before, as far as it is known."""
+        """The diagnostics before the change, as far as they are known."""
         steps = {one.absolute: one for one in self.changes}
         found: _Found = {}
         for report in (one for each in asked.answers for one in each.reports):
@@ -330,7 +330,7 @@ class ChangeDiagnostics:
 
 @dataclass(slots=True)
 class _Waiting:
-    """What a session is still to be told of the changes of one root.
+    """The diagnostics that a session has not been told yet, of changes in one root.
 
     Attributes:
         analysis: The changes, one after the other.
@@ -515,7 +515,7 @@ class PendingDiagnostics:
                 one.found[report.server, report.path] = report
 
     def _said(self, one: _Waiting, analysis: ChangeDiagnostics) -> str | None:
-        """What is told in the end, once what is wrong is proven to be so still."""
+        """The final diagnostics, once those still present are confirmed."""
         servers, changed = analysis.servers, {each.absolute for each in analysis.changes}
         wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
         paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]

@@ -176,7 +176,7 @@ class DependentIndex:
         return list(_ranked(scores))
 
     def _scores(self, names: Mapping[str, float], changed: set[str]) -> dict[str, float]:
-        """How likely each file has to do with some names; rare names count more."""
+        """A score for each file: how likely it depends on given names; rare names count more."""
         hashes = {name: _hash(name) for name in names}
         folders = {dirname(path) for path in changed}
         with self._lock:
@@ -256,7 +256,7 @@ def changed_names(before: str | None, after: str | None) -> dict[str, float]:
 
 
 def flowing_names(text: str, names: Iterable[str]) -> set[str]:
-    """What a text declares with, or within what it uses of, some names: their types may flow there.
+    """The names that a text declares by uses of given names: types may flow there.
 
     Args:
         text: A file's text.

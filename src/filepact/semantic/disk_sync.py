@@ -52,7 +52,7 @@ class _Difference:
 
 
 class DiskSync:
-    """What the servers of a root know of its files; for all threads.
+    """Keeps the servers of a root in step with its files; for all threads.
 
     Servers read the disk themselves when they start: whatever was there when this was begun is known
     to them, and what comes later has to be told.
@@ -201,7 +201,7 @@ class DiskSync:
             return len(changes)
 
     def _differences(self, seen: RootEvents) -> list[_Difference]:
-        """What is different from what the servers know, with the lock held.
+        """What differs between disk and servers; the caller holds the lock.
 
         Each file is looked at once more: others may have told of it since.
         """
@@ -234,7 +234,7 @@ class DiskSync:
         return True
 
     def _changes(self, one: _Difference, *, with_text: bool) -> Iterator[DiskChange]:
-        """What servers are told of a difference.
+        """The changes that tell servers of a difference.
 
         One that looked while the file was not there has to hear that it has come, and one that
         looked while it was there, that it has gone.
@@ -285,7 +285,7 @@ class DiskSync:
     # -- asking ---------------------------------------------------------------------------
 
     def texts(self, paths: Iterable[WorkspacePath]) -> dict[str, str]:
-        """What files hold, by absolute path, as far as they are there and are text.
+        """The texts of files by absolute path; those that are missing or no text are left out.
 
         Whoever shows them to servers does so before the lock is given back.
         """

@@ -62,7 +62,7 @@ _SETTINGS: Final = (".json", ".jsonc", ".toml", ".mod", ".work", ".ini", ".cfg")
 
 @dataclass(frozen=True, slots=True)
 class FreshDiagnostics:
-    """What servers answered, once it is sure which texts they meant.
+    """Diagnostics of servers, and whether they are proven to be about present texts.
 
     Attributes:
         answers: One of each server; none if nothing came in time.
@@ -78,7 +78,7 @@ class FreshDiagnostics:
 
 @dataclass(frozen=True, slots=True)
 class CallDeadline:
-    """Until when something is waited for, unless its caller cancels it.
+    """The deadline of a wait for servers; ends early when the caller cancels.
 
     Attributes:
         end: On the steady clock, in seconds.
@@ -159,14 +159,14 @@ class RootServers:
         self._prefer_configured()
 
     def unlearn(self) -> None:
-        """What was found before is not to be compared with any more."""
+        """Forget earlier diagnostics: later ones are not compared with them."""
         with self.disk.lock:
             self._known.clear()
 
     # -- files and servers ----------------------------------------------------------------
 
     def _prefer_configured(self) -> None:
-        """Of several servers that fit, use the one that the project has settings for."""
+        """Prefer, of several servers that fit, the one that the project has settings for."""
         names: list[str] = []
         for one in self._pool.servers:
             for place in one.configured:
@@ -302,7 +302,7 @@ class RootServers:
         deadline: CallDeadline,
         progress: Callable[[int, str], None],
     ) -> tuple[list[FileDiagnostics], int]:
-        """What the servers find in many files, a few at a time, the likeliest to be wrong first.
+        """The diagnostics of many files, the likeliest to have errors first.
 
         What is found stays known until a file changes, so another call goes on where this one ended.
 
@@ -351,7 +351,7 @@ class RootServers:
     # -- what the servers find ------------------------------------------------------------
 
     def known(self, server: str, path: str, text: str | None) -> tuple[Diagnostic, ...] | None:
-        """What a server last found in a file; None if it was not asked about that text of it."""
+        """The last diagnostics of a file; None if they are of another text, or there are none."""
         mark, found = self._known.get((server, path), (0, None))
         return found if text is not None and mark == hash(text) else None
 
@@ -373,7 +373,7 @@ class RootServers:
         slow: Collection[str] = (),
         background: bool = False,
     ) -> FreshDiagnostics:
-        """What the servers find in files.
+        """The diagnostics of files.
 
         Args:
             paths: Files.
@@ -412,7 +412,7 @@ class RootServers:
     def propose(
         self, proposed: Mapping[str, str], paths: Sequence[WorkspacePath], deadline: CallDeadline
     ) -> FreshDiagnostics:
-        """What the servers would find if some files held other texts.
+        """The diagnostics if some files held other texts.
 
         Args:
             proposed: The other texts, by absolute path.
@@ -453,7 +453,7 @@ class RootServers:
     def report(
         self, paths: Sequence[WorkspacePath], deadline: CallDeadline
     ) -> tuple[FileDiagnostics, ...]:
-        """What the servers find in files, one report of each server and file."""
+        """The diagnostics of files, one value for each server and file."""
         asked = self.ask(paths, (), deadline)
         reports = [one for answer in asked.answers for one in answer.reports]
         for one in reports:

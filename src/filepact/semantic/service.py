@@ -143,7 +143,7 @@ class SemanticWorkspace:
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
     ) -> WorkspaceUpdate:
-        """How the servers would take a change; the disk stays as it is.
+        """Preview a change: its diagnostics if it were done; the disk stays as it is.
 
         Args:
             changes: What would be done.
@@ -201,7 +201,7 @@ class SemanticWorkspace:
         cancelled: Callable[[], bool] = _never,
         brief: bool = False,
     ) -> WorkspaceUpdate:
-        """How the servers take a change that was just done.
+        """Verify a change that was just done: its diagnostics.
 
         Other arguments as for `preview`; what the files hold by now counts.  With `brief` the answer
         is for a receipt, which waits for a part of the time only, for less of it where files depend
@@ -231,7 +231,7 @@ class SemanticWorkspace:
         return combine(servers, findings, self._membership(changes))
 
     def line(self, update: WorkspaceUpdate) -> str:
-        """What a receipt says of an update; empty where no server knows the files."""
+        """The lines of a receipt about an update; empty where no server knows the files."""
         return describe(update, self._show, warnings=self._warnings)
 
     def _late(
@@ -244,7 +244,7 @@ class SemanticWorkspace:
         return "\n".join(list_found(found, self._show))
 
     def news(self, session_id: str) -> tuple[SessionEvent, ...]:
-        """What was found since of changes whose receipts could not tell, until it was `heard`."""
+        """The diagnostics found after the receipts of changes; told until they were `heard`."""
         return self._deferred.unheard.news(session_id)
 
     def waits(self, session_id: str) -> bool:
@@ -265,7 +265,7 @@ class SemanticWorkspace:
         seconds: float | None = None,
         cancelled: Callable[[], bool] = _never,
     ) -> tuple[FileDiagnostics, ...]:
-        """What the servers find in files; servers that do not run are started and waited for.
+        """The diagnostics of files; starts servers that do not run, and waits for them.
 
         Args:
             paths: Files, as an agent names them.
@@ -296,7 +296,7 @@ class SemanticWorkspace:
         progress: Callable[[int, str], None] = _silent,
         most: int | None = None,
     ) -> WorkspaceDiagnostics:
-        """What the servers find in everything; other arguments as for `look`.
+        """The diagnostics of whole projects; other arguments as for `look`.
 
         Where the time is not enough, another call goes on, unless a file has changed meanwhile.
 
@@ -408,7 +408,7 @@ class SemanticWorkspace:
         )
 
     def _loaded(self, path: str, servers: RootServers) -> LoadResult:
-        """What was opened.
+        """The result of opening projects.
 
         Args:
             path: The file or folder, absolute.

@@ -49,7 +49,7 @@ TextChangeKind = Literal["created", "changed", "deleted", "renamed"]
 
 @dataclass(frozen=True, slots=True)
 class TextChange:
-    """What a change makes of one file, as texts.
+    """The change of one file, as texts before and after.
 
     Attributes:
         path: The file; of a renamed one its new name.
@@ -72,7 +72,7 @@ class TextChange:
 
 
 def merged(earlier: Iterable[TextChange], later: Iterable[TextChange]) -> tuple[TextChange, ...]:
-    """What two sequences of changes make of files, one after the other."""
+    """Join two sequences of changes that follow each other."""
     found = {one.path: one for one in earlier}
     for one in later:
         was = found.pop(one.old or one.path, None)
@@ -168,7 +168,7 @@ Scope = Literal["file", "dependents", "project"]
 
 @dataclass(frozen=True, slots=True)
 class ServerUpdate:
-    """How one server took it.
+    """The update of one server by a change.
 
     Attributes:
         server: Its name.
@@ -193,7 +193,7 @@ class ServerUpdate:
 
 @dataclass(frozen=True, slots=True)
 class UpdateDiagnostics:
-    """What the servers find, of all that were asked.
+    """The diagnostics of all servers that were asked.
 
     Attributes:
         scope: What was asked about.
@@ -221,7 +221,7 @@ class UpdateDiagnostics:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceUpdate:
-    """How all servers took a change, or would take it.
+    """The update of all servers by a change, done or previewed.
 
     Attributes:
         kind: The worst of what became of it at any server.
@@ -364,7 +364,7 @@ def kind_of(steps: Iterable[TextChange]) -> Kind:
 def update_of(
     answer: ServerDiagnostics, wanted: Kind, changed: Collection[str], told: int
 ) -> ServerUpdate:
-    """How a server took a change.
+    """The update of a server by a change.
 
     Args:
         answer: What it answered.
@@ -395,7 +395,7 @@ def update_of(
 
 
 def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -> ServerUpdate:
-    """How a server would take a change.
+    """The update of a server by a change that is only previewed.
 
     Args:
         answer: What it answered.
@@ -415,7 +415,7 @@ def combine(
     members: tuple[bool, bool],
     message: str = "",
 ) -> WorkspaceUpdate:
-    """How the workspace took a change; of several servers the worst counts.
+    """The update of the workspace by a change; of several servers the worst counts.
 
     Args:
         servers: One by one.
@@ -448,7 +448,7 @@ LoadedKind = Literal["solution", "project", "folder"]
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """What others had written, of which the servers were told now.
+    """The external changes of which the servers were told now.
 
     Attributes:
         updated: Files that a server knows, absolute.
@@ -471,7 +471,7 @@ class SyncResult:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What was opened for the servers.
+    """The result of opening projects for the servers.
 
     Attributes:
         kind: What it is.
@@ -513,7 +513,7 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceDiagnostics:
-    """What servers find in a whole workspace.
+    """The diagnostics of a whole workspace.
 
     Attributes:
         reports: Of each server and each file that was looked at.

@@ -12,7 +12,7 @@ from acp.schema import ClientCapabilities, FileSystemCapabilities, Implementatio
 
 from filepact.acp import AgentFiles, ClientFileSystem, Settings
 from filepact.errors import FilepactError
-from filepact.faces.acp.remote import ClientMethods, FileCapabilities
+from filepact.faces.acp.client_methods import ClientMethods, FileCapabilities
 from tests.faces.acp.agent_and_client import Agent, Editor, pipe, talking
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "acp_agent.py"

@@ -30,7 +30,7 @@ from filepact.wire.messages import (
     request_id,
     response,
 )
-from filepact.wire.pending import PendingRequests
+from filepact.wire.pending_requests import PendingRequests
 from filepact.wire.pipes import read_some, write_all
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from filepact.faces.acp.approvals import ApprovalRequest, SessionPermissions
 from filepact.faces.acp.buffer_sync import BufferSync
 from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, run_to_completion
 from filepact.faces.acp.client_buffers import PATIENCE, named_files
-from filepact.faces.acp.remote import TEXT_LIMIT, ClientMethods, FileCapabilities
+from filepact.faces.acp.client_methods import TEXT_LIMIT, ClientMethods, FileCapabilities
 from filepact.faces.acp.session_buffers import ClientDocuments, PendingWrite, SessionBuffers
 from filepact.tools.answer import receipt_facts, render_receipt
 from filepact.tools.catalogue import TOOLS

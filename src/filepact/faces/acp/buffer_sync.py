@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filepact.domain.document import Document, WorkspacePath
-    from filepact.faces.acp.remote import ClientMethods
+    from filepact.faces.acp.client_methods import ClientMethods
     from filepact.faces.acp.session_buffers import (
         ClientDocuments,
         ClientFile,

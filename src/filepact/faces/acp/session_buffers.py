@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from filepact.domain.operation import Actor, Session
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError
 from filepact.faces.acp.client_buffers import ClientBuffers, typed_of, typed_over
-from filepact.faces.acp.remote import TEXT_LIMIT
+from filepact.faces.acp.client_methods import TEXT_LIMIT
 from filepact.wire import uris
 from filepact.workspace.buffers import apply_typed
 from filepact.workspace.documents import EDIT_LIMIT

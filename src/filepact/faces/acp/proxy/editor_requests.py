@@ -13,7 +13,7 @@ from filepact.faces.acp.errors import ClientResponseError
 from filepact.faces.acp.proxy.line import encode
 from filepact.faces.acp.proxy.protocol import OURS
 from filepact.wire import messages
-from filepact.wire.pending import PendingRequests
+from filepact.wire.pending_requests import PendingRequests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
