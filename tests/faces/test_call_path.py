@@ -35,7 +35,7 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
 def test_a_write_behind_the_proxy_takes_few_calls(tmp_path):
     most = {
         "modules": 72,
-        "calls": 1_130,
+        "calls": 1_080,
         "names resolved": 5,
         "openat2": 16,
         "whole reads": 4,

@@ -63,6 +63,7 @@ class _Job:
         session: Whose request it is, for the journal.
         path: As it was sent.
         turn: The session's turn in which it came.
+        reads: Whether it is one to read the file.
         spot: The file, if the rules let it be used so; None where that is to be found out.
         key: Of the file, for the executor.
     """
@@ -72,13 +73,10 @@ class _Job:
     session: Session
     path: str
     turn: int
+    reads: bool
     spot: Location | None = None
     key: Hashable = None
     cancelled: bool = False
-
-    @property
-    def reads(self) -> bool:
-        return self.request.method == READ
 
     @property
     def is_wanted(self) -> bool:
@@ -119,7 +117,7 @@ class FileRequests:
         wake another thread takes longer than that.
         """
         session, path = self._session(bound), str(request.params.get("path"))
-        job = _Job(request, bound, session, path, bound.turn)
+        job = _Job(request, bound, session, path, bound.turn, request.method == READ)
         job.spot = spot = _find(job)
         job.key = files.key(bound, session, path) if spot is None else spot.lock_key
         self._jobs[_name(request.id)] = job

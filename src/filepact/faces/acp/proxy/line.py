@@ -95,7 +95,9 @@ def parse(raw: bytes, *, doubt: bool = True) -> MessageLine:
         return MessageLine(raw, None)
     if not isinstance(message, dict):
         return MessageLine(raw, None)
-    return MessageLine(raw, message, _is_plain(message, _reading.doubtful, whole=whole))
+    doubtful = _reading.doubtful
+    plain = not doubt or (whole and not doubtful) or _is_plain(message, doubtful, whole=whole)
+    return MessageLine(raw, message, plain)
 
 
 def _text(raw: bytes) -> tuple[str, bool]:
