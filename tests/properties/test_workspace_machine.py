@@ -188,6 +188,9 @@ class WorkspaceMachine(RuleBasedStateMachine):
             assert b"mine, all of it" in path.read_bytes()
             self.workspace.redo(self.session, dry_run=False)
             assert path.read_bytes() == b"mine, all of it"
+            # The session has been shown what somebody else wrote, which is gone below.
+            path.write_bytes(saved)
+            self.restart()
         path.write_bytes(saved)
 
     @rule()
