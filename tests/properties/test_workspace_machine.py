@@ -174,6 +174,8 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def undo_spares_what_somebody_else_wrote(self) -> None:
         old, new = self.past[-2:]
         changed = [name for name in new if new[name] != old.get(name)]
+        if not changed:
+            return
         name = next((one for one in changed if _taken(new[one], old.get(one))), changed[0])
         path = self.base / name
         saved = path.read_bytes()
