@@ -20,6 +20,7 @@ __all__ = [
     "InvalidParamsError",
     "NewErrorsError",
     "NoChangeError",
+    "NoServerError",
     "NotAFileError",
     "NotFoundError",
     "PatchAlreadyAppliedError",
@@ -32,6 +33,7 @@ __all__ = [
     "ProposalExpiredError",
     "ReadFailedError",
     "SearchFailedError",
+    "ServerRefusedError",
     "StaleFileError",
     "StateFailedError",
     "StringNotFoundError",
@@ -158,6 +160,14 @@ class PendingFullError(FilepactError, code="PENDING_FULL"):
 
 class NewErrorsError(FilepactError, code="NEW_ERRORS"):
     """Language servers find errors that the change would bring, and a setting refuses these."""
+
+
+class NoServerError(FilepactError, code="NO_SERVER"):
+    """No language server is there that could do this, or none has answered."""
+
+
+class ServerRefusedError(FilepactError, code="SERVER_REFUSED"):
+    """The language server does not do this here, or its answer cannot be carried out."""
 
 
 class InvalidParamsError(FilepactError, code="INVALID_PARAMS"):

@@ -82,6 +82,26 @@ place is the first character behind it.
 A preview counts as having read the file: if somebody changes it before `applyChanges`, both changes are merged by lines, and where
 that cannot be done the answer is `STALE_FILE`.
 
+## What the tools of servers' edits answer
+
+`rename_symbol` and `code_action` do what a language server would do, as one change: previewed, judged by the rules file by file, written whole
+or not at all, and undone under one id. The server is shown every file that it names, with what editors have not saved and what the session
+has proposed; a file that is another by the time of the change is `STALE_FILE`. Nothing is changed where one of the files lies outside or may
+not be read or written (`PATH_BLOCKED`), where the server has nothing to do or its edits fit nothing (`SERVER_REFUSED`), or where none offers it
+(`NO_SERVER`).
+
+A name is found by `line` and `column`, by `line` and `name`, or by `name` alone where the file declares it once; else `AMBIGUOUS_MATCH` lists
+the places. Paths in these answers count from the root. A server has 60 seconds, its start included.
+
+- `rename_symbol` answers as `write_file` does. Of a change of several files `unifiedDiff` holds all, and `diff` of each is null. A note names the
+  files that hold the old name as a word and stay as they are: texts, comments, and what the server takes for another name, such as one that
+  TypeScript exports once more.
+- `find_references` answers with `name`, `references` (each with `filePath`, `line`, `column`, `endColumn`, and `text`, the line), `paging`, `files` (how
+  many), `hidden` (uses in files that may not be read), `outside` (uses outside of all roots), and `server`.
+- `code_action` answers with `actions`, each with `title`, `kind`, `server` and `disabled` (why it cannot be done, or null); or, where a `title` was sent,
+  with `applied`, `operation`, and `change`, which is as `write_file` answers. `Format document` formats the whole file. Commands of a server
+  are not executed, since they would write past the workspace: an action that has one is refused.
+
 ## `workspaceUpdate`
 
 | field | |

@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from tests.architecture.project import MODULES, dotted, syntax
 
-MOST_MODULES = 202
-MOST_LINES = 63_400
+MOST_MODULES = 205
+MOST_LINES = 65_400
 MOST_CHAPTERS = 11
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200

@@ -58,6 +58,7 @@ PROPER = {
     *("acp", "conductor", "sdk"),  # the Agent Client Protocol and its package
     *("framework", "global", "using", "roslyn", "toolchain", "xml"),  # C# and MSBuild
     *("config", "glob", "toml", "work"),  # EditorConfig, TOML; Git's work tree
+    *("action", "code", "formatting", "reference", "rename", "symbol"),  # LSP
     *("inotify", "openat2", "short", "sqlite"),  # systems; short names are those of Windows
 }
 """Names of things that others have named."""

@@ -238,6 +238,16 @@ def main():
                 send({"method": "$/progress", "params": {"token": token, "value": part}})
             if "end" in ORDERS["survey"]:
                 send({"id": message["id"], "result": ORDERS["survey"]["end"]})
+        elif method in ORDERS.get("replies", {}):
+            counts[method] = counts.get(method, 0) + 1
+            if method in ORDERS.get("writes", {}) and counts[method] == 1:
+                path, text = ORDERS["writes"][method]
+                with open(path, "w") as written:
+                    written.write(text)
+            reply = ORDERS["replies"][method]
+            refused = isinstance(reply, dict) and "refused" in reply
+            answer = {"error": {"code": -32602, "message": reply["refused"]}} if refused else {}
+            send({"id": message["id"], **(answer or {"result": reply})})
         elif "id" in message and method:
             known = ORDERS.get("knows", ["textDocument/documentSymbol", "probe"])
             if method in known:

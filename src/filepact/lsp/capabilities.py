@@ -25,6 +25,7 @@ __all__ = ["CapabilityRequest", "ServerCapabilities", "initialize_params"]
 NO_EDITS: Final = "files are changed through filepact's own tools, not by a language server"
 
 _MOST_REGISTRATIONS: Final = 2_000
+_ACTIONS: Final = ("", "quickfix", "refactor", "source", "source.fixAll", "source.organizeImports")
 _IGNORED: Final = frozenset(
     {
         # That something long begins and ends is said by notifications.
@@ -78,15 +79,29 @@ def _offered(*, pull: bool) -> dict[str, Any]:
             "relatedInformation": True,
             "versionSupport": True,
             "codeDescriptionSupport": True,
-            "dataSupport": False,
+            "dataSupport": True,  # by it some servers know what they can mend
             "tagSupport": {"valueSet": [1, 2]},
         },
         # A request that every server answers: its answer shows how much the server has read.
         "documentSymbol": {"hierarchicalDocumentSymbolSupport": True},
+        "references": {},
+        "rename": {"prepareSupport": True},
+        "formatting": {},
+        "codeAction": {
+            "codeActionLiteralSupport": {"codeActionKind": {"valueSet": list(_ACTIONS)}},
+            "dataSupport": True,
+            "disabledSupport": True,
+            "resolveSupport": {"properties": ["edit"]},
+        },
     }
     workspace: dict[str, Any] = {
         "applyEdit": True,
-        "workspaceEdit": {"documentChanges": True},
+        # Such edits are read and shown, and done by nobody but the workspace, all or none.
+        "workspaceEdit": {
+            "documentChanges": True,
+            "resourceOperations": ["create", "rename", "delete"],
+            "failureHandling": "transactional",
+        },
         "configuration": True,
         "didChangeConfiguration": {"dynamicRegistration": True},
         "didChangeWatchedFiles": {"dynamicRegistration": True, "relativePatternSupport": True},

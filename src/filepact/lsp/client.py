@@ -213,7 +213,7 @@ class LanguageClient:
         items: Any = None
         confirmed_by: Confirmation = "none"
         try:
-            items, confirmed_by = await self._items(document, deadline)
+            items, confirmed_by = await self.items(document, deadline)
             reason = "" if stamp == self.stamp else "the text changed while the server was asked"
         except ServerError as error:
             reason = str(error)
@@ -225,7 +225,8 @@ class LanguageClient:
         )
         return FileDiagnostics(spec.name, document.path, found, confirmed_by, "", whole, seconds)
 
-    async def _items(self, document: OpenDocument, deadline: float) -> _Items:
+    async def items(self, document: OpenDocument, deadline: float) -> _Items:
+        """The same, as the server says it; a ServerError if it cannot be proven."""
         if self._spec.asking == "pull":
             while not self.capabilities.pull_identifiers and not self._over:
                 # Some servers register it only seconds after their start.
@@ -253,36 +254,23 @@ class LanguageClient:
     async def _pull_one(
         self, document: OpenDocument, identifier: str | None, deadline: float
     ) -> Any:
-        params: dict[str, Any] = {"textDocument": {"uri": document.uri}}
-        if identifier is not None:
-            params["identifier"] = identifier
+        named = {} if identifier is None else {"identifier": identifier}
+        params: dict[str, Any] = {"textDocument": {"uri": document.uri}, **named}
         key = (document.path, identifier)
-        pause = _RETRY_SECONDS
-        while True:
-            before = self._pulled.get(key)
-            if before is not None:
-                params["previousResultId"] = before[0]
-            try:
-                answer = await self._request("textDocument/diagnostic", params, deadline)
-            except RequestFailedError as error:
-                if not error.retry and error.code != CONTENT_MODIFIED:
-                    raise
-                if self._loop.time() + pause >= deadline:
-                    raise RequestTimeoutError("the server puts the question off") from error
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_RETRY_SECONDS)
-                continue
-            kind = answer.get("kind") if isinstance(answer, dict) else None
-            if kind == "unchanged" and before is not None:
-                return before[1]
-            if kind != "full":
-                raise ServerError("the server's answer about diagnostics is none")
-            number = answer.get("resultId")
-            self._pulled.pop(key, None)
-            params.pop("previousResultId", None)
-            if isinstance(number, str):
-                self._pulled[key] = (number, answer.get("items"))
-            return answer.get("items")
+        before = self._pulled.get(key)
+        if before is not None:
+            params["previousResultId"] = before[0]
+        answer = await self.request("textDocument/diagnostic", params, deadline)
+        kind = answer.get("kind") if isinstance(answer, dict) else None
+        if kind == "unchanged" and before is not None:
+            return before[1]
+        if kind != "full":
+            raise ServerError("the server's answer about diagnostics is none")
+        number = answer.get("resultId")
+        self._pulled.pop(key, None)
+        if isinstance(number, str):
+            self._pulled[key] = (number, answer.get("items"))
+        return answer.get("items")
 
     async def _probe(self, document: OpenDocument, deadline: float) -> _Items | None:
         """Wait until the server has done everything; None if it does not know the request."""
@@ -339,19 +327,33 @@ class LanguageClient:
             raise RequestTimeoutError(f"no time left for {method}")
         return await self._peer.request(method, params, rest)
 
-    # -- commands -------------------------------------------------------------------------
+    # -- other questions ------------------------------------------------------------------
 
-    async def execute(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
-        """The answer to one of the server's commands.
+    async def request(self, method: str, params: Any, deadline: float) -> Any:
+        """The answer to a request that changes nothing; one that is put off is sent again.
 
         Args:
-            command: Its name.
-            arguments: Values that JSON knows.
+            method: The protocol's name.
+            params: What it takes.
             deadline: The loop's time until which to wait.
 
         Raises:
             ServerError: There is no answer.
         """
+        pause = _RETRY_SECONDS
+        while True:
+            try:
+                return await self._request(method, params, deadline)
+            except RequestFailedError as error:
+                if not error.retry and error.code != CONTENT_MODIFIED:
+                    raise
+                if self._loop.time() + pause >= deadline:
+                    raise RequestTimeoutError("the server puts the question off") from error
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_RETRY_SECONDS)
+
+    async def execute(self, command: str, arguments: Sequence[Any], deadline: float) -> Any:
+        """The answer to one of the server's commands; otherwise as `request`."""
         params = {"command": command, "arguments": list(arguments)}
         return await self._request("workspace/executeCommand", params, deadline)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from filepact.lsp.diagnostics import ProjectDiagnostics, ServerDiagnostics, ServerStatus
     from filepact.lsp.documents import DiskChange
+    from filepact.lsp.features import LanguageQuery, QueryAnswer
     from filepact.lsp.forkserver import ForkServer
     from filepact.lsp.spec import ServerSpec
 
@@ -214,6 +215,34 @@ class ServerPool:
             return one.propose(some, own, rest, seconds, as_of=one.changes, patient=patient)
 
         return self._ask_each(root, self._shares(root, proposed, {}), ask)
+
+    def query(
+        self,
+        root: str,
+        server: str,
+        question: LanguageQuery,
+        *,
+        proposed: Mapping[str, str],
+        files: Mapping[str, str],
+        seconds: float,
+    ) -> Future[tuple[QueryAnswer, ...]]:
+        """One server's answer to a question about places in files.
+
+        Args:
+            root: Absolute.
+            server: Its name.
+            question: The question.
+            proposed: Texts that it is shown in place of the disk's, by absolute path.
+            files: Texts that it is shown as they are on the disk.
+            seconds: How long it has, its start included.
+        """
+
+        async def ask() -> tuple[QueryAnswer, ...]:
+            session = self._session(server, root)
+            as_of = session.changes
+            return (await session.query(question, proposed, files, seconds, as_of=as_of),)
+
+        return self._submit(ask())
 
     def survey(self, root: str, seconds: float = 10.0) -> tuple[ProjectDiagnostics, ...]:
         """The diagnostics of whole projects by their running servers, counted by file.

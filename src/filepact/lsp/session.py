@@ -17,7 +17,8 @@ from filepact.lsp.diagnostics import (
     ServerDiagnostics,
     ServerStatus,
 )
-from filepact.lsp.failures import RequestTimeoutError, ServerError
+from filepact.lsp.failures import RequestFailedError, RequestTimeoutError, ServerError
+from filepact.lsp.features import QueryAnswer, UnknownMethodError
 from filepact.lsp.sync import DocumentSync
 from filepact.wire.uris import uri_of
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from filepact.lsp.client import LanguageClient
     from filepact.lsp.documents import DiskChange
+    from filepact.lsp.features import LanguageQuery
     from filepact.lsp.process import ProcessOptions
     from filepact.lsp.spec import ServerSpec
 
@@ -35,6 +37,7 @@ _WITHDRAW_SECONDS: Final = 4.0
 _MARGIN: Final = 0.05
 _SILENT_FACTOR: Final = 3
 _LONGEST_QUESTION: Final = 120.0
+_LONGEST_REASON: Final = 500
 _BUSY: Final = "the server is busy with something else"
 _NEW_SHARE: Final = 0.6
 _HUNG_SECONDS: Final = 1.2
@@ -241,6 +244,49 @@ class ServerSession:
             else:
                 self._release()
 
+    async def query(
+        self,
+        question: LanguageQuery,
+        proposed: Mapping[str, str],
+        files: Mapping[str, str],
+        seconds: float,
+        *,
+        as_of: int,
+    ) -> QueryAnswer:
+        """The answer to a question about places in files; nothing that is shown for it stays.
+
+        Args:
+            question: The question.
+            proposed: Texts that the disk does not have, by absolute path.
+            files: Texts as they are on the disk, which it is shown where there is no other.
+            seconds: How long to wait in all; a server that does not run is started.
+            as_of: As for `ask`.
+        """
+        name, texts = self.spec.name, {**files, **proposed}
+        deadline = self._loop.time() + seconds
+        if not await self._acquire(deadline):
+            return QueryAnswer(name, state="late", reason=_BUSY)
+        try:
+            client = await self._shown(texts, deadline, as_of)
+            value = await question.ask(client, self._sync.documents, deadline)
+            self._sync.answered()
+            if self._sync.racy:
+                await self._sync.repeat_racy(texts)
+                value = await question.ask(client, self._sync.documents, deadline)
+            return QueryAnswer(name, value, client.capabilities.unit)
+        except UnknownMethodError as error:
+            return QueryAnswer(name, state="lacking", reason=str(error))
+        except RequestFailedError as error:
+            return QueryAnswer(name, state="refused", reason=error.message[:_LONGEST_REASON])
+        except RequestTimeoutError as error:
+            return QueryAnswer(name, state="late", reason=str(error))
+        except ServerError as error:
+            return QueryAnswer(name, state="failed", reason=str(error))
+        finally:
+            if proposed:
+                self._sync.withdraw(proposed, files, as_of)
+            self._release()
+
     async def survey(self, seconds: float) -> ProjectDiagnostics:
         """The diagnostics of the whole project, counted by file.
 
@@ -323,20 +369,9 @@ class ServerSession:
     ) -> tuple[FileDiagnostics, ...]:
         """The diagnostics of files; the caller holds the lock."""
         try:
-            self._sync.deliver()
-            if self._sync.restart:
-                await self.stop()
-                self._sync.end()
-            client = await self._lifecycle.ready(deadline)
-            # What was noted while it started.
-            self._sync.deliver()
-            if self._sync.reload is not None:
-                client = await self._reload(client, self._sync.reload, deadline)
-            self._sync.show(files, as_of)
+            client = await self._shown(files, deadline, as_of)
         except ServerError as error:
             return self._unknown(files, str(error))
-        if self._sync.blind:
-            return self._unknown(files, self._sync.blind)
         return await self._ask_shown(client, files, deadline)
 
     async def _in_turn(
@@ -384,6 +419,28 @@ class ServerSession:
         if self._first_report_in is None and any(one.fresh for one in reports):
             self._first_report_in = self._loop.time() - self._lifecycle.began
         return reports
+
+    async def _shown(
+        self, files: Mapping[str, str], deadline: float, as_of: int | None
+    ) -> LanguageClient:
+        """The server, once it has these texts; for whoever holds the lock.
+
+        Raises:
+            ServerError: It is not there in time, or does not see the files as they are.
+        """
+        self._sync.deliver()
+        if self._sync.restart:
+            await self.stop()
+            self._sync.end()
+        client = await self._lifecycle.ready(deadline)
+        # What was noted while it started.
+        self._sync.deliver()
+        if self._sync.reload is not None:
+            client = await self._reload(client, self._sync.reload, deadline)
+        self._sync.show(files, as_of)
+        if self._sync.blind:
+            raise ServerError(self._sync.blind)
+        return client
 
     async def _reload(self, client: LanguageClient, path: str, deadline: float) -> LanguageClient:
         """Make the server reload its project, or restart it.

@@ -148,6 +148,17 @@ class DependentIndex:
                 if not _has(was, one):
                     self._places.setdefault(one, []).append(name)
 
+    def mentioning(self, name: str) -> list[str]:
+        """Files that hold a word, in path order; now and then one that does not."""
+        wanted = _hash(name)
+        with self._lock:
+            found = [
+                path
+                for path in dict.fromkeys(self._places.get(wanted, ()))
+                if path in self._words and _has(self._words[path][1], wanted)
+            ]
+        return sorted(found)
+
     def candidates(self, names: Mapping[str, float], paths: Iterable[str]) -> list[str]:
         """Files in which a change may cause errors, the likeliest first.
 

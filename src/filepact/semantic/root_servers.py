@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from posixpath import splitext
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from filepact.domain.document import WorkspacePath
 from filepact.errors import FilepactError
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.document import RootId
     from filepact.lsp.diagnostics import Diagnostic, ServerDiagnostics
+    from filepact.lsp.features import LanguageQuery, QueryAnswer
     from filepact.lsp.pool import ServerPool
     from filepact.semantic.updates import TextChange
     from filepact.workspace.observe import ExternalFiles, Stamp
@@ -429,6 +430,51 @@ class RootServers:
 
         return self._until_steady(question, deadline)
 
+    def query(
+        self,
+        server: str,
+        question: LanguageQuery,
+        paths: Sequence[WorkspacePath],
+        unsaved: Mapping[str, str],
+        deadline: CallDeadline,
+    ) -> tuple[QueryAnswer | None, str]:
+        """One server's answer to a question about places in files; else None and why.
+
+        Args:
+            server: Its name.
+            question: The question.
+            paths: Files that it is shown.
+            unsaved: Texts that these are to have where the disk has others, by absolute path.
+            deadline: How long to wait.
+        """
+
+        def ask() -> tuple[Future[tuple[QueryAnswer, ...]], dict[str, str]]:
+            files = self.disk.texts(paths)
+            proposed = {path: text for path, text in unsaved.items() if files.get(path) != text}
+            future = self._pool.query(
+                *(self.root, server, question),
+                proposed=proposed,
+                files=files,
+                seconds=deadline.for_servers,
+            )
+            return future, files
+
+        asked = self._until_steady(ask, deadline)
+        answers: tuple[Any, ...] = asked.answers
+        return (answers[0], "") if answers else (None, asked.reason)
+
+    def mentioning(self, name: str, seconds: float) -> tuple[list[WorkspacePath], bool]:
+        """Files that hold a word, and whether all files were looked through.
+
+        Args:
+            name: The word.
+            seconds: How long it may take to index files for it.
+        """
+        self.disk.begin()
+        whole = self._dependents.learn(self.disk.files, seconds) and self.disk.complete
+        found = (WorkspacePath(self.root, one) for one in self._dependents.mentioning(name))
+        return [path for path in found if self._dependents.fits(path)], whole
+
     def baseline(self, paths: Sequence[WorkspacePath], deadline: CallDeadline) -> None:
         """Learn what is found in files now, where that is not known.
 
@@ -469,7 +515,7 @@ class RootServers:
 
     def _until_steady(
         self,
-        question: Callable[[], tuple[Future[tuple[ServerDiagnostics, ...]], dict[str, str]]],
+        question: Callable[[], tuple[Future[tuple[Any, ...]], dict[str, str]]],
         deadline: CallDeadline,
     ) -> FreshDiagnostics:
         """Ask until the answer is about the files as they were at some moment since the start."""

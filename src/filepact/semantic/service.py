@@ -11,11 +11,12 @@ import time
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.domain.document import WorkspacePath
-from filepact.errors import FilepactError, NotFoundError
+from filepact.errors import FilepactError, NoServerError, NotFoundError
 from filepact.semantic.analysis import ChangeDiagnostics, PendingDiagnostics, UpdateResult
 from filepact.semantic.membership import RootProjects
 from filepact.semantic.receipt_lines import describe, describe_late, list_found
 from filepact.semantic.root_servers import CallDeadline, RootServers
+from filepact.semantic.server_edits import ServerQueries
 from filepact.semantic.updates import (
     DiagnosticsSummary,
     LoadResult,
@@ -323,6 +324,33 @@ class SemanticWorkspace:
         messages |= dict.fromkeys(f"{one.server}: {one.reason}" for one in reports if not one.fresh)
         complete = not messages and all(one.complete for one in reports)
         return WorkspaceDiagnostics(tuple(reports), complete, tuple(messages))
+
+    def queries(
+        self,
+        path: str,
+        *,
+        session: Session,
+        seconds: float | None = None,
+        cancelled: Callable[[], bool] = _never,
+    ) -> tuple[ServerQueries, WorkspacePath]:
+        """What can be asked about places in a file, and the file; arguments as for `look`.
+
+        Raises:
+            FilepactError: The path may not be used, or leads to no file.
+            NoServerError: Servers are switched off.
+        """
+        spot = self._workspace.guard.find_file(path, "read", agent=session.agent)
+        if self.mode == "off":
+            raise NoServerError("language servers are switched off, or none is installed")
+        queries = ServerQueries(
+            self._servers[spot.path.root],
+            self._workspace.reader(session),
+            place=self._place,
+            may_see=self._may_see(session),
+            show=self._show,
+            deadline=self._deadline(seconds, cancelled, patient=True),
+        )
+        return queries, spot.path
 
     def sync(self, *, force: bool = False) -> SyncResult:
         """Tell the servers of what others have written.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ServerStatus,
     )
     from filepact.lsp.spec import Role
+    from filepact.text.lines import Position
     from filepact.workspace.documents import DocumentCache
 
 __all__ = [
@@ -28,7 +29,10 @@ __all__ = [
     "Kind",
     "LoadResult",
     "LoadedKind",
+    "Reference",
+    "ReferenceList",
     "Scope",
+    "ServerAction",
     "ServerEntry",
     "ServerUpdate",
     "SyncResult",
@@ -524,3 +528,50 @@ class WorkspaceDiagnostics:
     reports: tuple[FileDiagnostics, ...]
     complete: bool
     messages: tuple[str, ...] = ()
+
+
+# -- what servers know of places ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """One place where a name is used; lines and columns in characters, from 0, the end outside.
+
+    Attributes:
+        path: The file, absolute.
+        text: The line, without the blanks around it, and cut where it is long.
+    """
+
+    path: str
+    start: Position
+    end: Position
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceList:
+    """Where a name is used, and declared.
+
+    Attributes:
+        server: Which says so.
+        name: The name.
+        found: The places, in order.
+        hidden: How many more there are in files that may not be read.
+        outside: How many more there are outside of all roots.
+    """
+
+    server: str
+    name: str
+    found: tuple[Reference, ...]
+    hidden: int
+    outside: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAction:
+    """A code action of a server, by its title."""
+
+    title: str
+    kind: str
+    server: str
+    disabled: str

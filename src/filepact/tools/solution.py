@@ -7,13 +7,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from filepact.lsp.diagnostics import Severity
+from filepact.semantic.server_edits import FORMAT, NamePosition
 from filepact.tools.registry import ParameterName, tool
 from filepact.tools.solution_answers import (
+    ActionAnswer,
     AnswerFormat,
     AnswerPage,
     DiagnosticsAnswer,
     LoadAnswer,
     PathStyle,
+    ReferencesAnswer,
     StatusAnswer,
     SyncAnswer,
     WriteAnswer,
@@ -27,16 +30,36 @@ __all__ = ["SOLUTION_TOOLS"]
 
 Style = Annotated[
     PathStyle,
-    Field(description="Paths in the answer: absolute, or relative to the solution's root."),
+    Field(description="Of paths in the answer."),
     ParameterName("pathStyle"),
 ]
-Skip = Annotated[int, Field(ge=0, description="Entries to leave out, for the next page.")]
+_SECONDS = 60.0
+"""How long servers have for a question about places in files, their start included."""
+
+_DIFF = 20_000
+"""Most characters of the diff of a change that a server makes."""
+
+File = Annotated[
+    str,
+    Field(min_length=1, description="Absolute, or relative to the root."),
+    ParameterName("filePath", ("path",)),
+]
+Apply = Annotated[
+    bool, Field(description="Write it, not only show it."), ParameterName("applyChanges")
+]
+Name = Annotated[
+    str | None,
+    Field(min_length=1, description="Or Class.name; line, column where it is not clear."),
+]
+Line = Annotated[int | None, Field(ge=1, description="From 1.")]
+Column = Annotated[int | None, Field(ge=1, description="In characters, from 1.")]
+Skip = Annotated[int, Field(ge=0, description="Where it begins.")]
 Wait = Annotated[
     float,
-    Field(ge=0, le=600, description="How long to wait for servers."),
+    Field(ge=0, le=600, description="For servers."),
     ParameterName("waitSeconds"),
 ]
-Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.")]
+Take = Annotated[int, Field(ge=1, le=1_000, description="How many.")]
 
 
 @tool(
@@ -49,38 +72,120 @@ Take = Annotated[int, Field(ge=1, le=1_000, description="Most entries to answer.
 )
 def write_file(
     draft: SolutionChange,
-    file_path: Annotated[
-        str,
-        Field(min_length=1, description="File, absolute or relative to the solution's root."),
-        ParameterName("filePath", ("path",)),
-    ],
+    file_path: File,
     content: Annotated[str, Field(description="The whole new text.")],
-    apply_changes: Annotated[
-        bool, Field(description="Write it; otherwise only show it."), ParameterName("applyChanges")
-    ] = False,
+    apply_changes: Apply = False,
     create_if_missing: Annotated[
         bool,
-        Field(description="Make the file, and its folders, if there is none."),
+        Field(description="Make file and folders if there is none."),
         ParameterName("createIfMissing"),
     ] = False,
     include_diff: Annotated[
         bool, Field(description="Answer with unified diffs."), ParameterName("includeDiff")
     ] = True,
     max_diff_chars: Annotated[
-        int,
-        Field(ge=0, description="Most characters of a diff; 0 for all."),
-        ParameterName("maxDiffChars"),
+        int, Field(ge=0, description="0 for all."), ParameterName("maxDiffChars")
     ] = 50_000,
     path_style: Style = "absolute",
 ) -> str:
     """Preview, or with applyChanges: true write, the whole text of a file of the solution.
 
     A preview changes nothing and says which diagnostics the text would add and remove. An existing
-    file keeps its encoding, line ends and mode. `applied` (on the disk) and `workspaceUpdate.updated`
-    (taken up by the language servers) are two facts.
+    file keeps its encoding, line ends and mode. `applied`: it is on the disk; `updated`: the
+    language servers have taken it up.
     """
     draft.show(path_style, diff=include_diff, most=max_diff_chars)
     return draft.write(file_path, content, apply=apply_changes, create=create_if_missing)
+
+
+@tool(
+    title="Rename symbol",
+    level="moderate",
+    tier="essential",
+    destructive=True,
+    output=schema_of(WriteAnswer),
+)
+def rename_symbol(
+    draft: SolutionChange,
+    file_path: File,
+    new_name: Annotated[
+        str, Field(min_length=1, description="Its other name."), ParameterName("newName")
+    ],
+    name: Name = None,
+    line: Line = None,
+    column: Column = None,
+    apply_changes: Apply = False,
+) -> str:
+    """Rename what a file declares or uses, in all files: one change, undone as one.
+
+    A language server says where; `notes` names files that hold the word and stay. Paths are relative.
+    """
+    draft.show("relative", diff=True, most=_DIFF)
+    queries, path = draft.queries(file_path, _SECONDS)
+    edits = queries.rename(path, NamePosition(line, column, name or ""), new_name)
+    return draft.carry_out(path, edits, apply=apply_changes)
+
+
+@tool(
+    title="Find references",
+    level="safe",
+    tier="essential",
+    output=schema_of(ReferencesAnswer),
+)
+def find_references(
+    solution: SolutionCall,
+    file_path: File,
+    name: Name = None,
+    line: Line = None,
+    column: Column = None,
+    skip: Skip = 0,
+    take: Take = 100,
+) -> Any:
+    """List where a name of a file is used and declared, as a language server knows it.
+
+    `hidden` counts uses in files that you may not read.
+    """
+    return facts(
+        solution.references(
+            file_path,
+            NamePosition(line, column, name or ""),
+            view=AnswerFormat(solution.root, "relative"),
+            page=AnswerPage(skip, take),
+            seconds=_SECONDS,
+        )
+    )
+
+
+@tool(
+    title="Code action",
+    level="moderate",
+    tier="standard",
+    destructive=True,
+    output=schema_of(ActionAnswer),
+)
+def code_action(
+    draft: SolutionChange,
+    file_path: File,
+    title: Annotated[
+        str | None, Field(min_length=1, description="As listed; left out, titles are listed.")
+    ] = None,
+    line: Line = None,
+    end_line: Annotated[
+        int | None, Field(ge=1, description="The last one."), ParameterName("endLine")
+    ] = None,
+    apply_changes: Apply = False,
+) -> str:
+    """List what language servers offer for lines of a file (fixes, imports, formatting), or do one."""
+    draft.show("relative", diff=True, most=_DIFF)
+    queries, path = draft.queries(file_path, _SECONDS)
+    first = line or 1
+    last = end_line or first
+    if title is None:
+        draft.offer(queries.actions(path, first, last))
+        return "list code actions"
+    if title == FORMAT:
+        return draft.carry_out(path, queries.format(path), apply=apply_changes)
+    return draft.carry_out(path, queries.action(path, first, last, title), apply=apply_changes)
 
 
 @tool(title="Get diagnostics", level="safe", tier="essential", output=schema_of(DiagnosticsAnswer))
@@ -88,7 +193,7 @@ def get_diagnostics(
     solution: SolutionCall,
     file_path: Annotated[
         str | None,
-        Field(min_length=1, description="File; leave it out for the whole solution."),
+        Field(min_length=1, description="None for the whole solution."),
         ParameterName("filePath", ("path",)),
     ] = None,
     min_severity: Annotated[
@@ -104,8 +209,7 @@ def get_diagnostics(
 ) -> Any:
     """List what language servers find wrong, the errors first.
 
-    Servers that do not run are started and waited for. Only where `fresh` is true is the list about
-    the present text; `counts` has everything that was found, before filters.
+    Only where `fresh` is true is the list about the present text; `counts` is before filters.
     """
     return facts(
         solution.diagnostics(
@@ -124,7 +228,7 @@ def load(
     solution: SolutionCall,
     solution_path: Annotated[
         str | None,
-        Field(min_length=1, description="Solution, project or folder; usually left out."),
+        Field(min_length=1, description="Solution, project or folder."),
         ParameterName("solutionPath", ("path",)),
     ] = None,
     skip: Skip = 0,
@@ -134,8 +238,7 @@ def load(
 ) -> Any:
     """Open the solution for the language servers, start them, and wait until they answer.
 
-    Not needed before other calls, but the first of them is quicker then. `messages` says what could
-    not be read, and what lies outside and is not covered.
+    Not needed, but the next call is quicker then. `messages` says what cannot be read or lies outside.
     """
     view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.load(solution_path or "", view=view, page=page, seconds=wait_seconds))
@@ -149,9 +252,9 @@ def reload(
     wait_seconds: Wait = 30.0,
     path_style: Style = "absolute",
 ) -> Any:
-    """Start all language servers anew with the files as they are, and wait until they answer.
+    """Start all language servers anew, and wait until they answer.
 
-    For when a server is stale or has failed; otherwise sync is enough.
+    When a server is stale or failed; else sync is enough.
     """
     view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.reload(view=view, page=page, seconds=wait_seconds))
@@ -161,7 +264,7 @@ def reload(
 def sync(
     solution: SolutionCall,
     force_sync: Annotated[
-        bool, Field(description="Tell of every file, changed or not."), ParameterName("forceSync")
+        bool, Field(description="Of every file, changed or not."), ParameterName("forceSync")
     ] = False,
     skip: Skip = 0,
     take: Take = 100,
@@ -169,7 +272,7 @@ def sync(
 ) -> Any:
     """Tell the language servers what other programs have written.
 
-    Done by every other call as well; here it says which files these were.
+    Every other call does it too; this one says which files.
     """
     return facts(
         solution.sync(
@@ -185,17 +288,20 @@ def server_status(
     solution: SolutionCall,
     include_missing: Annotated[
         bool,
-        Field(description="Servers that are not installed, too, and how to get them."),
+        Field(description="Not installed ones, too."),
         ParameterName("includeMissing"),
     ] = False,
     skip: Skip = 0,
     take: Take = 100,
     path_style: Style = "absolute",
 ) -> Any:
-    """Say which language servers there are, and what they are doing."""
+    """Say which language servers there are, and what they do."""
     view, page = AnswerFormat(solution.root, path_style), AnswerPage(skip, take)
     return facts(solution.status(missing=include_missing, view=view, page=page))
 
 
-SOLUTION_TOOLS = (write_file, get_diagnostics, load, reload, sync, server_status)
+SOLUTION_TOOLS = (
+    *(write_file, rename_symbol, find_references, code_action),
+    *(get_diagnostics, load, reload, sync, server_status),
+)
 """The toolset `solution`, in the order in which it is shown."""

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from filepact.lsp.diagnostics import Diagnostic
-    from filepact.semantic.updates import ServerUpdate, UpdateDiagnostics, WorkspaceUpdate
+    from filepact.semantic.updates import (
+        ReferenceList,
+        ServerUpdate,
+        UpdateDiagnostics,
+        WorkspaceUpdate,
+    )
 
 __all__ = [
+    "ActionAnswer",
+    "ActionItem",
     "AnswerFormat",
     "AnswerHints",
     "AnswerPage",
@@ -35,6 +42,7 @@ __all__ = [
     "PathStyle",
     "PendingProposal",
     "ProcessAnswer",
+    "ReferencesAnswer",
     "ServerPackage",
     "ServerSummary",
     "StatusAnswer",
@@ -278,6 +286,48 @@ class WriteAnswer(_Answer):
     hints: AnswerHints
 
 
+@dataclass(frozen=True, slots=True)
+class ActionItem(_Answer):
+    """A code action that a server offers."""
+
+    title: str
+    kind: str
+    server: str
+    disabled: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionAnswer(_Answer):
+    """The answer of code_action: what is offered, or what one of these changes."""
+
+    actions: list[ActionItem]
+    applied: bool
+    operation: str | None
+    change: WriteAnswer | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference(_Answer):
+    file_path: str
+    line: int
+    column: int
+    end_column: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencesAnswer(_Answer):
+    """The answer of find_references."""
+
+    name: str
+    references: list[_Reference]
+    paging: _Paging
+    files: int
+    hidden: int
+    outside: int
+    server: str
+
+
 # -- how a caller wants to see them -----------------------------------------------------------
 
 
@@ -350,6 +400,28 @@ class AnswerFormat:
             )
             for one in found
         ]
+
+    def references(self, found: ReferenceList, page: AnswerPage) -> ReferencesAnswer:
+        """Where a name is used, as it is answered."""
+        part, paging = page.of(found.found)
+        return ReferencesAnswer(
+            name=found.name,
+            references=[
+                _Reference(
+                    file_path=self.path(one.path),
+                    line=one.start.line + 1,
+                    column=one.start.column + 1,
+                    end_column=one.end.column + 1,
+                    text=one.text,
+                )
+                for one in part
+            ],
+            paging=paging,
+            files=len({one.path for one in found.found}),
+            hidden=found.hidden,
+            outside=found.outside,
+            server=found.server,
+        )
 
     def update(self, update: WorkspaceUpdate) -> _Update:
         """The servers' update after a change, as it is answered."""

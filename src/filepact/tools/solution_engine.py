@@ -12,15 +12,20 @@ from filepact.errors import (
     CallCancelledError,
     FilepactError,
     NewErrorsError,
+    NoServerError,
     NotAFileError,
     NotFoundError,
     StaleFileError,
 )
-from filepact.semantic.updates import WorkspaceUpdate
+from filepact.semantic.edited_files import carry_out, count_places
+from filepact.semantic.updates import ServerAction, WorkspaceUpdate
+from filepact.text.diff import cut_diff
 from filepact.tools.diagnostics_gate import foresee, remember
 from filepact.tools.engine import DraftResult, EngineEvents
 from filepact.tools.registry import ChangeAnswer
 from filepact.tools.solution_answers import (
+    ActionAnswer,
+    ActionItem,
     AnswerFormat,
     AnswerHints,
     ChangedFile,
@@ -29,17 +34,21 @@ from filepact.tools.solution_answers import (
     facts,
 )
 from filepact.tools.solution_port import SolutionCall
+from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
+    from filepact.domain.document import WorkspacePath
+    from filepact.semantic.edited_files import ServerEdits
+    from filepact.semantic.server_edits import ServerQueries
     from filepact.semantic.service import SemanticWorkspace
     from filepact.tools.registry import CallContext
     from filepact.tools.solution_answers import PathStyle
     from filepact.workspace.draft import Draft
     from filepact.workspace.reader import Reader
-    from filepact.workspace.receipt import Receipt, Status
+    from filepact.workspace.receipt import Status
     from filepact.workspace.target import Target
     from filepact.workspace.workspace import Workspace
 
@@ -49,6 +58,7 @@ _log = logging.getLogger(__name__)
 
 _BROKEN = "the language servers could not be asked; the server's log has the details"
 _OFF = "language servers are switched off, so nobody was told"
+_OFF_OR_NONE = "language servers are switched off, or none is installed"
 _SAME = "the file holds this text already, so nobody had to be told"
 _OTHER = (
     "the file holds another text: what was sent differs from it only where somebody has changed the file "
@@ -68,18 +78,31 @@ class SolutionChange:
         draft: The change.
         view: How the answer shows it.
         path: The file that the caller has named; empty before.
+        actions: What servers offer instead of a change; None if that was not asked.
+        counts: How many places of each file differ, by its name, where servers made the change.
     """
 
     def __init__(
-        self, draft: Draft, root: str, reader: Reader, refused: Collection[str] = ()
+        self,
+        draft: Draft,
+        root: str,
+        reader: Reader,
+        refused: Collection[str] = (),
+        *,
+        semantics: SemanticWorkspace | None,
+        call: CallContext,
     ) -> None:
         self.draft = draft
         self.path = ""
         self._reader = reader
         self._refused = refused
         self.view = AnswerFormat(root)
+        self.actions: list[ActionItem] | None = None
+        self.counts: dict[str, int] = {}
         self._target: Target | None = None
         self._sent = ""
+        self._semantics = semantics
+        self._call = call
 
     @property
     def target(self) -> Target:
@@ -132,11 +155,63 @@ class SolutionChange:
             )
         self._target, self._sent = target, text
         self.draft.write(target, text)
+        self._say_who_asks(apply=apply)
+        return f"{'write' if target.document else 'create'} {target.spot.shown}"
+
+    def queries(self, path: str, seconds: float) -> tuple[ServerQueries, WorkspacePath]:
+        """What servers can be asked about a file, and the file.
+
+        Args:
+            path: The file.
+            seconds: How long they have.
+
+        Raises:
+            NoServerError: There are none.
+            FilepactError: The path may not be used, or leads to no file.
+        """
+        if self._semantics is None:
+            raise NoServerError(_OFF_OR_NONE)
+        call = self._call
+        return self._semantics.queries(
+            path, session=call.session, seconds=seconds, cancelled=call.cancelled
+        )
+
+    def carry_out(self, path: WorkspacePath, edits: ServerEdits, *, apply: bool) -> str:
+        """Put a change that a server would make into the draft.
+
+        Args:
+            path: The file that it was asked about.
+            edits: The change.
+            apply: Whether to do it.
+
+        Raises:
+            StaleFileError: A file is not what the server was shown.
+        """
+        self.draft.dry_run = not apply
+        self.draft.notes.extend(edits.notes)
+        targets = carry_out(self.draft, edits)
+        self._target = targets.get(path.absolute) or next(iter(targets.values()))
+        held = self._target.document
+        self._sent = "" if held is None else held.text
+        self.counts = {
+            targets[one.path].spot.shown: count_places(one)
+            for one in edits.files
+            if one.path in targets
+        }
+        self._say_who_asks(apply=apply)
+        return edits.summary
+
+    def offer(self, actions: Iterable[ServerAction]) -> None:
+        """Answer with what servers offer, and change nothing."""
+        self.actions = [
+            ActionItem(one.title, one.kind, one.server, one.disabled or None) for one in actions
+        ]
+
+    def _say_who_asks(self, *, apply: bool) -> None:
         if not apply and self.draft.asks:
             self.draft.notes.append(
                 f"A person has to approve this before it is written ({self.draft.asks})."
             )
-        return f"{'write' if target.document else 'create'} {target.spot.shown}"
 
 
 class SolutionEngine(EngineEvents):
@@ -181,7 +256,12 @@ class SolutionEngine(EngineEvents):
         reader = self._workspace.reader(call.session)
         with self._workspace.draft(call.session, tool, call.deadline) as draft:
             planned = SolutionChange(
-                draft, self._root, reader, self._refused.get(call.session.id, ())
+                draft,
+                self._root,
+                reader,
+                self._refused.get(call.session.id, ()),
+                semantics=self._semantics,
+                call=call,
             )
             try:
                 yield planned
@@ -197,6 +277,8 @@ class SolutionEngine(EngineEvents):
             CallCancelledError: The caller gave up before anything was written.
         """
         draft = planned.draft
+        if planned.actions is not None:
+            return DraftResult(Receipt(None, "unchanged", summary))
         foreseen = self._check(draft, call)
         seconds = self._ask_before(draft, call)
         if call.cancelled():
@@ -213,9 +295,13 @@ class SolutionEngine(EngineEvents):
         self, call: CallContext, planned: SolutionChange, submitted: DraftResult
     ) -> ChangeAnswer:
         """The answer; what servers say comes after the change, and cannot make it fail."""
+        if planned.actions is not None:
+            return ChangeAnswer("", facts(ActionAnswer(planned.actions, False, None, None)))
         receipt = submitted.receipt
-        update = self._update(call, planned, submitted)
-        return ChangeAnswer("", facts(_answer(planned, receipt, update)))
+        answer = _answer(planned, receipt, self._update(call, planned, submitted))
+        if planned.draft.tool != "code_action":
+            return ChangeAnswer("", facts(answer))
+        return ChangeAnswer("", facts(ActionAnswer([], answer.applied, answer.operation, answer)))
 
     def _open(self) -> None:
         """Tell the servers, before the first of them starts, which solution this is."""
@@ -305,11 +391,13 @@ def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) 
     files = [
         ChangedFile(
             file_path=view.path(one.path),
-            change_count=max(receipt.diff.count("\n@@ "), 1),
-            diff=view.difference(receipt.diff, one.path),
+            change_count=planned.counts.get(one.path) or max(receipt.diff.count("\n@@ "), 1),
+            diff=view.difference(receipt.diff, one.path) if len(receipt.files) == 1 else None,
         )
         for one in receipt.files
     ]
+    whole = cut_diff(receipt.diff, view.most) if view.diff and files else ""
+    diff = whole if len(files) > 1 else "".join(str(one.diff) for one in files)
     created = target.document is None
     return WriteAnswer(
         file_path=view.path(target.spot.shown),
@@ -317,7 +405,7 @@ def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) 
         applied=receipt.status == "applied",
         created=bool(files) and created,
         files_changed=len(files),
-        unified_diff="".join(str(one.diff) for one in files) if view.diff else None,
+        unified_diff=diff if view.diff else None,
         changed_files=files,
         workspace_update=view.update(update),
         operation=receipt.operation if receipt.status == "applied" else None,

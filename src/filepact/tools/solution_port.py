@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.errors import FilepactError, NotAFileError
+from filepact.errors import FilepactError, NoServerError, NotAFileError
 from filepact.lsp.diagnostics import Severity, weakest
 from filepact.tools.solution_answers import (
     DiagnosticCounts,
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
+    from filepact.semantic.server_edits import NamePosition
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import LoadResult, ServerEntry
     from filepact.tools.registry import CallContext
-    from filepact.tools.solution_answers import AnswerFormat, AnswerPage
+    from filepact.tools.solution_answers import AnswerFormat, AnswerPage, ReferencesAnswer
     from filepact.workspace.workspace import Workspace
 
 __all__ = ["SolutionCall"]
@@ -259,6 +260,35 @@ class SolutionCall:
             session=session, seconds=seconds, cancelled=cancelled, progress=self._call.progress
         )
         return surveyed.reports, surveyed.complete, list(surveyed.messages)
+
+    def references(
+        self,
+        path: str,
+        place: NamePosition,
+        *,
+        view: AnswerFormat,
+        page: AnswerPage,
+        seconds: float,
+    ) -> ReferencesAnswer:
+        """Where a name is used.
+
+        Args:
+            path: The file that it stands in.
+            place: Where.
+            view: How paths are shown.
+            page: Which part of the list.
+            seconds: How long the servers have.
+
+        Raises:
+            NoServerError: There is none that could say it.
+            FilepactError: The path may not be used, or the name is not clear.
+        """
+        if self._semantics is None:
+            raise NoServerError(_OFF)
+        queries, file = self._semantics.queries(
+            path, session=self._call.session, seconds=seconds, cancelled=self._call.cancelled
+        )
+        return view.references(queries.references(file, place), page)
 
     # -- parts ----------------------------------------------------------------------------
 

@@ -131,6 +131,11 @@ class Buffers:
         """The buffer of a file, by its canonical name."""
         return self._open.get(path.absolute)
 
+    @property
+    def unsaved(self) -> tuple[Buffer, ...]:
+        """The buffers that hold what the disk never had."""
+        return tuple(one for one in list(self._open.values()) if one.is_unsaved)
+
     def open(
         self, path: WorkspacePath, text: str, *, client: str, version: int, base: Document | None
     ) -> Buffer:

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.document import LINK, Document, Revision, WorkspacePath
-from filepact.errors import EncodingUnsafeError, FilepactError, NotFoundError, StaleFileError
+from filepact.errors import (
+    BinaryFileError,
+    EncodingUnsafeError,
+    FilepactError,
+    NotFoundError,
+    StaleFileError,
+)
 from filepact.text.codec import NamedEncoding, encode_new, rewrite
 from filepact.text.edit import EditList
 from filepact.text.editorconfig import EditorConfig, parse_editorconfig
@@ -252,6 +258,19 @@ class Documents:
             return None if document is None else document.text
         buffer = self._unsaved(path)
         return None if buffer is None else buffer.text
+
+    def unwritten(self, root: RootId) -> dict[WorkspacePath, str]:
+        """The texts of all files of a root that the disk need not have, as `typed` has each."""
+        paths = [one.path for one in self._buffers.unsaved if one.path.root == root]
+        if self.proposed is not None:
+            paths += [layer.path for layer in self.proposed.below(root, ".")]
+        found: dict[WorkspacePath, str] = {}
+        for path in paths:
+            with suppress(BinaryFileError):
+                text = self.typed(path)
+                if text is not None:
+                    found[path] = text
+        return found
 
     def stored(self, spot: Location, *, limit: int = EDIT_LIMIT) -> Document:
         """What the disk has.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from filepact.domain.deadline import Deadline
-    from filepact.domain.document import Document
+    from filepact.domain.document import Document, RootId
     from filepact.domain.operation import Session
     from filepact.text.picture import Image
     from filepact.text.query import Query
@@ -277,6 +277,23 @@ class Reader:
     def glance(self, path: Name) -> Document:
         """A whole file, for a caller that does not know yet whether it will be shown."""
         return self._look(self._file(path))
+
+    def unwritten(self, root: RootId) -> dict[WorkspacePath, str]:
+        """The texts of files of a root that the disk need not have: proposed, or unsaved in an editor.
+
+        Files that may not be read are not among them.
+        """
+        found = self._documents.unwritten(root)
+        hides, agent = self._guard.hides, self._session.agent
+        return {
+            path: text
+            for path, text in found.items()
+            if not hides(path, agent, (text.encode("utf-8", "replace"),))
+        }
+
+    def quoted(self, path: WorkspacePath) -> None:
+        """The session is told parts of lines of a file, which it does not know by that."""
+        self._asked.read(self._session, path.absolute)
 
     def remember(self, document: Document, parts: Iterable[Span] | None = None) -> Document:
         """A file was shown to the session, all of it or these parts of its text."""
