@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from filepact_csharp.diagnostics import GLOBAL_USING, CompilerDiagnostic, doubted, unresolved
+from filepact_csharp.diagnostics import CompilerDiagnostic
+from filepact_csharp.doubts import GLOBAL_USING, doubted, unresolved
 
 
 def missing(text: str, name: str, code: str = "CS0246") -> CompilerDiagnostic:

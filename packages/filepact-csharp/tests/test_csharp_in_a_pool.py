@@ -49,7 +49,6 @@ def test_a_proposed_text_of_a_library_is_judged_with_those_who_use_it(
     proposed = {path: text.replace("IsValid", "IsRight") for path, text in texts(root, SKU).items()}
     files = texts(root, SKU, ORDER_COMMAND)
     (seen,) = preview_of(pool, str(root), proposed, files, SECONDS)
-    assert seen.withdrawn
     assert seen.complete
     assert delta_of(seen) is not None
     assert [(one.code, os.path.relpath(one.path, root)) for one in delta_of(seen).new] == [
@@ -67,7 +66,6 @@ def test_a_proposed_file_that_is_not_there_yet_is_seen_by_others(
     uses = {path: text.replace("(text, 1)", "(text, Extra.Word)") for path, text in user.items()}
     (seen,) = preview_of(pool, str(root), {str(root / EXTRA): new, **uses}, user, SECONDS)
     assert seen.complete
-    assert seen.withdrawn
     assert delta_of(seen) is not None
     # The name is found, and its type does not fit.
     assert {one.code for one in delta_of(seen).new} == {"CS0029"}

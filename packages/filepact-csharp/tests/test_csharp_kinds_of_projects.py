@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact_csharp.compiler import public_key
+from filepact_csharp.strong_names import public_key
 from project_tree import ProjectTree, sdk
 from talk import Talk
 

@@ -151,9 +151,36 @@ def test_the_whole_solution_says_what_its_files_say(shop: Talk, laid: Any) -> No
     assert whole == {name: shop.codes(name) for name in whole}
 
 
-def test_what_no_file_is_to_blame_for_is_the_projects(shop: Talk, laid: Any) -> None:
+def test_a_program_without_an_entry_point_is_told_with_the_file_that_had_it(
+    shop: Talk, laid: Any
+) -> None:
+    assert shop.codes("Shop.Tests/Program.cs") == []
     laid("Shop.Tests/Program.cs", "// nothing\n")
-    assert shop.survey() == {"Shop.Tests/Shop.Tests.csproj": ["CS5001"]}
+    assert shop.survey() == {"Shop.Tests/Program.cs": ["CS5001"]}
+    assert shop.codes("Shop.Tests/Program.cs") == ["CS5001"]
+    assert shop.codes("Shop.Tests/Check.cs") == []
+
+
+def test_two_entry_points_are_told_with_the_files_that_have_them(shop: Talk) -> None:
+    program = shop.text("Shop.Tests/Program.cs")
+    of = "class Main{0} {{ static {1} Main(string[] words) => {2}; }}\n"
+    waits = of.format(2, "System.Threading.Tasks.Task", "System.Threading.Tasks.Task.CompletedTask")
+    shop.write("Shop.Tests/Program.cs", of.format(1, "int", "1"))
+    shop.write("Shop.Tests/Second.cs", waits)
+    assert shop.codes("Shop.Tests/Second.cs") == []  # one that does not wait goes before
+    shop.write("Shop.Tests/Second.cs", of.format(2, "void", "System.Console.WriteLine()"))
+    assert shop.codes("Shop.Tests/Second.cs") == ["CS0017"]
+    assert shop.survey() == {
+        "Shop.Tests/Program.cs": ["CS0017"],
+        "Shop.Tests/Second.cs": ["CS0017"],
+    }
+    project = shop.text("Shop.Tests/Shop.Tests.csproj")
+    start = "<PropertyGroup><StartupObject>Main2</StartupObject></PropertyGroup></Project>"
+    shop.write("Shop.Tests/Shop.Tests.csproj", project.replace("</Project>", start))
+    assert shop.survey() == {}
+    shop.write("Shop.Tests/Shop.Tests.csproj", project)
+    shop.remove("Shop.Tests/Second.cs")
+    shop.write("Shop.Tests/Program.cs", program)
 
 
 # -- membership -------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact_csharp.compiler import public_key
+from filepact_csharp.strong_names import public_key
 from project_tree import ProjectTree, sdk
 
 if TYPE_CHECKING:

@@ -433,3 +433,58 @@ def test_a_project_of_the_old_style_says_what_it_says_itself(tree: ProjectTree) 
     assert project.output == "exe"
     assert project.approximate
     assert len(project.messages) == 1
+
+
+_FLAT_ARTIFACTS = (
+    "<UseArtifactsOutput>true</UseArtifactsOutput>"
+    "<IncludeProjectNameInArtifactsPaths>false</IncludeProjectNameInArtifactsPaths>"
+)
+
+
+@pytest.mark.parametrize(
+    ("props", "assets"),
+    [
+        ("<UseArtifactsOutput>true</UseArtifactsOutput>", "artifacts/obj/App"),
+        (
+            "<ArtifactsPath>$(MSBuildThisFileDirectory)out</ArtifactsPath>",
+            "out/obj/App",
+        ),
+        (
+            _FLAT_ARTIFACTS,
+            "artifacts/obj",
+        ),
+    ],
+)
+def test_what_was_restored_is_found_in_the_folder_of_artifacts(
+    tree: ProjectTree, props: str, assets: str
+) -> None:
+    tree.put("Directory.Build.props", f"<Project>{group(props)}</Project>")
+    tree.put("src/App/App.csproj", sdk())
+    tree.put(f"{assets}/Generated.cs")
+    solution = tree.read("src/App/App.csproj")
+    assert str(tree.root / assets / "project.assets.json") in solution.inputs
+
+
+def test_nothing_in_the_folder_of_artifacts_is_a_source(tree: ProjectTree) -> None:
+    tree.put(
+        "Directory.Build.props",
+        f"<Project>{group('<UseArtifactsOutput>true</UseArtifactsOutput>')}</Project>",
+    )
+    tree.put("App.csproj", sdk())
+    tree.put("One.cs")
+    tree.put("artifacts/obj/App/Made.cs")
+    assert tree.sources(tree.project()) == ["One.cs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("Microsoft.NET.Sdk.Web", "exe"),
+        ("Microsoft.NET.Sdk.Worker", "exe"),
+        ("Microsoft.NET.Sdk.Razor", "library"),
+        ("Microsoft.NET.Sdk", "library"),
+    ],
+)
+def test_what_an_sdk_builds_if_nothing_is_said(tree: ProjectTree, name: str, output: str) -> None:
+    tree.put("App.csproj", sdk(name=name))
+    assert tree.project().output == output

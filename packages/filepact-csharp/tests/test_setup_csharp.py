@@ -396,3 +396,12 @@ def test_an_installed_sdk_goes_before_what_was_fetched(tmp_path: Path) -> None:
 def test_without_anything_nothing_is_found(tmp_path: Path) -> None:
     assert find(usual=(), own=lambda: str(tmp_path)) is None
     assert find(usual=(str(tmp_path / "none"),), dotnet_root="relative", path="") is None
+
+
+def test_an_sdk_that_cannot_be_started_hides_no_other(tmp_path: Path) -> None:
+    old = _sdk(tmp_path / "old", "3.1.102")
+    (old / "shared" / "Microsoft.NETCore.App" / "3.1.2").mkdir()
+    whole = _sdk(tmp_path / "whole", "8.0.100")
+    found = find(dotnet_root=str(old), usual=(str(whole),))
+    assert found is not None
+    assert found.dotnet == str(whole)

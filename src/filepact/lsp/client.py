@@ -109,6 +109,7 @@ class LanguageClient:
         self._publications = 0
         self._partial: dict[str, list[Any]] = {}
         self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
+        self._limits: dict[str, Any] = {}
         self._settled: dict[str, tuple[int, int]] = {}
         self._probing = bool(spec.probe)
         self._sent_after = 0
@@ -223,7 +224,8 @@ class LanguageClient:
         found, whole = read_diagnostics(
             document.path, document.text, items, self.capabilities.unit, spec.name, spec.endings
         )
-        return FileDiagnostics(spec.name, document.path, found, confirmed_by, "", whole, seconds)
+        told = FileDiagnostics(spec.name, document.path, found, confirmed_by, "", whole, seconds)
+        return told.limited(self._limits.get(document.path))
 
     async def items(self, document: OpenDocument, deadline: float) -> _Items:
         """The same, as the server says it; a ServerError if it cannot be proven."""
@@ -268,6 +270,7 @@ class LanguageClient:
             raise ServerError("the server's answer about diagnostics is none")
         number = answer.get("resultId")
         self._pulled.pop(key, None)
+        self._limits[document.path] = answer.get("filepact")
         if isinstance(number, str):
             self._pulled[key] = (number, answer.get("items"))
         return answer.get("items")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from filepact.errors import InvalidParamsError
@@ -25,6 +25,7 @@ __all__ = [
     "ServerStatus",
     "Severity",
     "compare",
+    "notes_of",
     "read_diagnostics",
     "weakest",
 ]
@@ -48,6 +49,8 @@ _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
 _MOST_ITEMS = 5_000
 _MESSAGE_LENGTH = 2_000
 _FAR = 2**31
+_MOST_NOTES = 10
+_NOTE_LENGTH = 300
 _ENDS = re.compile(r"\r\n|\r|\n")
 
 
@@ -91,8 +94,10 @@ class FileDiagnostics:
         diagnostics: What it finds; empty if that is not proven to be about the present text.
         confirmed_by: How that is proven.
         reason: Why it is not; else empty.
-        complete: False if the list was cut, or parts of it could not be read.
+        complete: False if the list was cut, parts of it could not be read, or may be missing.
         seconds: From the question to the answer.
+        notes: How far the answer goes, by the server itself, as sentences without a full stop.
+        known: False if the server has said that it cannot tell what is wrong with the file.
     """
 
     server: str
@@ -102,6 +107,17 @@ class FileDiagnostics:
     reason: str = ""
     complete: bool = True
     seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    known: bool = True
+
+    def limited(self, said: Any) -> FileDiagnostics:
+        """The same with how far the answer goes, as a server says it in the member `filepact`."""
+        if not isinstance(said, dict):
+            return self
+        known, notes = said.get("known") is not False, said.get("notes") or ()
+        texts = tuple(str(one)[:_NOTE_LENGTH] for one in notes[:_MOST_NOTES])
+        complete = self.complete and known and not said.get("approximate")
+        return replace(self, complete=complete, notes=texts, known=known)
 
     @property
     def fresh(self) -> bool:
@@ -230,6 +246,12 @@ class ServerStatus:
 def weakest(reports: Iterable[FileDiagnostics]) -> Confirmation:
     """The confirmation that holds for all of them; ``none`` for no reports."""
     return min((one.confirmed_by for one in reports), key=_STRENGTH.index, default="none")
+
+
+def notes_of(reports: Iterable[FileDiagnostics]) -> tuple[str, ...]:
+    """What a server has said about how far its answers go, each once, the first of them."""
+    notes = dict.fromkeys(note for one in reports for note in one.notes)
+    return tuple(notes)[:_MOST_NOTES]
 
 
 def compare(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> DiagnosticsDiff:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, NotFoundError
-from filepact.lsp.diagnostics import compare, weakest
+from filepact.lsp.diagnostics import compare, notes_of, weakest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -182,7 +182,7 @@ class ServerUpdate:
         revision_before: How many changes the server had been told of before.
         revision_after: The same, after.
         seconds: From the change to the answer.
-        message: Why it is not confirmed; else empty.
+        message: Why it is not confirmed, else how far the server's answer goes; may be empty.
     """
 
     server: str
@@ -205,7 +205,7 @@ class UpdateDiagnostics:
         complete: Whether nothing is missing within the scope.
         new: What was not found before.
         fixed: What is not found any more.
-        total: How many there are; None where only differences mean something.
+        total: How many there are; None where only differences mean something, or some are unknown.
         compared: Whether it is known of all of it what was found before; what is not is neither
             new nor fixed.
         files: How many files they have looked at.
@@ -291,6 +291,7 @@ class DiagnosticsSummary:
         self._compared = True
         self._known = False
         self._counted = False
+        self._unknown = False
         self._total = 0
         self._files: set[str] = set()
         self._pending = 0
@@ -323,9 +324,12 @@ class DiagnosticsSummary:
         if not report.fresh:
             self._complete = False
             return
+        self._complete &= report.complete
+        self._unknown |= not report.known
+        if not (report.known or report.diagnostics):
+            return
         self._known = True
         self._files.add(report.path)
-        self._complete &= report.complete
         if not only_new:
             self._counted = True
             self._total += len(report.diagnostics)
@@ -345,7 +349,7 @@ class DiagnosticsSummary:
         if not self._known:
             return None
         delta = compare(self._before, self._after)
-        total = self._total if self._counted else None
+        total = self._total if self._counted and not self._unknown else None
         return UpdateDiagnostics(
             self._scope,
             True,
@@ -379,7 +383,7 @@ def update_of(
     reports = [one for one in answer.reports if one.path in changed] or answer.reports
     confirmed = weakest(reports)
     kind = wanted
-    message = ""
+    message = "; ".join(notes_of(answer.reports))
     if answer.state in ("failed", "stale"):
         kind, message = answer.state, answer.message
     elif confirmed == "none" and (reports or answer.state == "pending"):
@@ -407,7 +411,7 @@ def preview_of(answer: ServerDiagnostics, changed: Collection[str], told: int) -
         told: Of how many changes it was told before.
     """
     confirmed = weakest(one for one in answer.reports if one.path in changed)
-    message = "" if confirmed != "none" else answer.message
+    message = "; ".join(notes_of(answer.reports)) if confirmed != "none" else answer.message
     return ServerUpdate(
         answer.server, "preview", "didChange", confirmed, told, told, answer.seconds, message
     )

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final, get_args
 
 from filepact.errors import FilepactError, NoServerError, NotAFileError
-from filepact.lsp.diagnostics import Severity, weakest
+from filepact.lsp.diagnostics import Severity, notes_of, weakest
+from filepact.semantic.updates import LoadResult, SyncResult, WorkspaceDiagnostics
 from filepact.tools.solution_answers import (
     DiagnosticCounts,
     DiagnosticsAnswer,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from filepact.lsp.diagnostics import Diagnostic, FileDiagnostics
     from filepact.semantic.server_edits import NamePosition
     from filepact.semantic.service import SemanticWorkspace
-    from filepact.semantic.updates import LoadResult, ServerEntry
+    from filepact.semantic.updates import ServerEntry
     from filepact.tools.registry import CallContext
     from filepact.tools.solution_answers import AnswerFormat, AnswerPage, ReferencesAnswer
     from filepact.workspace.workspace import Workspace
@@ -37,7 +38,6 @@ __all__ = ["SolutionCall"]
 _SEVERITIES: Final[tuple[Severity, ...]] = get_args(Severity)
 _MOST_LOADED: Final = 100
 _MOST_NAMES: Final = 5_000
-_NO_NAMES: Final[tuple[str, ...]] = ()
 _OFF: Final = "language servers are switched off, or none is installed"
 _UNKNOWN: Final = "no installed language server knows the file"
 
@@ -86,33 +86,27 @@ class SolutionCall:
         """
         if self._semantics is None:
             self._workspace.guard.find(path or self._name, "list", agent=self._agent)
-            return self._nothing(path or self._name, view, page)
-        loaded = self._semantics.load(path or self._name)
-        return self._loaded(self._semantics, loaded, view=view, page=page, seconds=seconds)
+        servers = self._semantics
+        loaded = servers.load(path or self._name) if servers else _nothing(path or self._name)
+        return self._loaded(loaded, view=view, page=page, seconds=seconds)
 
     def reload(self, *, view: AnswerFormat, page: AnswerPage, seconds: float) -> LoadAnswer:
         """Start all servers anew, and wait until they answer; arguments as for `load`."""
-        if self._semantics is None:
-            return self._nothing(self._name, view, page)
-        loaded = self._semantics.reload()
-        return self._loaded(self._semantics, loaded, view=view, page=page, seconds=seconds)
+        loaded = self._semantics.reload() if self._semantics else _nothing(self._name)
+        return self._loaded(loaded, view=view, page=page, seconds=seconds)
 
     def _loaded(
-        self,
-        semantics: SemanticWorkspace,
-        loaded: LoadResult,
-        *,
-        view: AnswerFormat,
-        page: AnswerPage,
-        seconds: float,
+        self, loaded: LoadResult, *, view: AnswerFormat, page: AnswerPage, seconds: float
     ) -> LoadAnswer:
-        surveyed = semantics.survey(
-            session=self._call.session,
-            seconds=seconds,
-            cancelled=self._call.cancelled,
-            progress=self._call.progress,
-            most=_MOST_LOADED,
-        )
+        surveyed = WorkspaceDiagnostics((), complete=False)
+        if self._semantics is not None:
+            surveyed = self._semantics.survey(
+                session=self._call.session,
+                seconds=seconds,
+                cancelled=self._call.cancelled,
+                progress=self._call.progress,
+                most=_MOST_LOADED,
+            )
         projects, paging = page.of(loaded.projects)
         servers = _by_server(surveyed.reports, whole=surveyed.complete)
         return LoadAnswer(
@@ -123,24 +117,9 @@ class SolutionCall:
             projects=projects,
             paging=paging,
             files=loaded.files,
-            approximate=loaded.approximate,
+            approximate=loaded.approximate or any(one.notes for one in surveyed.reports),
             servers=servers,
-            messages=[*loaded.messages, *surveyed.messages],
-        )
-
-    def _nothing(self, path: str, view: AnswerFormat, page: AnswerPage) -> LoadAnswer:
-        projects, paging = page.of(_NO_NAMES)
-        return LoadAnswer(
-            loaded_kind="folder",
-            loaded_path=view.path(path),
-            root=view.path(self.root),
-            ready=False,
-            projects=projects,
-            paging=paging,
-            files=0,
-            approximate=True,
-            servers=[],
-            messages=[_OFF],
+            messages=[*loaded.messages, *surveyed.messages, *notes_of(surveyed.reports)],
         )
 
     def sync(self, *, force: bool, view: AnswerFormat, page: AnswerPage) -> SyncAnswer:
@@ -151,12 +130,9 @@ class SolutionCall:
             view: How paths are shown.
             page: Which part of the lists.
         """
-        done = None if self._semantics is None else self._semantics.sync(force=force)
-        if done is None:
-            updated, paging = page.of(_NO_NAMES)
-            return SyncAnswer(
-                updated, [], paging, 0, 0, 0, fallback_to_reload=False, fallback_reason=_OFF
-            )
+        done = SyncResult((), (), 0, 0, 0, reason=_OFF)
+        if self._semantics is not None:
+            done = self._semantics.sync(force=force)
         updated, paging = page.of(self._visible(done.updated, view))
         skipped, _ = page.of(self._visible(done.skipped, view))
         return SyncAnswer(
@@ -223,7 +199,8 @@ class SolutionCall:
         if len(reports) < len(every):
             names = sorted({one.server for one in every} & self._only_new)
             messages.append(f"of {', '.join(names)} only what a change adds means something")
-        fresh = bool(reports) and all(one.fresh for one in reports)
+        fresh = bool(reports) and all(one.fresh and one.known for one in reports)
+        messages += [one for one in notes_of(reports) if one not in messages]
         found = [each for one in reports if one.fresh for each in one.diagnostics]
         part, paging = page.of(sorted(_filtered(found, least, prefix), key=by_weight))
         counts = Counter(one.severity for one in found)
@@ -310,6 +287,11 @@ class SolutionCall:
         return shown
 
 
+def _nothing(path: str) -> LoadResult:
+    """What is opened where there are no servers."""
+    return LoadResult("folder", path, (), 0, approximate=True, messages=(_OFF,))
+
+
 def _provided(one: ServerEntry, view: AnswerFormat) -> ServerPackage:
     return ServerPackage(
         name=one.name,
@@ -360,7 +342,8 @@ def _by_server(reports: Sequence[FileDiagnostics], *, whole: bool) -> list[Serve
                 complete=whole and all(one.fresh and one.complete for one in its),
                 confirmed_by=weakest(its),
                 ms=milliseconds(max(one.seconds for one in its)),
-                message=next((one.reason for one in its if one.reason), None),
+                message=next((one.reason for one in its if one.reason), "; ".join(notes_of(its)))
+                or None,
             )
         )
     return told

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from filepact_csharp.toolchain import find_here, own_folder
+from filepact_csharp.toolchain import find_here, newest_framework, own_folder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -85,7 +85,8 @@ def _server(given: Namespace) -> LanguageServer:
 
     solution = given.solution and os.path.abspath(given.solution)
     if given.command == "projects":
-        return ProjectServer(root, solution)
+        there = find_here()
+        return ProjectServer(root, solution, newest_framework(there) if there else 0)
     from filepact.errors import NotFoundError  # noqa: PLC0415 - the same
     from filepact_csharp.roslyn import Roslyn, start  # noqa: PLC0415 - the same
 

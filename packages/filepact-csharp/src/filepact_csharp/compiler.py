@@ -10,18 +10,12 @@ from __future__ import annotations
 import contextlib
 import posixpath
 import re
-import struct
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact_csharp.diagnostics import (
-    GLOBAL_USING,
-    CompilerDiagnostic,
-    doubted,
-    findings,
-    unresolved,
-)
+from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, findings
+from filepact_csharp.doubts import GLOBAL_USING, DiagnosticsFilter
+from filepact_csharp.strong_names import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +23,7 @@ if TYPE_CHECKING:
     from filepact_csharp.projects import Project
     from filepact_csharp.roslyn import Libraries, Roslyn
 
-__all__ = ["Compiler", "public_key"]
+__all__ = ["Compiler", "DiagnosticsLimits"]
 
 _KINDS: Final = {
     "library": "DynamicallyLinkedLibrary",
@@ -40,6 +34,33 @@ _ALWAYS_QUIET: Final = ("CS1701", "CS1702")  # versions of packages that the bui
 _MODERN: Final = re.compile(r"net(\d+)\.\d")
 _OLD_LEVEL: Final = 4
 _HALVES: Final = re.compile("[\ud800-\udfff]")
+_NO_MAIN: Final = (
+    "CS5001",
+    "Program does not contain a static 'Main' method suitable for an entry point",
+)
+_MANY_MAINS: Final = (
+    "CS0017",
+    (
+        "Program has more than one entry point defined. "
+        "Compile with /main to specify the type that contains the entry point."
+    ),
+)
+_USUAL_START: Final = "program.cs"
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosticsLimits:
+    """How far it is known what is wrong with a file.
+
+    Attributes:
+        known: Whether it is known at all; no project may include the file.
+        approximate: Whether something could not be taken into account.
+        notes: What, as sentences without a full stop.
+    """
+
+    known: bool
+    approximate: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class _Unit:
@@ -47,6 +68,10 @@ class _Unit:
 
     def __init__(self, project: Project, options: Any, parsing: Any, notes: list[str]) -> None:
         self.project = project
+        self.short = False
+        """Whether a library is not there."""
+        self.strange = bool(notes)
+        """Whether the compiler does not know the version of the language."""
         self.options = options
         self.parsing = parsing
         self.notes = notes
@@ -62,6 +87,15 @@ class _Unit:
         """The projects that it refers to."""
         self.seen: dict[str, tuple[Any, Any]] = {}
         """Of each of them its compilation, and the reference to that."""
+        self.friends: tuple[str, ...] = ()
+        """Assemblies that may be friends by what a target says, and are taken for such."""
+        self.lacking = self.unnamed = self.newer = False
+        """Whether something is not known that its errors may come from: see `DiagnosticsFilter`."""
+        self.main = ""
+        """The file in which the entry point was last."""
+        self.doubts: tuple[Any, DiagnosticsFilter | None] = (None, None)
+        self.entry: tuple[Any, dict[str, set[CompilerDiagnostic]]] = (None, {})
+        """Of a compilation, what is wrong with its entry point, by file."""
 
 
 class Compiler:
@@ -90,7 +124,12 @@ class Compiler:
         units: dict[str, _Unit] = {}
         for project in projects:
             unit, old = self._begun(project), self._units.get(project.path)
-            same = old is not None and old.project == project and old.libraries == unit.libraries
+            unit.friends = _supposed_friends(project, projects)
+            same = (
+                old is not None
+                and (old.project, old.friends) == (project, unit.friends)
+                and old.libraries == unit.libraries
+            )
             if old is None or not same or len(old.trees) != len(project.sources):
                 self._fill(unit, old)
             else:
@@ -105,6 +144,10 @@ class Compiler:
             needs = tuple(self._needs(unit))
             if needs != unit.needs:
                 unit.needs, unit.compilation = needs, None
+        for unit in self._units.values():
+            below = [unit, *(self._units[one] for one in unit.needs)]
+            unit.lacking = any(one.short or _lacks(one.project) for one in below)
+            unit.unnamed = any(one.project.missing_projects or one.project.unread for one in below)
         self.state += 1
 
     def projects(self, path: str) -> tuple[Project, ...]:
@@ -115,6 +158,17 @@ class Compiler:
         """Notes on how a project is compiled, as sentences."""
         unit = self._units.get(project.path)
         return () if unit is None else tuple(unit.notes)
+
+    def caveats(self, path: str) -> DiagnosticsLimits:
+        """How far it is known what is wrong with a file."""
+        units = self._by_file.get(path, ())
+        notes: dict[str, None] = {}
+        for unit in units:
+            notes |= dict.fromkeys(_sentences(unit))
+            for one in (self._units[each] for each in unit.needs):
+                name = one.project.name[:80]
+                notes |= dict.fromkeys(f"{name}: {text}" for text in _sentences(one))
+        return DiagnosticsLimits(bool(units), bool(notes), tuple(notes))
 
     def shown(self, path: str) -> str:
         """The text of a file as it was last looked at; empty if it belongs to no project."""
@@ -155,12 +209,10 @@ class Compiler:
         found: set[CompilerDiagnostic] = set()
         with self._token(stops) as token:
             for unit in self._by_file.get(path, ()):
-                here = self._found_in(unit, unit.trees[path], token)
-                if unit.project.missing_packages and (
-                    self._leads_nowhere(unit.trees[path], here) or self._all_lead_nowhere(unit)
-                ):
-                    here = {doubted(one) for one in here}
-                found |= here
+                found |= self._weighed(
+                    unit, unit.trees[path], self._found_in(unit, unit.trees[path], token)
+                )
+                found |= self._entry_errors(unit, token).get(path, set())
         return found
 
     def samples(self) -> tuple[str, ...]:
@@ -174,30 +226,100 @@ class Compiler:
         for unit in list(self._units.values()):
             with self._token(stops) as token:
                 told = findings(self._roslyn, self._compiled(unit).GetDiagnostics(token))
+                entry = self._entry_errors(unit, token)
             by_name: dict[str, set[CompilerDiagnostic]] = {}
             for tree, one in told:
+                if one.code in (_NO_MAIN[0], _MANY_MAINS[0]):
+                    continue  # told with the files that they are about
                 by_name.setdefault("" if tree is None else str(tree.FilePath), set()).add(one)
             places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
-            doubting = bool(unit.project.missing_packages)
-            everywhere = doubting and self._all_lead_nowhere(unit)
             found: dict[str, set[CompilerDiagnostic]] = {}
             for name, several in by_name.items():
                 path = places.get(name)
                 if path is None:
                     whole = {replace(one, start=0, end=0) for one in several}
+                    whole = self._doubts(unit).weigh_whole(whole)
                     found.setdefault(unit.project.path, set()).update(whole)
-                elif everywhere or (doubting and self._leads_nowhere(unit.trees[path], several)):
-                    found[path] = {doubted(one) for one in several}
                 else:
-                    found[path] = several
+                    found[path] = self._weighed(unit, unit.trees[path], several)
+            for path, more in entry.items():
+                found.setdefault(path, set()).update(more)
             yield found
 
     def _found_in(self, unit: _Unit, tree: Any, token: Any) -> set[CompilerDiagnostic]:
         model = self._compiled(unit).GetSemanticModel(tree, False)
         return {one for _, one in findings(self._roslyn, model.GetDiagnostics(None, token))}
 
-    def _leads_nowhere(self, tree: Any, found: Iterable[CompilerDiagnostic]) -> bool:
-        return unresolved(str(tree.GetText(self._never)), found)
+    def _weighed(
+        self, unit: _Unit, tree: Any, found: set[CompilerDiagnostic]
+    ) -> set[CompilerDiagnostic]:
+        """What is wrong in a file, with what is no certain error as a warning."""
+        if not any(one.severity < WARNING for one in found):
+            return found
+        return self._doubts(unit).weigh(tree, found)
+
+    def _doubts(self, unit: _Unit) -> DiagnosticsFilter:
+        compilation = self._compiled(unit)
+        of, doubts = unit.doubts
+        if doubts is None or of is not compilation:
+            doubts = DiagnosticsFilter(
+                self._roslyn,
+                compilation,
+                lacking=unit.lacking,
+                unnamed=unit.unnamed or (unit.lacking and self._all_lead_nowhere(unit)),
+                generating=bool(unit.project.generators),
+                newer=unit.newer,
+                befriended=any(self._units[one].friends for one in unit.needs),
+            )
+            unit.doubts = (compilation, doubts)
+        return doubts
+
+    def _entry_errors(self, unit: _Unit, token: Any) -> dict[str, set[CompilerDiagnostic]]:
+        """What is wrong with the entry point of a program, by the file that it is told with.
+
+        No file is to blame for a missing one; it is told with the file that had it last.
+        """
+        if unit.project.output == "library" or not unit.trees:
+            return {}
+        compilation = self._compiled(unit)
+        if unit.entry[0] is not compilation:
+            unit.entry = (compilation, self._find_entry(unit, compilation, token))
+        return unit.entry[1]
+
+    def _find_entry(
+        self, unit: _Unit, compilation: Any, token: Any
+    ) -> dict[str, set[CompilerDiagnostic]]:
+        places = {str(tree.FilePath): path for path, tree in unit.trees.items()}
+        entry = compilation.GetEntryPoint(token)
+        if entry is not None:
+            (where,) = [str(one.SyntaxTree.FilePath) for one in entry.DeclaringSyntaxReferences][:1]
+            unit.main = places.get(where, "")
+            return {}
+        member = self._roslyn.core.SymbolFilter.Member
+        named = compilation.GetSymbolsWithName("Main", member, token)
+        kind = self._roslyn.core.IMethodSymbol
+        mains = [kind(one) for one in named if str(one.Kind) == "Method"]
+        mains = [one for one in mains if _is_entry(one, unit.project.startup)]
+        mains = [one for one in mains if str(one.ReturnType.Name) != "Task"] or mains
+        severity = WARNING if unit.lacking or unit.project.generators else 1
+        if mains:
+            found: dict[str, set[CompilerDiagnostic]] = {}
+            for one in mains:
+                span, tree = one.Locations[0].SourceSpan, one.Locations[0].SourceTree
+                path = places.get(str(tree.FilePath), unit.project.path)
+                finding = CompilerDiagnostic(span.Start, span.End, severity, *_MANY_MAINS)
+                found.setdefault(path, set()).add(finding)
+            return found if len(mains) > 1 else {}
+        if any(
+            type(one).__name__ == "GlobalStatementSyntax"
+            for tree in unit.trees.values()
+            for one in tree.GetRoot(token).Members
+        ):
+            return {}  # they are the entry point, and what is wrong with them is told with them
+        if unit.main not in unit.trees:
+            usual = [one for one in unit.trees if one.lower().endswith(f"/{_USUAL_START}")]
+            unit.main = min(usual or unit.trees, key=lambda one: (one.count("/"), one))
+        return {unit.main: {CompilerDiagnostic(0, 0, severity, *_NO_MAIN)}}
 
     def _all_lead_nowhere(self, unit: _Unit) -> bool:
         """Whether one of the usings that hold for a whole project leads nowhere.
@@ -220,14 +342,16 @@ class Compiler:
         """A project without its files."""
         notes: list[str] = []
         unit = _Unit(project, self._options(project), self._parsing(project, notes), notes)
-        unit.libraries, more = self._libraries.of(project)
+        unit.libraries, more, unit.short = self._libraries.of(project)
         unit.notes += more
+        unit.newer = self._libraries.are_older(project) or unit.strange
         return unit
 
     def _fill(self, unit: _Unit, old: _Unit | None) -> None:
         """Put its files into a project, those that it had before as they were."""
         project = unit.project
         keep = old if old is not None and old.parsing.Equals(unit.parsing) else None
+        unit.main = "" if old is None else old.main
         for path in project.sources:
             if keep is not None and path in keep.trees:
                 unit.trees[path] = keep.trees[path]
@@ -239,7 +363,7 @@ class Compiler:
                     continue
                 tree = self._tree(self._source(text), unit.parsing, path)
                 self._take(unit, path, tree, text)
-        generated = _generated(project)
+        generated = _generated(project, unit.friends)
         if generated:
             name = f"{project.path}.generated.cs"
             unit.own = self._tree(self._source(generated), unit.parsing, name)
@@ -305,6 +429,8 @@ class Compiler:
         report = core.ReportDiagnostic
         nullable = getattr(core.NullableContextOptions, project.nullable.title())
         options = csharp.CSharpCompilationOptions(getattr(core.OutputKind, _KINDS[project.output]))
+        if project.startup and project.output != "library":
+            options = options.WithMainTypeName(project.startup)
         options = (
             options.WithNullableContextOptions(nullable)
             .WithAllowUnsafe(project.unsafe)
@@ -324,7 +450,7 @@ class Compiler:
 
     def _signed(self, project: Project, options: Any) -> Any:
         """Options with the public key by which others let the project see their inside."""
-        key = _read_key(project.key_file) if project.key_file else None
+        key = read_key(project.key_file) if project.key_file else None
         if key is None:
             return options
         name = f"Any, PublicKey={key.hex()}"
@@ -361,12 +487,55 @@ class Compiler:
             stops(None)
 
 
-def _generated(project: Project) -> str:
-    """Generate what a build would: global usings and ``InternalsVisibleTo``."""
+def _sentences(unit: _Unit) -> list[str]:
+    """What should be known of a project, as sentences."""
+    said = [] if not unit.project.approximate else [one.text for one in unit.project.messages]
+    return [*said, *unit.notes]
+
+
+def _lacks(project: Project) -> bool:
+    """Whether something that a project needs was not restored, is not there or cannot be read."""
+    return bool(project.missing_packages or project.missing_projects or project.unread)
+
+
+def _supposed_friends(project: Project, projects: Sequence[Project]) -> tuple[str, ...]:
+    """The assemblies that a target may let see what is internal: all that refer to a project."""
+    if not project.maybe_friends:
+        return ()
+    found = []
+    for one in projects:
+        key = read_key(one.key_file) if one.key_file else None
+        if project.path in one.references and (key or not project.key_file):
+            name = one.assembly or one.name
+            found.append(f"{name}, PublicKey={key.hex()}" if key else name)
+    return tuple(found)
+
+
+def _is_entry(method: Any, startup: str) -> bool:
+    """Whether a method called Main may be where a program starts."""
+    if not method.IsStatic or method.Arity:
+        return False
+    holder = method.ContainingType
+    if startup and str(holder) != startup:
+        return False
+    while holder is not None:
+        if holder.Arity:
+            return False
+        holder = holder.ContainingType
+    returned = str(method.ReturnType)
+    takes = [str(one.Type).replace("?", "") for one in method.Parameters]
+    task = "System.Threading.Tasks.Task"
+    return returned in ("void", "int", task, f"{task}<int>") and takes in ([], ["string[]"])
+
+
+def _generated(project: Project, friends: Iterable[str]) -> str:
+    """What the build would generate: usings for every file, and who sees what is internal."""
     lines = [one.source() for one in project.global_usings]
     lines += [
         f'[assembly: System.Runtime.CompilerServices.InternalsVisibleTo("{one}")]'
-        for one in project.friends
+        for one in dict.fromkeys((*project.friends, *friends))
+        # The key of whoever is named without one may come from a target as well.
+        if "PublicKey" in one or not (project.key_file and project.maybe_friends)
         if '"' not in one and "\\" not in one and one.isprintable()
     ]
     return "\n".join(lines)
@@ -390,52 +559,3 @@ def _plain(text: str) -> str:
 def _shown(path: str) -> str:
     """A path that .NET can take, different from that of every other file."""
     return path.encode("utf-8", "backslashreplace").decode()
-
-
-# -- strong names ----------------------------------------------------------------------------------
-
-_MAX_KEY_FILE: Final = 100_000
-
-_PUBLIC, _PAIR = 0x06, 0x07
-_BLOB_VERSION: Final = 0x02
-_SIGNS: Final = 0x2400
-_HASHES: Final = 0x8004
-_MAGIC: Final = {b"RSA1": _PUBLIC, b"RSA2": _PAIR}
-_HEAD = struct.Struct("<BBHI4sII")
-_MAX_BITS: Final = 16_384
-
-
-def public_key(content: bytes) -> bytes | None:
-    """The public key as .NET writes it into an assembly's name; None if there is none to be found.
-
-    Args:
-        content: A key file: a pair of keys, a public key alone, or one that is in that form already.
-    """
-    # A public key as .NET has it: two numbers for how it signs, its length, and the key.
-    if len(content) > 12 and content[12:13] == bytes([_PUBLIC]):
-        whole = struct.unpack_from("<I", content, 8)[0]
-        content = content[12 : 12 + whole]
-    if len(content) < _HEAD.size:
-        return None
-    kind, version, _, _, magic, bits, exponent = _HEAD.unpack_from(content)
-    if (
-        version != _BLOB_VERSION
-        or _MAGIC.get(magic) != kind
-        or bits % 8
-        or not 0 < bits <= _MAX_BITS
-    ):
-        return None
-    modulus = content[_HEAD.size : _HEAD.size + bits // 8]
-    if len(modulus) != bits // 8:
-        return None
-    key = _HEAD.pack(_PUBLIC, _BLOB_VERSION, 0, _SIGNS, b"RSA1", bits, exponent) + modulus
-    return struct.pack("<III", _SIGNS, _HASHES, len(key)) + key
-
-
-def _read_key(path: str) -> bytes | None:
-    """The public key of a key file; None if it cannot be read or has none."""
-    try:
-        with Path(path).open("rb") as handle:
-            return public_key(handle.read(_MAX_KEY_FILE))
-    except OSError:
-        return None

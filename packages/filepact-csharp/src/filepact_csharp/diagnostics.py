@@ -1,16 +1,9 @@
-"""Diagnostics: what the compiler finds, as language servers write it.
-
-Where nothing was restored, a `using` of a package's namespace leads nowhere, and with it every name
-that the file takes from there.  Such a name is a warning that says so, and not an error: only
-restoring the packages can tell.  In files whose usings all lead somewhere, names that are not found
-are errors as ever.
-"""
+"""Diagnostics: what the compiler finds, as language servers write it."""
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.lines import LineIndex
@@ -21,12 +14,14 @@ if TYPE_CHECKING:
     from filepact.text.lines import Unit
     from filepact_csharp.roslyn import Roslyn
 
-__all__ = ["GLOBAL_USING", "CompilerDiagnostic", "doubted", "findings", "published", "unresolved"]
+__all__ = ["WARNING", "CompilerDiagnostic", "findings", "published"]
 
 WARNING: Final = 2
+"""The severity of a warning; errors have a smaller one."""
+
 _SEVERITIES: Final = {"Error": 1, "Warning": WARNING}
-_WHOLE_ONLY: Final = frozenset({"CS0067", "CS0169", "CS0414", "CS0649"})
-"""Fields and events that nobody uses: the compiler says so only when it is asked about everything,
+_WHOLE_ONLY: Final = frozenset({"CS0067", "CS0169", "CS0414", "CS0649", "CS7022", "CS8892"})
+"""Fields, events and entry points that nobody uses: the compiler says so only when it is asked about everything,
 and what is said about one file is to be the same whichever way it is asked."""
 
 _MOST: Final = 100_000
@@ -107,41 +102,3 @@ class _Places:
         offset -= bisect_left(self._wide, offset)
         position = self._index.position(min(max(offset, 0), self._length), self._unit)
         return {"line": position.line, "character": position.column}
-
-
-# -- names that may be in packages that were not restored ------------------------------------------
-
-GLOBAL_USING: Final = re.compile(r"(?m)^[ \t]*global[ \t]+using[ \t]")
-"""A file that has one speaks for all files of its project."""
-
-_USING: Final = re.compile(
-    r"\s*(?:global\s+)?using\s+(?:static\s+)?(?:\w+\s*=\s*)?[\w.:]+(?:<[\w.:<>,\s]*>)?\s*"
-)
-_NOWHERE: Final = frozenset({"CS0234", "CS0246", "CS0400"})
-_NAMES: Final = _NOWHERE | {"CS0012", "CS0103", "CS1061", "CS1069"}
-_LONGEST: Final = 1_000
-_WHY: Final = " It may be in a package that was not restored."
-
-
-def unresolved(text: str, found: Iterable[CompilerDiagnostic]) -> bool:
-    """Whether a using in a text leads nowhere.
-
-    Args:
-        text: Of the file.
-        found: What is wrong in it.
-    """
-    return any(one.code in _NOWHERE and _is_using(text, one.start) for one in found)
-
-
-def doubted(one: CompilerDiagnostic) -> CompilerDiagnostic:
-    """A finding in a file with such a using: a name that is not found is no certain error."""
-    if one.code not in _NAMES or one.message.endswith(_WHY):
-        return one
-    return replace(one, severity=WARNING, message=one.message.rstrip(".") + "." + _WHY)
-
-
-def _is_using(text: str, at: int) -> bool:
-    """Whether a place lies in a using, and not in a statement that begins with the same word."""
-    start = max(text.rfind(end, 0, at) for end in "\n\r;") + 1
-    end = text.find(";", at, at + _LONGEST)
-    return end >= 0 and _USING.fullmatch(text, start, end) is not None

@@ -39,6 +39,21 @@ _TOOLS: Final = (
 )
 
 
+_BY_TARGETS: Final = {
+    "compile": "a target changes which sources are compiled",
+    "internalsvisibleto": "a target may let other assemblies see what is internal",
+    "assemblyattribute": "a target may let other assemblies see what is internal",
+    "using": "a target changes the usings of all sources",
+    "reference": "a target changes the references",
+    "referencepath": "a target changes the references",
+    "projectreference": "a target changes the references",
+    "packagereference": "a target changes the packages",
+}
+"""What targets do that changes how a project is compiled, by the items that they name."""
+
+_FRIENDLY: Final = ("internalsvisibleto", "assemblyattribute")
+
+
 Parsed = dict[str, "XmlElement | ProjectMessage"]
 """Files that were read, or what is wrong with them, by path; of all projects of a solution."""
 
@@ -68,6 +83,8 @@ class ProjectReader:
         inputs: Files that have a say, or would have one if they were there.
         approximate: Whether something was not taken into account.
         pending: The items whose turn comes when all properties are known.
+        unread: Whether the project file itself could not be read.
+        maybe_friends: Whether a target may let other assemblies see what is internal.
         on_sdk: What to do where a project imports a file of an SDK; gets its name and the file's.
     """
 
@@ -78,6 +95,8 @@ class ProjectReader:
         self.messages: list[ProjectMessage] = []
         self.inputs: list[str] = []
         self.approximate = False
+        self.unread = False
+        self.maybe_friends = False
         self.on_sdk: Callable[[str, str], None] = lambda _sdk, _file: None
         self.properties = ProjectProperties(files, self.root, frozenset(map(str.lower, fixed)))
         self.pending: list[PendingItem] = []
@@ -145,17 +164,20 @@ class ProjectReader:
         start = f"it starts with <{element.name[:40]}> and not with <Project>"
         return ProjectMessage(path, element.line, start)
 
-    def take_above(self, name: str) -> None:
-        """Import the nearest file of a name at or above the project's folder, within the root."""
+    def take_above(self, name: str) -> str:
+        """Import the nearest file of a name at or above the project's folder, within the root.
+
+        The answer is its path; empty if there is none.
+        """
         folder = self.folder
         while True:
             path = posixpath.join(folder, name)
             if self.files.has(path):
                 self._import(path, "", 0)
-                return
+                return path
             self.inputs.append(path)
             if folder == self.root or not self.within(folder):
-                return
+                return ""
             folder = posixpath.dirname(folder)
 
     def take(self, element: XmlElement, path: str) -> None:
@@ -247,15 +269,17 @@ class ProjectReader:
                 return
 
     def _target(self, target: XmlElement) -> None:
-        """Targets run when it is built; sources that they make are not there for us."""
+        """Targets run when it is built; what they bring is not there for us, and is said."""
         for element in target.all():
-            if element.name == "Compile" and element.get("Include"):
-                self.say(
-                    "sources that come in only when it is built are not seen",
-                    self._this,
-                    element.line,
-                )
-                return
+            item = element.get("Include") or element.get("Remove")
+            what = _BY_TARGETS.get(element.name.lower()) if item else None
+            if what is None:
+                continue
+            friendly = element.name.lower() in _FRIENDLY
+            self.maybe_friends = self.maybe_friends or friendly
+            self.say(
+                f"{what} only when it is built, so that is not known", self._this, element.line
+            )
 
     def _import_element(self, element: XmlElement) -> None:
         project = element.get("Project").strip()

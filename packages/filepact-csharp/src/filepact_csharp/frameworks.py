@@ -314,11 +314,13 @@ class ProjectPackages:
         references: Their DLLs, absolute.
         missing: The names of those whose DLLs are not known.
         projects: Project files that are seen through others.
+        generators: Names of packages that bring analyzers or generators of sources.
     """
 
     references: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
+    generators: tuple[str, ...] = ()
 
 
 def read_packages(
@@ -346,9 +348,8 @@ def read_packages(
         names = ", ".join(assets.generators)[:200]
         evaluation.say(f"generators and analyzers do not run: {names}")
     projects = (one for one in assets.projects if evaluation.within(one))
-    return ProjectPackages(
-        assets.references, missing, tuple(filter(evaluation.files.has, projects))
-    )
+    there = tuple(filter(evaluation.files.has, projects))
+    return ProjectPackages(assets.references, missing, there, assets.generators)
 
 
 def _assets(evaluation: ProjectReader, framework: Framework) -> FrameworkPackages | None:

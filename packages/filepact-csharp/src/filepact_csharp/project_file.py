@@ -93,6 +93,7 @@ class _Found:
     steps: list[ProjectItem] = field(default_factory=list)
     usings: dict[str, GlobalUsing] = field(default_factory=dict)
     references: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
     packages: dict[str, str] = field(default_factory=dict)
     dlls: list[str] = field(default_factory=list)
     frameworks: dict[str, None] = field(default_factory=dict)
@@ -137,11 +138,12 @@ class _ProjectReader:
         self.sdk = ""
         evaluation.on_sdk = lambda sdk, file: self._import_sdk(evaluation, sdk, file)
         element = evaluation.load(self.path)
+        evaluation.unread = element is None
         if element is not None:
             names = [one.split("/")[0].strip() for one in split_list(element.get("Sdk"))]
             if names:
                 self.sdk = next((one for one in names if one.lower() in KNOWN), names[0])
-                take_before(evaluation)
+                take_before(evaluation, self.sdk)
             elif not any(one.name == "Import" and one.get("Sdk") for one in element.children):
                 evaluation.take_above("Directory.Build.props")
                 evaluation.say(
@@ -160,7 +162,7 @@ class _ProjectReader:
             evaluation.say(f"what the SDK {sdk[:80]} adds is not known")
         elif file.lower().endswith(".props"):
             self.sdk = self.sdk or sdk
-            take_before(evaluation)
+            take_before(evaluation, self.sdk)
 
     def _project(self, evaluation: ProjectReader, framework: Framework) -> Project:
         value = evaluation.value
@@ -188,6 +190,11 @@ class _ProjectReader:
             references=tuple(dict.fromkeys([*found.references, *packages.projects])),
             packages=(*found.dlls, *packages.references),
             missing_packages=packages.missing,
+            missing_projects=tuple(found.absent),
+            unread=evaluation.unread,
+            maybe_friends=evaluation.maybe_friends,
+            generators=packages.generators,
+            startup=value("StartupObject"),
             frameworks=tuple(dict.fromkeys([*shared_frameworks(self.sdk), *found.frameworks])),
             target_framework=framework.moniker,
             output=_output(value("OutputType"), found.packages),
@@ -301,8 +308,11 @@ class _ProjectReader:
                     item.path,
                     item.line,
                 )
+                found.absent.append(path)
             elif not self.files.has(path):
                 evaluation.say(f"the project {name[:100]} is not there", item.path, item.line)
+                evaluation.inputs.append(path)
+                found.absent.append(path)
             else:
                 found.references.append(path)
 
@@ -459,9 +469,26 @@ KNOWN: Final = frozenset(
 )
 """SDKs whose additions are known, in lower case."""
 
+_PROGRAMS: Final = frozenset(
+    {"microsoft.net.sdk.web", "microsoft.net.sdk.worker", "microsoft.net.sdk.blazorwebassembly"}
+)
+"""SDKs whose projects are programs if they do not say what they are."""
+
 _BEFORE: Final[XmlElement] = parse(
     """
 <Project>
+  <PropertyGroup>
+    <UseArtifactsOutput Condition="'$(UseArtifactsOutput)' == '' and '$(ArtifactsPath)' != ''">true</UseArtifactsOutput>
+  </PropertyGroup>
+  <PropertyGroup Condition="'$(UseArtifactsOutput)' == 'true'">
+    <IncludeProjectNameInArtifactsPaths Condition="'$(IncludeProjectNameInArtifactsPaths)' == '' and ('$(ArtifactsPath)' != '' or '$(_DirectoryBuildPropsBasePath)' != '')">true</IncludeProjectNameInArtifactsPaths>
+    <ArtifactsPath Condition="'$(ArtifactsPath)' == '' and '$(_DirectoryBuildPropsBasePath)' != ''">$(_DirectoryBuildPropsBasePath)/artifacts</ArtifactsPath>
+    <ArtifactsPath Condition="'$(ArtifactsPath)' == ''">$(MSBuildProjectDirectory)/artifacts</ArtifactsPath>
+    <ArtifactsProjectName Condition="'$(ArtifactsProjectName)' == ''">$(MSBuildProjectName)</ArtifactsProjectName>
+    <BaseIntermediateOutputPath Condition="'$(BaseIntermediateOutputPath)' == '' and '$(IncludeProjectNameInArtifactsPaths)' == 'true'">$(ArtifactsPath)/obj/$(ArtifactsProjectName)/</BaseIntermediateOutputPath>
+    <BaseIntermediateOutputPath Condition="'$(BaseIntermediateOutputPath)' == ''">$(ArtifactsPath)/obj/</BaseIntermediateOutputPath>
+    <DefaultItemExcludes>$(DefaultItemExcludes);$(ArtifactsPath)/**</DefaultItemExcludes>
+  </PropertyGroup>
   <PropertyGroup>
     <Configuration Condition="'$(Configuration)' == ''">Debug</Configuration>
     <Platform Condition="'$(Platform)' == ''">AnyCPU</Platform>
@@ -493,9 +520,17 @@ _AFTER: Final[XmlElement] = parse(
 )
 
 
-def take_before(evaluation: ProjectReader) -> None:
-    """Work through what comes before a project's own lines."""
-    evaluation.take_above("Directory.Build.props")
+def take_before(evaluation: ProjectReader, sdk: str) -> None:
+    """Work through what comes before a project's own lines.
+
+    Args:
+        evaluation: The project.
+        sdk: By which it is built.
+    """
+    folder = posixpath.dirname(evaluation.take_above("Directory.Build.props"))
+    evaluation.properties.put("_DirectoryBuildPropsBasePath", folder)
+    if sdk.lower() in _PROGRAMS and not evaluation.properties.get("OutputType"):
+        evaluation.properties.put("OutputType", "Exe")
     evaluation.take_above("Directory.Packages.props")
     evaluation.take(_BEFORE, evaluation.path)
 

@@ -317,6 +317,12 @@ class Project:
         packages: The DLLs of packages and other assemblies that it sees; they need not be there.
         missing_packages: Packages that it names and whose DLLs are not known, because nothing was
             restored; errors about what is in them mean nothing.
+        missing_projects: Project files that it refers to and that are not there or cannot be read.
+        unread: Whether the project file itself cannot be read, so that nothing is known of it.
+        maybe_friends: Whether more assemblies may see what is internal here than `friends` names,
+            because that is decided when it is built.
+        generators: Packages whose generators do not run here; what they would add is not known.
+        startup: The type whose `Main` is the entry point; empty for whichever has one.
         frameworks: Names of shared frameworks besides the usual one, such as ``Microsoft.AspNetCore.App``.
         target_framework: Such as ``net8.0``; may be empty.
         output: What is built.
@@ -344,6 +350,11 @@ class Project:
     references: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     missing_packages: tuple[str, ...] = ()
+    missing_projects: tuple[str, ...] = ()
+    unread: bool = False
+    maybe_friends: bool = False
+    generators: tuple[str, ...] = ()
+    startup: str = ""
     frameworks: tuple[str, ...] = ()
     target_framework: str = ""
     output: Output = "library"

@@ -167,24 +167,35 @@ class Libraries:
         self._known: dict[str, tuple[tuple[int, int], Any]] = {}
         self._folders: dict[tuple[str, str], tuple[str, ...]] = {}
 
-    def of(self, project: Project) -> tuple[list[Any], list[str]]:
-        """References of a project, and what should be known of them, as sentences."""
+    def of(self, project: Project) -> tuple[list[Any], list[str], bool]:
+        """References of a project, what should be known of them as sentences, whether one is missing."""
         paths: list[str] = []
         notes: list[str] = []
+        short = False
         for name in dict.fromkeys((_USUAL, *project.frameworks)):
             found = self._framework(name, project.target_framework)
             paths += found
+            short = short or not found
             if not found:
                 notes.append(f"the framework {name} is not installed; its types are not known")
         notes += self._differing(project.target_framework)
         references = [one for path in paths if (one := self._reference(path)) is not None]
         for path in project.packages:
             one = self._reference(path)
+            short = short or one is None
             if one is None:
                 notes.append(f"the library {Path(path).name[:80]} is not there or cannot be read")
             else:
                 references.append(one)
-        return references, notes
+        return references, notes, short
+
+    def are_older(self, project: Project) -> bool:
+        """Whether the libraries are of an older .NET than a project is for."""
+        target = project.target_framework
+        modern = _MODERN.match(target)
+        if modern is None or self._pack(_USUAL, target):
+            return False
+        return int(modern[1]) > int(Path(self._roslyn.shared).name.partition(".")[0])
 
     def _framework(self, name: str, target: str) -> tuple[str, ...]:
         """The DLLs of a framework: of its targeting pack if there is one, else of the runtime."""

@@ -38,6 +38,7 @@ WATCHED: Final = (
     "**/obj/project.assets.json",
 )
 _WARMED: Final = 10
+_MOST_NOTES: Final = 8
 _WRITTEN: Final = 2
 
 
@@ -107,14 +108,14 @@ class ProjectServer(LanguageServer):
     Args:
         root: The folder to serve; empty for the one that the client names.
         solution: The solution, project or folder to read; empty for what lies in the root.
+        newest: The latest version of .NET whose libraries are there; 0 if that does not matter.
     """
 
     name = "csharp-projects"
-    newest = 0
-    """The latest version of .NET whose libraries are there; 0 if that does not matter."""
 
-    def __init__(self, root: str, solution: str = "") -> None:
+    def __init__(self, root: str, solution: str = "", newest: int = 0) -> None:
         super().__init__(root)
+        self.newest = newest
         self._entry = solution
         self._solution: Solution | None = None
         self._watches = False
@@ -358,9 +359,32 @@ class CompilerServer(ProjectServer):
         if state != compiler.state:
             found = compiler.check(path, context.stops)
             number, items = self._keep(compiler, path, found)
-        if number and params.get("previousResultId") == number:
+        caveats = self._caveats(compiler, path)
+        number = f"{number}-{_digest([caveats])}"
+        if params.get("previousResultId") == number:
             return {"kind": "unchanged", "resultId": number}
-        return {"kind": "full", "resultId": number, "items": items}
+        return {"kind": "full", "resultId": number, "items": items, "filepact": caveats}
+
+    def _caveats(self, compiler: Compiler, path: str) -> dict[str, Any]:
+        """How far the answer about a file goes; see the distribution's README."""
+        caveats = compiler.caveats(path)
+        notes = list(caveats.notes)
+        solution = self._read()
+        approximate = caveats.approximate or bool(solution.messages)
+        if not caveats.known:
+            notes.append(f"no project includes {posixpath.basename(path)[:80]}")
+            notes += [
+                f"{one.name[:80]}: {each.text}"
+                for one in solution.projects
+                if one.unread
+                for each in one.messages[:1]
+            ]
+        notes += [f"{posixpath.basename(one.path)[:80]}: {one.text}" for one in solution.messages]
+        return {
+            "known": caveats.known,
+            "approximate": approximate or not caveats.known,
+            "notes": list(dict.fromkeys(notes))[:_MOST_NOTES],
+        }
 
     def _survey(self, params: Any, context: RequestContext) -> Any:
         compiler = self._known()
@@ -417,5 +441,5 @@ def _above(path: str) -> Iterator[str]:
         yield path
 
 
-def _digest(items: list[Any]) -> str:
+def _digest(items: Any) -> str:
     return hashlib.blake2b(json.dumps(items).encode(), digest_size=8).hexdigest()

@@ -24,6 +24,7 @@ __all__ = [
     "find_here",
     "installed",
     "listed_files",
+    "newest_framework",
     "own_folder",
 ]
 
@@ -44,6 +45,9 @@ FOLDER: Final = f"roslyn-{COMPILER_VERSION}-net-{RUNTIME_VERSION}"
 
 LIST: Final = "files.json"
 """The list of all files in it, which is written last."""
+
+_OLDEST_RUNTIME: Final = 6
+"""The first version that is started; see `runtimeconfig.json`."""
 
 _COMPILER: Final = ("Microsoft.CodeAnalysis.dll", "Microsoft.CodeAnalysis.CSharp.dll")
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(-[\w.-]+)?")
@@ -125,6 +129,15 @@ def find(
     return None
 
 
+def newest_framework(found: Toolchain) -> int:
+    """The version of .NET whose libraries a toolchain has, without what comes after the first dot.
+
+    It is that of the runtime that the compiler runs on, so that whoever starts none names the same
+    target framework.  0 if it is not known.
+    """
+    return _newest_runtime(found.dotnet)
+
+
 def installed(folder: str) -> bool:
     """Whether all files that were fetched into a folder are there, and as large as they have to be."""
     place = os.path.join(folder, FOLDER)
@@ -165,6 +178,8 @@ def _newest(root: str) -> str:
     needed = (("host", "fxr"), ("shared", "Microsoft.NETCore.App"))
     if not all(os.path.isdir(os.path.join(root, *parts)) for parts in needed):
         return ""
+    if 0 < _newest_runtime(root) < _OLDEST_RUNTIME:
+        return ""  # it could not be started in this process
     try:
         versions = sorted(os.listdir(os.path.join(root, "sdk")), key=_age, reverse=True)
     except OSError:
@@ -174,6 +189,14 @@ def _newest(root: str) -> str:
         if _age(version) and all(os.path.isfile(os.path.join(compiler, one)) for one in _COMPILER):
             return version
     return ""
+
+
+def _newest_runtime(root: str) -> int:
+    try:
+        names = os.listdir(os.path.join(root, "shared", "Microsoft.NETCore.App"))
+    except OSError:
+        return 0
+    return max((age[0] for name in names if (age := _age(name))), default=0)
 
 
 def _age(version: str) -> tuple[int, ...]:
