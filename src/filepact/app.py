@@ -19,9 +19,8 @@ from filepact.fs.state import journal_in, open_state, write_note
 from filepact.store.connection import IN_USE
 from filepact.store.known_texts import SqliteKnownTexts
 from filepact.store.sqlite import SqliteStore
-from filepact.workspace.documents import EncodingSettings
+from filepact.workspace.documents import PROJECT_FILE, EncodingSettings, read_project_file
 from filepact.workspace.guard import Guard
-from filepact.workspace.project_rules import PROJECT_FILE, read_project_file
 from filepact.workspace.read_tracker import KnownTextWriter
 from filepact.workspace.workspace import Workspace
 
@@ -85,8 +84,7 @@ def open_toolbox(
         seconds: How long one call may take.
     """
     # Not at the top: commands that look back need no tools and should not wait for them.
-    from filepact.tools.catalogue import SERVER_TOOLS, TOOLS  # noqa: PLC0415
-    from filepact.tools.engine import WorkspaceEngine  # noqa: PLC0415
+    from filepact.tools.engine import SERVER_TOOLS, TOOLS, WorkspaceEngine  # noqa: PLC0415
     from filepact.tools.registry import Toolset  # noqa: PLC0415
 
     return Toolset(
@@ -120,7 +118,7 @@ def open_solution(
         max_level: Only tools up to this level.
         read_only: Only tools that look.
     """
-    from filepact.tools.envelope import Envelope  # noqa: PLC0415 - as above
+    from filepact.tools.answers import CALL_SECONDS, Envelope  # noqa: PLC0415 - as above
     from filepact.tools.registry import Toolset  # noqa: PLC0415 - as above
     from filepact.tools.solution import SOLUTION_TOOLS  # noqa: PLC0415 - as above
     from filepact.tools.solution_engine import SolutionEngine  # noqa: PLC0415 - as above
@@ -132,6 +130,7 @@ def open_solution(
         max_level=max_level,
         read_only=read_only,
         form=Envelope(),
+        seconds=CALL_SECONDS,
     )
 
 

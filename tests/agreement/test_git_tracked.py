@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
-from filepact.text.git_index import read_index
+from filepact.fs.work_trees import read_index
 from filepact.text.gitignore import DEFAULT_IGNORED
 
 GIT = shutil.which("git")

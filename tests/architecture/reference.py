@@ -163,8 +163,8 @@ their titles in the protocol's documentation; *best practices* stand in the long
 
 
 def tools_page() -> str:
-    catalogue = present("tools.catalogue")
-    tools = () if catalogue is None else catalogue.SERVER_TOOLS
+    engine = present("tools.engine")
+    tools = () if engine is None else engine.SERVER_TOOLS
     return "\n".join([_TOOLS, *(_tool(tool) for tool in tools)])
 
 

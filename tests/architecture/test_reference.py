@@ -56,8 +56,8 @@ def test_the_page_says_what_the_code_says(page: str) -> None:
 
 
 def test_every_tool_and_every_parameter_says_what_it_is_for() -> None:
-    catalogue, solution = present("tools.catalogue"), present("tools.solution")
-    tools = () if catalogue is None else catalogue.SERVER_TOOLS
+    engine, solution = present("tools.engine"), present("tools.solution")
+    tools = () if engine is None else engine.SERVER_TOOLS
     for tool in (*tools, *(() if solution is None else solution.SOLUTION_TOOLS)):
         assert tool.description, tool.name
         for name, schema in tool.schema["properties"].items():

@@ -15,7 +15,7 @@ from pydantic import Field
 from filepact.domain.operation import Session
 from filepact.errors import NotFoundError
 from filepact.faces.mcp import serve
-from filepact.tools.registry import ChangeAnswer, ContentAnswer, ParameterName, Toolset, tool
+from filepact.tools.registry import CallResult, ContentAnswer, ParameterName, Toolset, tool
 from filepact.workspace.pending import SessionEvent, SessionEvents
 
 Path = Annotated[str, Field(min_length=1, description="File.")]
@@ -146,13 +146,13 @@ class SmallEngine:
             self.cancelled.set()
         return summary
 
-    def written(self, _call, draft, summary) -> ChangeAnswer:
+    def answer(self, _call, draft, summary) -> CallResult:
         files = [
             {"path": path, "before": None, "after": "0" * 12, "added": 1, "removed": 0}
             for path in draft
         ]
         receipt = {"operation": "c0123456789", "status": "applied", "files": files}
-        return ChangeAnswer(f"Done: {summary}.", receipt)
+        return CallResult(f"Done: {summary}.", receipt=receipt)
 
     def news(self, _call) -> tuple[SessionEvent, ...]:
         return self.unheard.news("")

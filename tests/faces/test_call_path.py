@@ -17,15 +17,15 @@ def over(found: dict[str, int], most: dict[str, int]) -> dict[str, str]:
 
 def test_an_edit_over_mcp_takes_few_calls(tmp_path):
     most = {
-        "modules": 80,
-        "calls": 780,
+        "modules": 69,
+        "calls": 650,
         "names resolved": 2,
-        "openat2": 7,
+        "openat2": 5,
         "whole reads": 1,
         "texts decoded": 2,
         "policy decisions": 2,
         "looks for .editorconfig": 1,
-        "sha256": 9,
+        "sha256": 7,
         "fsync": 2,
     }
     path = mcp_edit(tmp_path)
@@ -35,14 +35,14 @@ def test_an_edit_over_mcp_takes_few_calls(tmp_path):
 def test_a_write_behind_the_proxy_takes_few_calls(tmp_path):
     most = {
         "modules": 72,
-        "calls": 1_080,
+        "calls": 1_050,
         "names resolved": 5,
-        "openat2": 16,
+        "openat2": 14,
         "whole reads": 4,
         "texts decoded": 4,
         "policy decisions": 5,
         "looks for .editorconfig": 4,
-        "sha256": 15,
+        "sha256": 11,
         "fsync": 2,
     }
     path = acp_write(tmp_path)

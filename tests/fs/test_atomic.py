@@ -8,14 +8,15 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.document import LINK, content_id
+from filepact.domain.document import LINK, Revision, content_id
 from filepact.errors import FilepactError, StaleFileError, WriteFailedError
 from filepact.fs import atomic
-from filepact.fs.atomic import DisplacedFile, RevisionCheck
+from filepact.fs.atomic import DisplacedFile
 from filepact.fs.kernel import EXCHANGE, renameat2
 from filepact.fs.root import Root
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 MARK = "c0123456789-0"
 TEMP = f".filepact-{MARK}.tmp"
 KEPT = f"README.md.filepact-rescued-{MARK}"
-OLD = RevisionCheck(content_id(b"readme"), 0o644)
+OLD = Revision(content_id(b"readme"), 0o644)
 
 
 @pytest.fixture
@@ -53,14 +54,14 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return request.param
 
 
-def replace(root: Root, path: str = "README.md", expected: RevisionCheck | None = OLD, **more: int):
+def replace(root: Root, path: str = "README.md", expected: Revision | None = OLD, **more: int):
     written = root.replace(path, b"new", **{"mode": 0o644, **more}, expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
     return written
 
 
-def remove(root: Root, expected: RevisionCheck = OLD):
+def remove(root: Root, expected: Revision = OLD):
     written = root.remove("README.md", expected=expected, token=MARK)
     if written.displaced:
         written.displaced.close()
@@ -102,7 +103,7 @@ def test_a_file_is_replaced_created_and_removed(grounds: Grounds, root: Root, ei
     made = grounds.root / "src/made.py"
     assert (made.read_text(), stat.S_IMODE(made.stat().st_mode)) == ("new", 0o755)
     assert grounds.left()["README.md"] == "new"
-    assert remove(root, RevisionCheck(content_id(b"new"), 0o644)).outcome == "applied"
+    assert remove(root, Revision(content_id(b"new"), 0o644)).outcome == "applied"
     assert names(grounds) == ["docs", "src"]
     assert os.listdir(grounds.root / "docs") == ["guide.md"]
 
@@ -148,7 +149,7 @@ def test_mode_owner_and_attributes_are_kept(grounds: Grounds, root: Root) -> Non
         pytest.skip("this file system has no attributes")
     was = target.stat()
     access = os.getxattr(target, "system.posix_acl_access")
-    replace(root, expected=RevisionCheck(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
+    replace(root, expected=Revision(OLD.content, stat.S_IMODE(was.st_mode)), mode=0o2750)
     now = target.stat()
     assert (now.st_mode, now.st_uid, now.st_gid) == (was.st_mode, was.st_uid, was.st_gid)
     assert now.st_ino != was.st_ino
@@ -196,7 +197,7 @@ def test_a_system_without_attributes_has_none_to_keep(
 def test_a_file_that_is_protected_from_everybody_stays(grounds: Grounds, root: Root) -> None:
     (grounds.root / "README.md").chmod(0o444)
     with pytest.raises(WriteFailedError) as caught:
-        replace(root, expected=RevisionCheck(OLD.content, 0o444))
+        replace(root, expected=Revision(OLD.content, 0o444))
     assert "chmod" in caught.value.hint
     assert grounds.left()["README.md"] == "readme"
 
@@ -227,6 +228,49 @@ def test_a_file_in_another_state_is_left_as_it_is(
             act(root)
         assert before == (names(grounds), target.lstat().st_ino if state != "gone" else 0)
     assert grounds.untouched()
+
+
+@pytest.mark.parametrize("new", [b"new", None])
+def test_a_folder_that_is_moved_before_a_change_is_applied_keeps_its_file_and_nothing_of_ours(
+    grounds: Grounds, root: Root, new: bytes | None
+) -> None:
+    folder = grounds.root / "here"
+    folder.mkdir()
+    (folder / "a.txt").write_text("readme")
+    moved = grounds.outer / "moved"
+    with closing(root.hold("here/a.txt")) as held:
+        staged = root.stage(
+            "here/a.txt",
+            new,
+            after=None if new is None else Revision.of(new, 0o644),
+            expected=OLD,
+            token=MARK,
+            folder=held.folder,
+        )
+        folder.rename(moved)
+        folder.mkdir()
+        (folder / "a.txt").write_text("other")
+        with pytest.raises(StaleFileError):
+            root.apply(staged)
+        root.drop(staged)
+        staged.close()
+    assert os.listdir(folder) == os.listdir(moved) == ["a.txt"]
+    assert (folder / "a.txt").read_text() == "other"
+    assert (moved / "a.txt").read_text() == "readme"
+
+
+def test_a_save_that_is_seen_only_when_the_names_are_exchanged_stays_in_place(
+    grounds: Grounds, root: Root
+) -> None:
+    save(grounds, "theirs")
+    after = Revision.of(b"new", 0o644)
+    staged = root.stage("README.md", b"new", after=after, expected=OLD, token=MARK, early=False)
+    with pytest.raises(StaleFileError):
+        root.apply(staged)
+    root.drop(staged)
+    staged.close()
+    assert grounds.left()["README.md"] == "theirs"
+    assert TEMP not in names(grounds)
 
 
 @pytest.mark.timeout(10)
@@ -519,9 +563,7 @@ def test_a_folder_that_cannot_be_made_durable_is_told_and_no_failure(
         patch.setattr(root._resolver, "open_folder", lambda fd, _: os.dup(fd))
         patch.setattr(os, call, refused)
         assert replace(root).outcome == "applied_not_durable"
-        assert (
-            remove(root, RevisionCheck(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
-        )
+        assert remove(root, Revision(content_id(b"new"), 0o644)).outcome == "applied_not_durable"
         assert replace(root, "new", None).outcome == "applied_not_durable"
     assert names(grounds) == ["docs", "new", "src"]
 
@@ -698,7 +740,7 @@ def test_no_save_of_an_editor_that_knows_no_locks_is_lost_unseen(
                     "README.md",
                     now.data + b"agent\n" if len(now.data) < 500 else b"agent\n",
                     mode=0o644,
-                    expected=RevisionCheck(content_id(now.data), now.mode),
+                    expected=Revision(content_id(now.data), now.mode),
                     token=f"mark-{done + stale}",
                 )
             except FilepactError as error:
@@ -781,7 +823,7 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
     except (OSError, AttributeError):
         pytest.skip("this file system has no access lists")
     with Root.open(folder) as root:
-        before = RevisionCheck(content_id(b"old"), 0o640)
+        before = Revision(content_id(b"old"), 0o640)
         written = root.replace("private.txt", b"new", mode=0o640, expected=before, token="abcd-0")
     assert written.displaced is not None
     written.displaced.close()
@@ -792,7 +834,7 @@ def test_a_default_access_list_gives_nobody_a_file_that_they_could_not_read(
 
 # -- links ------------------------------------------------------------------------------------
 
-LEADS = RevisionCheck(content_id(b"nowhere"), LINK)
+LEADS = Revision(content_id(b"nowhere"), LINK)
 
 
 def remove_link(root: Root) -> WriteResult:

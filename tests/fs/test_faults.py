@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.document import content_id
+from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError
-from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
 
 if TYPE_CHECKING:
@@ -30,10 +29,9 @@ CALLS = "openat,write,fchmod,fchmodat,fsync,renameat2,unlinkat,renameat,linkat,f
 CHANGER = """
 import hashlib, os, sys
 from filepact.errors import FilepactError
-from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
 root = Root.open(sys.argv[1])
-old = RevisionCheck(hashlib.sha256(b"old" * 1000).hexdigest(), 0o644)
+old = Revision(hashlib.sha256(b"old" * 1000).hexdigest(), 0o644)
 os.stat("/filepact-starts-here") if os.path.exists("/filepact-starts-here") else None
 try:
     if sys.argv[2] == "replace":
@@ -210,7 +208,7 @@ def test_a_folder_exchanged_with_a_link_never_leads_out(grounds: Grounds, root: 
                             root.place("d/f.txt").path,
                             b"inside",
                             mode=0o644,
-                            expected=RevisionCheck(content_id(b"inside"), 0o644),
+                            expected=Revision(content_id(b"inside"), 0o644),
                             token=f"mark-{number}",
                         )
                         if written.displaced:

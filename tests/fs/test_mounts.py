@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.document import Revision
 from filepact.errors import FilepactError, PathBlockedError
-from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 from filepact.workspace.find import find_files
@@ -77,7 +77,7 @@ def test_a_mounted_folder_is_refused_by_every_verb(
             lambda: root.make_directories("in/new"),
             lambda: root.replace("in/new.txt", b"x", mode=0o600, expected=None, token="abcd"),
             lambda: root.remove(
-                "in/secret.txt", expected=RevisionCheck(b"SECRET\n", 0o644), token="abcd"
+                "in/secret.txt", expected=Revision(b"SECRET\n", 0o644), token="abcd"
             ),
             lambda: root.place("in/.."),
         ]

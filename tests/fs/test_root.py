@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.domain.document import content_id
+from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError, NotFoundError, PathBlockedError
-from filepact.fs.atomic import RevisionCheck
 from filepact.fs.read import read_umask
 from filepact.fs.root import Root
 
@@ -153,7 +152,7 @@ def test_pipes_and_sockets_answer_at_once(grounds: Grounds, root: Root) -> None:
         fails(
             "STALE_FILE",
             lambda n=name: root.replace(
-                n, b"x", mode=0o644, expected=RevisionCheck(content_id(b""), 0o644), token=MARK
+                n, b"x", mode=0o644, expected=Revision(content_id(b""), 0o644), token=MARK
             ),
         )
 
@@ -237,7 +236,7 @@ def test_every_verb_works_in_every_way_of_opening(grounds: Grounds, way: str) ->
         fails("PATH_BLOCKED", lambda: root.read("pipe", limit=9, follow=False))
         fails("PATH_BLOCKED", lambda: root.place("../outside"))
         fails("STALE_FILE", lambda: root.read("l", limit=9, follow=False))
-        expected = RevisionCheck(content_id(b"main"), 0o644)
+        expected = Revision(content_id(b"main"), 0o644)
         root.replace("src/main.py", b"new", mode=0o644, expected=expected, token=MARK)
     assert (grounds.root / "src/main.py").read_bytes() == b"new"
 
@@ -422,7 +421,7 @@ def test_what_changes_files_takes_canonical_paths_only(
 ) -> None:
     (grounds.outer / "empty").mkdir()
     (grounds.outside / "secret.txt").chmod(0o644)
-    expected = RevisionCheck(content_id(b"SECRET"), 0o644)
+    expected = Revision(content_id(b"SECRET"), 0o644)
     acts = (
         lambda: root.replace(path, b"x", mode=0o644, expected=expected, token=MARK),
         lambda: root.replace(path, b"x", mode=0o644, expected=None, token=MARK),
@@ -492,7 +491,7 @@ def test_a_link_that_a_crash_left_is_told_itself(grounds: Grounds, root: Root) -
 
 
 def test_a_name_that_is_too_long_for_the_system_is_refused(grounds: Grounds, root: Root) -> None:
-    long, expected = "n" * 300, RevisionCheck(content_id(b"x"), 0o644)
+    long, expected = "n" * 300, Revision(content_id(b"x"), 0o644)
     for path in (long, f"{long}/x", f"src/{long}/x"):
         fails("PATH_BLOCKED", lambda path=path: root.place(path))
         fails("PATH_BLOCKED", lambda path=path: root.read(path, limit=9))

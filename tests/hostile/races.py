@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from filepact.domain.document import content_id
+from filepact.domain.document import Revision, content_id
 from filepact.errors import FilepactError
-from filepact.fs.atomic import RevisionCheck
 from filepact.fs.root import Root
 from filepact.fs.walk import TreeReader
 
@@ -155,7 +154,7 @@ def _write(root: Root, path: str, number: int) -> bytes:
             place.path,
             data,
             mode=0o644,
-            expected=RevisionCheck(content_id(now.data), now.mode),
+            expected=Revision(content_id(now.data), now.mode),
             token="race",
         )
     )
@@ -169,9 +168,7 @@ def _create(root: Root, path: str, number: int) -> bytes:
         _settle(root.replace(place.path, b"made", mode=0o644, expected=None, token="race"))
     else:
         _settle(
-            root.remove(
-                place.path, expected=RevisionCheck(content_id(b"made"), 0o644), token="race"
-            )
+            root.remove(place.path, expected=Revision(content_id(b"made"), 0o644), token="race")
         )
     return b""
 
@@ -183,9 +180,7 @@ def _delete(root: Root, path: str, number: int) -> bytes:
         return b""
     now = root.read(place.path, limit=99, follow=False)
     _settle(
-        root.remove(
-            place.path, expected=RevisionCheck(content_id(now.data), now.mode), token="race"
-        )
+        root.remove(place.path, expected=Revision(content_id(now.data), now.mode), token="race")
     )
     return now.data
 

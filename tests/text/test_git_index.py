@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filepact.text.git_index import InvalidIndexError, read_index
+from filepact.fs.work_trees import InvalidIndexError, read_index
 
 
 def entry(name, *, width=20, extended=False):

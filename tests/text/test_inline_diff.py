@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from filepact.text.inline_diff import pair_lines, refine
+from filepact.text.diff import pair_lines, refine
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from filepact.text.merge import Conflict, MergeSide, merge
+from filepact.text.edit import Conflict, MergeSide, merge
 
 BASE = "a\nb\nc\nd\ne\n"
 

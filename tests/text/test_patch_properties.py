@@ -19,7 +19,7 @@ from filepact.errors import (
 )
 from filepact.text.compare import compare_lines
 from filepact.text.diff import cut_diff, unified
-from filepact.text.merge import merge
+from filepact.text.edit import merge
 from filepact.text.patch import apply, created_text, parse
 from filepact.text.patch import reverse as reversed_patch
 

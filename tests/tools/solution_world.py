@@ -12,7 +12,7 @@ import jsonschema
 from filepact.app import open_solution, open_workspace
 from filepact.domain.operation import Actor, Session
 from filepact.semantic.service import SemanticWorkspace
-from filepact.tools.envelope import CALL_SECONDS, Envelope
+from filepact.tools.answers import CALL_SECONDS, Envelope
 from filepact.tools.registry import CallContext, Toolset
 from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.tools.solution_engine import SolutionEngine
@@ -123,7 +123,7 @@ def served(
     semantics = kind(workspace, pool, **options)
     only_new = {one.name for one in pool.servers if one.only_new}
     engine = SolutionEngine(workspace, semantics, name, only_new)
-    toolbox = Toolset(SOLUTION_TOOLS, engine, form=Envelope(limit))
+    toolbox = Toolset(SOLUTION_TOOLS, engine, form=Envelope(), seconds=limit)
     try:
         yield World(root, workspace, toolbox)
     finally:

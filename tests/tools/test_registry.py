@@ -20,7 +20,6 @@ from filepact.tools.read import read_file
 from filepact.tools.registry import (
     CallContext,
     CallResult,
-    ChangeAnswer,
     ContentAnswer,
     ParameterName,
     Toolset,
@@ -129,9 +128,11 @@ class Engine:
         assert self.open == 1
         return summary
 
-    def written(self, _call, _draft, summary):
+    def answer(self, _call, _draft, summary):
         assert self.open == 0
-        return ChangeAnswer(f"Done: {summary} \udc80", {"status": "applied", "files": ["\udc80"]})
+        return CallResult(
+            f"Done: {summary} \udc80", receipt={"status": "applied", "files": ["\udc80"]}
+        )
 
     def news(self, call):
         assert call is CALL

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from filepact.faces.mcp.fast_path import describe_tool
-from filepact.tools.catalogue import SERVER_TOOLS, TOOLS
+from filepact.tools.engine import SERVER_TOOLS, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import pytest
 from filepact.domain.operation import Actor, Approval
 from filepact.lsp.pool import ServerPool
 from filepact.lsp.spec import parse_servers
-from filepact.tools.catalogue import TOOLS
+from filepact.tools.engine import TOOLS
 from filepact.tools.solution import SOLUTION_TOOLS
 from tests.lsp.fakes import fake, pool_of
 from tests.lsp.real_servers import locate, server

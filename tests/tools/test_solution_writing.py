@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,9 +14,8 @@ import pytest
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Approval
 from filepact.errors import InvalidParamsError
-from filepact.tools.envelope import Envelope
-from filepact.tools.form import CallResult, PendingCall
-from filepact.tools.registry import CallContext
+from filepact.tools.answers import CALL_SECONDS, CallResult, Envelope
+from filepact.tools.registry import CallContext, Toolset, tool
 from filepact.tools.solution import SOLUTION_TOOLS
 from filepact.workspace.pending import SessionEvent
 from tests.tools.solution_world import AGENT, OTHER, world
@@ -366,23 +367,38 @@ class Clock:
         return self.now
 
 
-def attempt(
-    work, *, cancelled=lambda: False, news=lambda: (), heard=lambda _news: None
-) -> PendingCall:
-    one = Scripted("tool", CallContext(AGENT, cancelled))
-    one.script = (work, news, heard)
-    return one
+@tool(title="Scripted", level="safe", tier="full")
+def scripted(files) -> CallResult:
+    """Do what a test says."""
+    work, call = files
+    return work(call)
 
 
-class Scripted(PendingCall):
-    def work(self, call):
-        return self.script[0](call)
+class Script:
+    """An engine whose calls and news are those of a test."""
 
-    def news(self):
-        return self.script[1]()
+    def __init__(self, work, news, heard) -> None:
+        self.work = work
+        self.news = lambda _call: news()
+        self.heard = lambda _call, told: heard(told)
 
-    def heard(self, news):
-        self.script[2](news)
+    @contextmanager
+    def port(self, call, _name):
+        yield self.work, call
+
+
+def answered(
+    work,
+    *,
+    cancelled=lambda: False,
+    news=lambda: (),
+    heard=lambda _news: None,
+    limit=CALL_SECONDS,
+    clock=time.monotonic,
+) -> CallResult:
+    engine = Script(work, news, heard)
+    toolbox = Toolset([scripted], engine, form=Envelope(), seconds=limit, clock=clock)
+    return toolbox.call("scripted", {}, CallContext(AGENT, cancelled))
 
 
 def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:
@@ -392,7 +408,7 @@ def test_times_are_told_in_milliseconds_and_the_limit_as_it_is() -> None:
         clock.now += 0.25
         return CallResult("", receipt={"a": 1})
 
-    answer = Envelope(30.0, clock)(attempt(work)).receipt
+    answer = answered(work, limit=30.0, clock=clock).receipt
     assert answer == {
         "success": True,
         "data": {"a": 1},
@@ -410,7 +426,7 @@ def test_work_is_told_that_its_time_is_over_and_what_it_did_stays_said() -> None
         assert call.cancelled()
         return CallResult("", receipt={"applied": True})
 
-    answer = Envelope(30.0, clock)(attempt(work)).receipt
+    answer = answered(work, limit=30.0, clock=clock).receipt
     assert answer is not None
     assert (answer["success"], answer["data"]) == (True, {"applied": True})
     assert (answer["meta"]["timedOut"], answer["meta"]["cancelled"]) == (True, False)
@@ -423,7 +439,7 @@ def test_work_that_is_over_before_anybody_looked_has_not_run_out_of_time() -> No
         clock.now += 31.0
         return CallResult("", receipt={})
 
-    answer = Envelope(30.0, clock)(attempt(work)).receipt
+    answer = answered(work, limit=30.0, clock=clock).receipt
     assert answer is not None
     assert answer["meta"]["timedOut"] is False
 
@@ -436,7 +452,7 @@ def test_a_caller_that_gave_up_is_told_apart_from_time_that_ran_out() -> None:
         assert call.cancelled()
         return CallResult("", receipt={})
 
-    answer = Envelope()(attempt(work, cancelled=given_up.is_set)).receipt
+    answer = answered(work, cancelled=given_up.is_set).receipt
     assert answer is not None
     assert (answer["meta"]["timedOut"], answer["meta"]["cancelled"]) == (False, True)
 
@@ -447,7 +463,7 @@ def test_what_nobody_foresaw_is_an_answer_without_its_text(
     def work(_call: CallContext) -> CallResult:
         raise OSError("/home/somebody/secret")
 
-    outcome = Envelope()(attempt(work))
+    outcome = answered(work)
     assert outcome.failed
     assert outcome.code == "INTERNAL"
     assert "secret" not in outcome.text
@@ -460,7 +476,7 @@ def test_a_refusal_and_its_news_are_both_told() -> None:
 
     told: list[SessionEvent] = []
     known = [SessionEvent("1", "one"), SessionEvent("2", "two\n  more")]
-    outcome = Envelope()(attempt(work, news=lambda: known, heard=told.extend))
+    outcome = answered(work, news=lambda: known, heard=told.extend)
     answer = outcome.receipt
     assert answer is not None
     assert answer["error"] == {"code": "INVALID_PARAMS", "message": "so not", "hint": "But so."}
@@ -474,7 +490,7 @@ def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) 
     def news() -> tuple[SessionEvent, ...]:
         raise OSError("/home/somebody/journal")
 
-    answer = Envelope()(attempt(lambda _call: CallResult("", receipt={"applied": True}), news=news))
+    answer = answered(lambda _call: CallResult("", receipt={"applied": True}), news=news)
     assert answer.receipt is not None
     assert (answer.receipt["success"], answer.receipt["data"]) == (True, {"applied": True})
     assert "journal" not in answer.text
@@ -482,5 +498,5 @@ def test_news_that_cannot_be_had_hide_nothing(caplog: pytest.LogCaptureFixture) 
 
 
 def test_names_that_are_no_text_can_be_sent() -> None:
-    outcome = Envelope()(attempt(lambda _call: CallResult("", receipt={"path": "a\udcff"})))
+    outcome = answered(lambda _call: CallResult("", receipt={"path": "a\udcff"}))
     assert json.loads(outcome.text)["data"]["path"] == "a\\udcff"

@@ -14,8 +14,7 @@ import pytest
 
 from filepact.app import open_workspace
 from filepact.domain.operation import Actor, Session
-from filepact.tools.catalogue import SERVER_TOOLS
-from filepact.tools.engine import WorkspaceEngine
+from filepact.tools.engine import SERVER_TOOLS, WorkspaceEngine
 from filepact.tools.registry import CallContext, Toolset
 from filepact.workspace import draft, grep
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from filepact.tools.form import CallResult
+    from filepact.tools.answers import CallResult
     from filepact.workspace.workspace import Workspace
 
 CALL = CallContext(Session("s1", Actor("agent", "tester")))

@@ -8,7 +8,7 @@ import pytest
 
 from filepact.errors import NotFoundError
 from filepact.text.query import Query
-from filepact.workspace import similar_names
+from filepact.workspace import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,7 @@ def test_protected_names_are_never_told(ask: Callable[[str], tuple[str, ...]], r
 def test_a_large_tree_is_not_walked_to_its_end(
     ask: Callable[[str], tuple[str, ...]], root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(similar_names, "_MOST_NAMES", 30)
+    monkeypatch.setattr(find, "_MOST_NAMES", 30)
     for number in range(60):
         (root / "big").mkdir(exist_ok=True)
         (root / "big" / f"name{number}").write_text("")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from filepact.fs.atomic import RevisionCheck
+from filepact.domain.document import Revision
 from filepact.fs.root import Root
 from filepact.fs.watch import InotifyWatcher, moment
 from filepact.workspace.observe import FileSnapshot, RootWatcher, Stamp
@@ -200,7 +200,7 @@ def test_an_exchange_of_names_is_no_absence(caller: Caller, tree: Path) -> None:
     old = (tree / "a.txt").read_bytes()
     with Root.open(tree) as root:
         for number, text in enumerate((b"one", b"two", b"three")):
-            expected = RevisionCheck(hashlib.sha256(old).hexdigest(), 0o644)
+            expected = Revision(hashlib.sha256(old).hexdigest(), 0o644)
             written = root.replace(
                 "a.txt", text, mode=0o644, expected=expected, token=f"mark-{number}"
             )

@@ -13,9 +13,9 @@ from filepact.app import open_workspace
 from filepact.domain.deadline import Deadline
 from filepact.errors import FilepactError, PathBlockedError
 from filepact.text.query import Query
+from filepact.tools.read import render_found, render_grepped
 from filepact.workspace import reader as reading
 from filepact.workspace.documents import EDIT_LIMIT
-from filepact.workspace.search_report import render_found, render_grepped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

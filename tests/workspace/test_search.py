@@ -11,11 +11,11 @@ from filepact.errors import PathBlockedError, SearchFailedError
 from filepact.fs import walk as walking
 from filepact.fs.root import Root
 from filepact.text.query import Query
+from filepact.tools.read import render_found, render_grepped
 from filepact.workspace import find as finding
 from filepact.workspace import grep as grepping
 from filepact.workspace.find import find_files, tree
 from filepact.workspace.grep import grep
-from filepact.workspace.search_report import render_found, render_grepped
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from filepact.config.rule_files import read_source
 from filepact.config.settings import Settings, parse_settings
 from filepact.domain.policy import WRITES, Rule
 from filepact.errors import InvalidParamsError
-from filepact.workspace.project_rules import PROJECT_FILE
+from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -32,6 +32,7 @@ class Deadline:
 
     Attributes:
         seconds: How long the call may take.
+        stopped: Why the work was told to stop; empty as long as it was not.
 
     Args:
         seconds: The same, from now on.
@@ -39,7 +40,7 @@ class Deadline:
         clock: Seconds that only grow.
     """
 
-    __slots__ = ("_cancelled", "_clock", "_end", "seconds")
+    __slots__ = ("_began", "_cancelled", "_clock", "_end", "seconds", "stopped")
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class Deadline:
         self.seconds = seconds
         self._cancelled = cancelled
         self._clock = clock
-        self._end = clock() + seconds
+        self._began = clock()
+        self._end = self._began + seconds
+        self.stopped: Stopped = ""
 
     @property
     def left(self) -> float:
@@ -58,11 +61,20 @@ class Deadline:
         return max(self._end - self._clock(), 0.0)
 
     @property
+    def spent(self) -> float:
+        """Seconds that have gone by."""
+        return self._clock() - self._began
+
+    @property
     def why(self) -> Stopped:
         """Why to stop now; empty for going on."""
         if self._clock() >= self._end:
+            self.stopped = "time"
             return "time"
-        return "cancelled" if self._cancelled() else ""
+        if self._cancelled():
+            self.stopped = self.stopped or "cancelled"
+            return "cancelled"
+        return ""
 
     def passed(self) -> bool:
         """Whether to stop now."""
@@ -79,6 +91,8 @@ class Deadline:
             TimedOutError: The time is over.
             CallCancelledError: The caller has given up.
         """
+        if self._clock() < self._end and not self._cancelled():
+            return
         match self.why:
             case "time":
                 raise TimedOutError(

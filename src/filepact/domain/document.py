@@ -155,7 +155,7 @@ class Document:
         """
         return decode(self.data, name=self.path.path, given=self.given)
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The text, line ends as they stand, without a byte-order mark."""
         return self.source.text

@@ -13,20 +13,21 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from filepact.domain.document import content_id
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.kernel import EXCHANGE, NOREPLACE, renameat2
 from filepact.fs.path_form import LONGEST_PART
 from filepact.fs.read import open_named, write_failed
+
+if TYPE_CHECKING:
+    from filepact.domain.document import Revision
 
 __all__ = [
     "LARGEST",
     "UNFINISHED",
     "DisplacedFile",
     "Outcome",
-    "RevisionCheck",
     "StagedFile",
     "copy_metadata",
     "digest",
@@ -53,14 +54,6 @@ _BLOCK = 1 << 20
 LARGEST: Final = 1 << 26
 """Bytes of a file beyond which it cannot be one that we have read or written: far above the limit
 of what is edited, far below what a program could put in its place to keep us reading."""
-
-
-@dataclass(frozen=True, slots=True)
-class RevisionCheck:
-    """The state a file must be in: SHA-256 of its bytes, and its permission bits."""
-
-    content: str
-    mode: int
 
 
 class DisplacedFile:
@@ -275,8 +268,10 @@ def token_of(name: str) -> str | None:
 # -- states ----------------------------------------------------------------------------------
 
 
-def open_expected(parent: int, name: str, expected: RevisionCheck, shown: str) -> int:
-    """Open the target, if it is a regular file in the expected state."""
+def open_expected(
+    parent: int, name: str, expected: Revision, shown: str, *, whole: bool = True
+) -> int:
+    """Open the target, if it is a regular file in the expected state; ``whole`` looks at its bytes."""
     try:
         old = open_named(parent, name)
     except OSError as error:
@@ -285,7 +280,8 @@ def open_expected(parent: int, name: str, expected: RevisionCheck, shown: str) -
         raise write_failed(error, shown) from None
     try:
         status = os.fstat(old)
-        same = stat.S_IMODE(status.st_mode) == expected.mode and digest(old) == expected.content
+        same = stat.S_IMODE(status.st_mode) == expected.mode
+        same = same and (not whole or digest(old) == expected.content)
     except OSError as error:
         os.close(old)
         raise write_failed(error, shown) from None
@@ -299,7 +295,13 @@ def open_expected(parent: int, name: str, expected: RevisionCheck, shown: str) -
 
 
 def write_temp(
-    parent: int, temp: str, data: bytes, *, mode: int, like: int | None, shown: str
+    parent: int,
+    temp: str,
+    data: bytes,
+    *,
+    after: Revision,
+    like: int | None,
+    shown: str,
 ) -> tuple[StagedFile, tuple[str, ...]]:
     """Write the new text beside the target, with the old file's owner and attributes.
 
@@ -319,9 +321,9 @@ def write_temp(
             view = view[os.write(descriptor, view) :]
         if like is not None:
             notes = copy_metadata(like, descriptor)
-        os.fchmod(descriptor, mode)
+        os.fchmod(descriptor, after.mode)
         os.fsync(descriptor)
-        return StagedFile(os.fstat(descriptor), content_id(data)), notes
+        return StagedFile(os.fstat(descriptor), after.content), notes
     except BaseException as error:
         discard(parent, temp)
         if isinstance(error, OSError):

@@ -38,6 +38,7 @@ EXCHANGE = 2
 
 # The number is the same on every architecture: the call is younger than the unified table.
 _OPENAT2 = 437
+_NUL = "a NUL in a name"  # the kernel would stop at it, and so take another name
 _UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 # Of <linux/stat.h>, the same on every architecture.
@@ -93,13 +94,6 @@ def _how(flags: int, resolve: int) -> tuple[_OpenHow, int]:
     return how, ctypes.addressof(how)
 
 
-def _name(path: str) -> bytes:
-    """A path in bytes; the kernel would stop at a NUL, and so take another name."""
-    if "\0" in path:
-        raise OSError(errno.EINVAL, "a NUL in a name")
-    return os.fsencode(path)
-
-
 def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     """Open a path beneath a directory descriptor, resolved in one step by the kernel.
 
@@ -112,8 +106,10 @@ def openat2(directory: int, path: str, flags: int, resolve: int) -> int:
     """
     if _openat2 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no openat2 here")
+    if "\0" in path:
+        raise OSError(errno.EINVAL, _NUL)
     _structure, address = _how(flags, resolve)
-    result: int = _openat2(_OPENAT2, directory, _name(path), address, _HOW_SIZE)
+    result: int = _openat2(_OPENAT2, directory, os.fsencode(path), address, _HOW_SIZE)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -129,7 +125,9 @@ def renameat2(directory: int, old: str, new: str, flags: int) -> None:
     """
     if _renameat2 is None or sys.platform != "linux":
         raise OSError(errno.ENOSYS, "no renameat2 here")
-    result: int = _renameat2(directory, _name(old), directory, _name(new), flags)
+    if "\0" in old or "\0" in new:
+        raise OSError(errno.EINVAL, _NUL)
+    result: int = _renameat2(directory, os.fsencode(old), directory, os.fsencode(new), flags)
     if result < 0:
         number = ctypes.get_errno()
         if number in _UNSUPPORTED:

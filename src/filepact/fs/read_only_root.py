@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 import unicodedata
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.document import LINK, RootId
@@ -40,12 +40,11 @@ from filepact.fs.work_trees import WorkTrees
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from io import BufferedReader
-    from types import TracebackType
 
     from filepact.fs.home_secrets import SecretIndex
     from filepact.fs.resolve import Resolution
 
-__all__ = ["FOLDER", "MOVED", "RootReader"]
+__all__ = ["FOLDER", "MOVED", "OpenFile", "RootReader", "root_gone"]
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -134,12 +133,7 @@ class RootReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -177,31 +171,27 @@ class RootReader:
         """
         if not follow and (link := self._link(path)) is not None:
             return link
-        with self._found(path) as found:
-            parent = os.fstat(found.parent)
-            rest = "/".join([*found.rest, found.name]) if found.rest else found.name
-            lock_key = _lock_key(parent, rest)
-            status = found.status
-            if status is None:
-                check_new_name(rest)
-                return FileInfo(found.path, "missing", lock_key)
-            return FileInfo(
-                found.path,
-                kind_of(status.st_mode),
-                lock_key,
-                stat.S_IMODE(status.st_mode),
-                status.st_size,
-                status.st_nlink,
-                status.st_dev,
-                status.st_ino,
-            )
+        found = self._find(path)
+        try:
+            return _info(found)
+        finally:
+            found.close()
+
+    def hold(self, path: str) -> OpenFile:
+        """Follow a relative path as `place` does, and keep open what it leads to."""
+        found = self._find(path)
+        try:
+            return OpenFile(self, found, _info(found))
+        except BaseException:
+            found.close()
+            raise
 
     def _link(self, path: str) -> FileInfo | None:
         """The link at the end of a path; None where something else is, or nothing."""
         above, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             return None
-        with self._found(above or ".") as found:
+        with closing(self._find(above or ".")) as found:
             if found.status is None or not stat.S_ISDIR(found.status.st_mode):
                 return None
             status = None
@@ -230,7 +220,7 @@ class RootReader:
             StaleFileError: It is no link any more.
         """
         above, _, name = path.rpartition("/")
-        with self._found(above or ".", follow=False) as found:
+        with closing(self._find(above or ".", follow=False)) as found:
             try:
                 with _opened(found) as folder:
                     return os.fsencode(os.readlink(name, dir_fd=folder))
@@ -269,8 +259,11 @@ class RootReader:
             ReadFailedError: The system refused, or a program keeps writing to the file.
             StaleFileError: A link took the place of the file, or of a folder above it.
         """
-        with self._regular(path, follow=follow) as descriptor:
+        descriptor = self._open_regular(path, follow=follow)
+        try:
             return read_whole(descriptor, limit, path)
+        finally:
+            os.close(descriptor)
 
     def _bytes(self, path: str, limit: int) -> bytes:
         return self.read(path, limit=limit, follow=False).data
@@ -281,15 +274,12 @@ class RootReader:
 
         Arguments and errors as for `read`.
         """
-        with (
-            self._regular(path, follow=follow) as descriptor,
-            open(descriptor, "rb", closefd=False) as stream,
-        ):
-            yield stream, os.fstat(descriptor).st_size
+        with open(self._open_regular(path, follow=follow), "rb") as stream:
+            yield stream, os.fstat(stream.fileno()).st_size
 
     def open_directory(self, path: str, *, follow: bool = True) -> int:
         """A descriptor of a folder, to walk it; the caller closes it; arguments as for `read`."""
-        with self._found(path, follow=follow) as found:
+        with closing(self._find(path, follow=follow)) as found:
             if found.status is None:
                 raise NotFoundError(f"{path}: no such folder", path=path)
             if not stat.S_ISDIR(found.status.st_mode):
@@ -311,19 +301,12 @@ class RootReader:
         finally:
             os.close(descriptor)
 
-    @contextmanager
-    def _found(self, path: str, *, follow: bool = True) -> Iterator[Resolution]:
-        self._check_alive()
+    def _find(self, path: str, *, follow: bool = True) -> Resolution:
+        """Resolve a path; the caller closes what it led to."""
+        if not self.alive():
+            raise root_gone()
         if follow:
-            found = self._resolver.find(self._descriptor, path or ".")
-        else:
-            found = self._exactly(path)
-        try:
-            yield found
-        finally:
-            found.close()
-
-    def _exactly(self, path: str) -> Resolution:
+            return self._resolver.find(self._descriptor, path or ".")
         try:
             return find_exactly(self._resolver, self.boundary, self._descriptor, path)
         except OSError as error:
@@ -335,37 +318,37 @@ class RootReader:
                 ) from None
             raise unreadable(error, path) from None
 
-    def _check_alive(self) -> None:
-        if not self.alive():
-            raise PathBlockedError(
-                "the root is no longer there, or another folder has taken its place",
-                hint="Ask the person to start filepact again for the folder that is meant.",
-            )
-
-    @contextmanager
-    def _regular(self, path: str, *, follow: bool) -> Iterator[int]:
+    def _open_regular(self, path: str, *, follow: bool) -> int:
         """A descriptor of a regular file; nothing else is ever opened for reading."""
-        with self._found(path, follow=follow) as found:
-            if found.status is None:
-                raise NotFoundError(f"{path}: no such file", path=path)
-            check_regular(found.status.st_mode, path)
-            try:
-                descriptor = open_regular(found, self.boundary, path)
-            except FileNotFoundError:
-                raise NotFoundError(f"{path}: was removed just now", path=path) from None
-            except OSError as error:
-                if error.errno == errno.ELOOP:
-                    raise PathBlockedError(
-                        f"{path}: a link took the file's place just now",
-                        hint="Try again when the tree is at rest.",
-                        path=path,
-                    ) from None
-                raise unreadable(error, path) from None
+        found = self._find(path, follow=follow)
+        try:
+            return self.open_found(found, path)
+        finally:
+            found.close()
+
+    def open_found(self, found: Resolution, path: str) -> int:
+        """A descriptor of a regular file that was resolved; the caller closes it; errors as `read`."""
+        if found.status is None:
+            raise NotFoundError(f"{path}: no such file", path=path)
+        check_regular(found.status.st_mode, path)
+        try:
+            descriptor = open_regular(found, self.boundary, path)
+        except FileNotFoundError:
+            raise NotFoundError(f"{path}: was removed just now", path=path) from None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise PathBlockedError(
+                    f"{path}: a link took the file's place just now",
+                    hint="Try again when the tree is at rest.",
+                    path=path,
+                ) from None
+            raise unreadable(error, path) from None
         try:
             self._check_name(path, os.fstat(descriptor))
-            yield descriptor
-        finally:
+        except BaseException:
             os.close(descriptor)
+            raise
+        return descriptor
 
     def check_file(self, path: str, descriptor: int, status: os.stat_result) -> None:
         """Refuse an open file that is not the root's, or that is a secret elsewhere.
@@ -398,6 +381,61 @@ class RootReader:
                 path=path,
                 rule="links to secrets",
             )
+
+
+class OpenFile:
+    """What a name led to, kept open, so that it is read and changed without being looked up again."""
+
+    def __init__(self, root: RootReader, found: Resolution, info: FileInfo) -> None:
+        self.info = info
+        self._root = root
+        self._found = found
+
+    @property
+    def folder(self) -> int:
+        """Descriptor of the folder that it lies in; -1 where folders on the way are missing."""
+        return -1 if self._found.rest else self._found.parent
+
+    def read(self, *, limit: int) -> FileContents:
+        """Read this very file whole, in one state; errors as for `RootReader.read`."""
+        path = self.info.path
+        descriptor = self._root.open_found(self._found, path)
+        try:
+            return read_whole(descriptor, limit, path)
+        finally:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        """Let go of it; once."""
+        self._found.close()
+
+
+def _info(found: Resolution) -> FileInfo:
+    parent = os.fstat(found.parent)
+    rest = "/".join([*found.rest, found.name]) if found.rest else found.name
+    lock_key = _lock_key(parent, rest)
+    status = found.status
+    if status is None:
+        check_new_name(rest)
+        return FileInfo(found.path, "missing", lock_key)
+    return FileInfo(
+        found.path,
+        kind_of(status.st_mode),
+        lock_key,
+        stat.S_IMODE(status.st_mode),
+        status.st_size,
+        status.st_nlink,
+        status.st_dev,
+        status.st_ino,
+    )
+
+
+def root_gone() -> PathBlockedError:
+    """The refusal of everything beneath a root whose path leads elsewhere by now."""
+    return PathBlockedError(
+        "the root is no longer there, or another folder has taken its place",
+        hint="Ask the person to start filepact again for the folder that is meant.",
+    )
 
 
 @contextmanager

@@ -10,22 +10,21 @@ import errno
 import os
 import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from filepact.domain.document import LINK
+from filepact.domain.document import LINK, Revision
 from filepact.errors import FilepactError, NotAFileError, StaleFileError, WriteFailedError
 from filepact.fs import atomic, staged
 from filepact.fs.read import FileContents, read_umask, write_failed
-from filepact.fs.read_only_root import FOLDER, MOVED, RootReader
+from filepact.fs.read_only_root import FOLDER, MOVED, RootReader, root_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Literal
 
     from filepact.domain.document import RootId
-    from filepact.fs.atomic import RevisionCheck
     from filepact.fs.home_secrets import SecretIndex
     from filepact.fs.mounts import RootMounts
     from filepact.fs.staged import StagedChange, WriteResult
@@ -60,9 +59,11 @@ class Root(RootReader):
         path: str,
         data: bytes | None,
         *,
-        mode: int = 0,
-        expected: RevisionCheck | None,
+        after: Revision | None,
+        expected: Revision | None,
         token: str,
+        folder: int = -1,
+        early: bool = True,
     ) -> StagedChange:
         """Prepare the change of one file, so that no room is needed any more to do it.
 
@@ -72,23 +73,34 @@ class Root(RootReader):
         Args:
             path: Its canonical path.
             data: What it shall hold; None: it shall go.
-            mode: Its permission bits; `LINK` makes a link to the name that ``data`` is.
+            after: The state that it is in then; `LINK` makes a link to the name that ``data`` is.
             expected: The state it must be in; None: it must not exist.
             token: Part of the temporary name; letters, digits and ``-``, not to be guessed.
+            folder: Descriptor of its folder, if that is held: it is looked up again to apply
+                the change, and a folder that was moved meanwhile is found out there.
+            early: Whether the bytes of a file that is replaced are looked at now already, so that
+                nothing of a change of several files is done if one is in another state.
 
         Raises:
             StaleFileError: It is in another state.
             WriteFailedError: The system refused; nothing was changed.
         """
+        if folder >= 0:
+            name = path.rpartition("/")[2]
+            one = _stage(folder, name, data, after, expected, token, path, early=early)
+            # Wherever the folder is by then, what was prepared is removed from there.
+            one.folder = os.dup(folder)
+            return one
         with self._parent(path) as (parent, name):
-            return _stage(parent, name, data, mode, expected, token, path)
+            return _stage(parent, name, data, after, expected, token, path, early=early)
 
     def apply(self, one: StagedChange) -> None:
         """Apply a staged change; errors as `StagedChange.apply`."""
         with self._parent(one.shown) as (parent, _):
             one.apply(parent)
-            if one.holds:
-                one.folder = os.dup(parent)
+            if one.folder >= 0:
+                os.close(one.folder)
+            one.folder = os.dup(parent) if one.holds else -1
 
     def take_back(self, one: StagedChange) -> None:
         """Undo `apply`; errors as `StagedChange.take_back`."""
@@ -120,7 +132,7 @@ class Root(RootReader):
             yield parent
 
     def replace(
-        self, path: str, data: bytes, *, mode: int, expected: RevisionCheck | None, token: str
+        self, path: str, data: bytes, *, mode: int, expected: Revision | None, token: str
     ) -> WriteResult:
         """Write one file durably, if it is in an expected state; arguments as for `stage`.
 
@@ -128,13 +140,14 @@ class Root(RootReader):
             StaleFileError: It is in another state, and was left in it.
             WriteFailedError: The system refused; nothing was changed.
         """
+        after = Revision.of(data, mode)
         with self._parent(path) as (parent, name):
-            return _at_once(parent, _stage(parent, name, data, mode, expected, token, path))
+            return _at_once(parent, _stage(parent, name, data, after, expected, token, path))
 
-    def remove(self, path: str, *, expected: RevisionCheck, token: str) -> WriteResult:
+    def remove(self, path: str, *, expected: Revision, token: str) -> WriteResult:
         """Remove one file, if it is in an expected state; arguments and errors as `replace`."""
         with self._parent(path) as (parent, name):
-            return _at_once(parent, _stage(parent, name, None, 0, expected, token, path))
+            return _at_once(parent, _stage(parent, name, None, None, expected, token, path))
 
     # -- folders --------------------------------------------------------------------------
 
@@ -144,7 +157,7 @@ class Root(RootReader):
         Returns:
             The canonical paths of those that were made, outermost first.
         """
-        with self._found(path) as found:
+        with closing(self._find(path)) as found:
             if found.status is not None:
                 if not stat.S_ISDIR(found.status.st_mode):
                     raise NotAFileError(f"{path}: is not a folder", path=path)
@@ -234,7 +247,7 @@ class Root(RootReader):
         return self.read(path, limit=1 << 32)
 
     def resume(
-        self, path: str, *, before: RevisionCheck | None, after: RevisionCheck | None, token: str
+        self, path: str, *, before: Revision | None, after: Revision | None, token: str
     ) -> StagedChange:
         """A change that a process that is gone has applied and not settled, to be taken back.
 
@@ -266,7 +279,8 @@ class Root(RootReader):
         above, _, name = path.rpartition("/")
         if any(part in ("", ".", "..") for part in path.split("/")):
             raise ValueError(f"not a canonical path: {path!r}")
-        self._check_alive()
+        if not self.alive():
+            raise root_gone()
         try:
             parent = self._resolver.open_folder(self._descriptor, above or ".")
         except OSError as error:
@@ -287,28 +301,37 @@ def _stage(
     parent: int,
     name: str,
     data: bytes | None,
-    mode: int,
-    expected: RevisionCheck | None,
+    after: Revision | None,
+    expected: Revision | None,
     token: str,
     path: str,
+    *,
+    early: bool = True,
 ) -> StagedChange:
     _check_token(token)
-    if data is None:
+    if data is None or after is None:
         if expected is None:
             raise ValueError("a change from nothing to nothing")
         remove = staged.remove_link if expected.mode == LINK else staged.remove
         return remove(parent, name, expected=expected, token=token, shown=path)
-    if expected is not None and LINK in (mode, expected.mode):
+    if expected is not None and LINK in (after.mode, expected.mode):
         raise WriteFailedError(
             f"{path}: a link is not exchanged for something else in one step",
             hint="Nothing was changed. Remove the link first.",
             path=path,
         )
-    if mode == LINK:
+    if after.mode == LINK:
         return staged.create_link(parent, name, data, token=token, shown=path)
     if expected is None:
-        return staged.create(parent, name, data, mode=mode, token=token, shown=path)
-    return staged.replace(parent, name, data, mode=mode, expected=expected, token=token, shown=path)
+        return staged.create(parent, name, data, after=after, token=token, shown=path)
+    return staged.replace(
+        *(parent, name, data),
+        after=after,
+        expected=expected,
+        token=token,
+        shown=path,
+        early=early,
+    )
 
 
 def _at_once(parent: int, one: StagedChange) -> WriteResult:

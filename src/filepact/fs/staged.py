@@ -22,13 +22,13 @@ import os
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from filepact.domain.document import LINK, content_id
 from filepact.errors import StaleFileError, WriteFailedError
 from filepact.fs.atomic import (
     DisplacedFile,
     Outcome,
-    RevisionCheck,
     StagedFile,
     discard,
     exchange,
@@ -46,6 +46,9 @@ from filepact.fs.atomic import (
     write_temp,
 )
 from filepact.fs.read import open_named, write_failed
+
+if TYPE_CHECKING:
+    from filepact.domain.document import Revision
 
 __all__ = [
     "StagedChange",
@@ -191,7 +194,7 @@ class _OfOld(StagedChange):
         expected: The state that it must be in.
     """
 
-    def __init__(self, name: str, token: str, shown: str, expected: RevisionCheck) -> None:
+    def __init__(self, name: str, token: str, shown: str, expected: Revision) -> None:
         super().__init__(name, token, shown)
         self._expected = expected
         self._aside: tuple[int, int] | None = None
@@ -261,7 +264,7 @@ class _Replacement(_OfOld):
     """A file that is there and takes on a new text; arguments as for the others."""
 
     def __init__(
-        self, name: str, token: str, shown: str, expected: RevisionCheck, ours: StagedFile
+        self, name: str, token: str, shown: str, expected: Revision, ours: StagedFile
     ) -> None:
         super().__init__(name, token, shown, expected)
         self._ours = ours
@@ -403,7 +406,7 @@ class _LinkRemoval(_OfLink):
 
 
 def create(
-    parent: int, name: str, data: bytes, *, mode: int, token: str, shown: str
+    parent: int, name: str, data: bytes, *, after: Revision, token: str, shown: str
 ) -> StagedChange:
     """Prepare a file that must not exist.
 
@@ -411,14 +414,14 @@ def create(
         parent: Descriptor of its folder.
         name: Its name there.
         data: What it shall hold.
-        mode: Its permission bits.
+        after: The state that it is in then.
         token: Makes the temporary name; not to be guessed.
         shown: How the file is called in messages.
 
     Raises:
         WriteFailedError: The system refused; nothing was changed.
     """
-    ours, _ = write_temp(parent, temporary_name(token), data, mode=mode, like=None, shown=shown)
+    ours, _ = write_temp(parent, temporary_name(token), data, after=after, like=None, shown=shown)
     return _Creation(name, token, shown, ours)
 
 
@@ -427,14 +430,16 @@ def replace(
     name: str,
     data: bytes,
     *,
-    mode: int,
-    expected: RevisionCheck,
+    after: Revision,
+    expected: Revision,
     token: str,
     shown: str,
+    early: bool = True,
 ) -> StagedChange:
     """Prepare a new content for a file that is in an expected state; arguments as for `create`.
 
     Owner, extended attributes and access lists are kept as far as the system lets us.
+    With ``early`` its bytes are looked at now already, and not only when the change is applied.
 
     Raises:
         StaleFileError: It is in another state.
@@ -446,10 +451,10 @@ def replace(
             hint="Ask the person to remove the protection (chmod u+w) if it may be changed.",
             path=shown,
         )
-    old = open_expected(parent, name, expected, shown)
+    old = open_expected(parent, name, expected, shown, whole=early)
     try:
         ours, notes = write_temp(
-            parent, temporary_name(token), data, mode=mode, like=old, shown=shown
+            parent, temporary_name(token), data, after=after, like=old, shown=shown
         )
     finally:
         os.close(old)
@@ -458,9 +463,7 @@ def replace(
     return staged
 
 
-def remove(
-    parent: int, name: str, *, expected: RevisionCheck, token: str, shown: str
-) -> StagedChange:
+def remove(parent: int, name: str, *, expected: Revision, token: str, shown: str) -> StagedChange:
     """Prepare the removal of a file that is in an expected state; arguments as for `create`.
 
     Raises:
@@ -491,7 +494,7 @@ def create_link(parent: int, name: str, target: bytes, *, token: str, shown: str
 
 
 def remove_link(
-    parent: int, name: str, *, expected: RevisionCheck, token: str, shown: str
+    parent: int, name: str, *, expected: Revision, token: str, shown: str
 ) -> StagedChange:
     """Prepare the removal of a symbolic link; arguments and errors as for `remove`."""
     target = _target(parent, name)
@@ -504,8 +507,8 @@ def resume(
     parent: int,
     name: str,
     *,
-    before: RevisionCheck | None,
-    after: RevisionCheck | None,
+    before: Revision | None,
+    after: Revision | None,
     token: str,
     shown: str,
 ) -> StagedChange:

@@ -17,7 +17,6 @@ from filepact.text.gitignore import IgnoreRules, IgnoreRuleSet, is_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator
-    from types import TracebackType
 
     from filepact.fs.root import Root
     from filepact.text.gitignore import IgnoredFolder, IgnoreResult, Layer
@@ -252,12 +251,7 @@ class TreeReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._batches.close()
 
     def _run(self) -> Generator[EntryList, None, None]:

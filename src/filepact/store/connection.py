@@ -53,7 +53,7 @@ class Transaction:
 
     def one(self, query: str, values: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         """The first row of the answer, if any."""
-        rows = self.all(query, values)
+        rows = self._connection.execute(query, values).fetchall()
         return rows[0] if rows else None
 
     def among(self, query: str, wanted: Iterable[int | str], *values: Any) -> list[tuple[Any, ...]]:
@@ -69,7 +69,7 @@ class Transaction:
 
     def value(self, query: str, values: Sequence[Any] = ()) -> Any:
         """The first column of the first row; for queries that always answer."""
-        return self.all(query, values)[0][0]
+        return self._connection.execute(query, values).fetchall()[0][0]
 
 
 class Database:
@@ -109,7 +109,7 @@ class Database:
         self._log_handle: int | None = None
         with self._told():
             self._refuse_cut()
-            before = _identity(self._path)
+            before = self._identities()[0]
             self._connection = apsw.Connection(path)
             try:
                 self.read_only = self._connection.readonly("main")
@@ -255,7 +255,14 @@ class Database:
 
         Two processes with different shared memory would write over each other.
         """
-        return _identity(self._path), _identity(self._log), _identity(self._memory)
+        found: list[tuple[int, int] | None] = []
+        for path in (self._path, self._log, self._memory):
+            try:
+                status = path.stat()
+                found.append((status.st_dev, status.st_ino))
+            except FileNotFoundError:
+                found.append(None)
+        return tuple(found)
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[None]:
@@ -389,15 +396,6 @@ def _protect(connection: apsw.Connection) -> None:
     connection.pragma("mmap_size", 0)
     connection.pragma("trusted_schema", False)
     connection.pragma("cell_size_check", True)
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode of a file; None when it is gone."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _taken_away() -> StateFailedError:

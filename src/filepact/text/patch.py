@@ -13,10 +13,17 @@ from filepact.errors import (
 )
 from filepact.text.edit import Edit, EditList
 from filepact.text.lines import chomp
-from filepact.text.patch_model import FilePatch, Hunk, created_text, reverse
+from filepact.text.patch_model import (
+    FilePatch,
+    Hunk,
+    already_applied,
+    already_there,
+    created_text,
+    holds_more,
+    reverse,
+)
 from filepact.text.patch_parse import is_envelope, parse
 from filepact.text.patch_place import HunkMatcher
-from filepact.text.patch_refusals import already_applied, already_there, holds_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

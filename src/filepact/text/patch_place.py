@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from filepact.errors import PatchAmbiguousError
 from filepact.text.lines import chomp
-from filepact.text.patch_refusals import MOST_SHOWN, HunkErrors
+from filepact.text.patch_model import MOST_SHOWN, HunkErrors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

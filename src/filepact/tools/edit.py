@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from posixpath import dirname
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,15 +14,14 @@ from filepact.errors import InvalidParamsError, NotFoundError, TooLargeError
 from filepact.text.lines import line_of
 from filepact.text.multi_edit import EditRequest, place_all
 from filepact.text.page import cut_to, size_of
-from filepact.tools.answer import fitted, receipt_facts, render_receipt
-from filepact.tools.registry import ChangeAnswer, ParameterName, tool
+from filepact.tools.answers import CallResult, fitted, receipt_facts, render_receipt
+from filepact.tools.registry import ParameterName, tool
 from filepact.workspace.draft import Draft
 from filepact.workspace.history import SessionHistory
 from filepact.workspace.target import check_revision
 
 if TYPE_CHECKING:
     from filepact.domain.operation import Proposal
-    from filepact.text.edit import EditList
     from filepact.text.locate import MatchResult
     from filepact.workspace.folders import FolderContents
     from filepact.workspace.target import Target
@@ -124,17 +124,10 @@ def edit_file(
             hint="Send its whole text with write_file.",
             path=target.spot.shown,
         )
-    placements: list[MatchResult] = []
-
-    def make(text: str) -> EditList:
-        wanted = [
-            EditRequest(one.old_string, one.new_string, one.replace_all) for one in replacements
-        ]
-        placed = place_all(text, wanted, name=target.spot.shown, check=draft.deadline.check)
-        placements[:] = placed.placements
-        return placed.edits
-
-    made = draft.edit(target, make)
+    wanted = [EditRequest(one.old_string, one.new_string, one.replace_all) for one in replacements]
+    place = partial(place_all, wanted=wanted, name=target.spot.shown, check=draft.deadline.check)
+    made, placed = draft.edit(target, place)
+    placements: tuple[MatchResult, ...] = () if placed is None else placed.placements
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
     if ways:
         draft.notes.append(f"Placed by: {', '.join(ways)}.")
@@ -302,7 +295,7 @@ def history(
         int, Field(ge=0, le=50, description="For status: seconds to wait for a decision.")
     ] = 0,
     dry_run: DryRun = False,
-) -> str | ChangeAnswer:
+) -> str | CallResult:
     """List, show, undo or redo changes that you have made yourself.
 
     undo of a change that waits takes it back.
@@ -312,7 +305,8 @@ def history(
     if action in ("undo", "redo"):
         go_back = past.undo if action == "undo" else past.redo
         receipt = go_back(change, dry_run=dry_run)
-        return ChangeAnswer(render_receipt(receipt, page=past.page), receipt_facts(receipt))
+        text = render_receipt(receipt, page=past.page)
+        return CallResult(text, receipt=receipt_facts(receipt))
     if action == "diff":
         return _shown(past, past.change(change))
     if change is not None:

@@ -1,21 +1,23 @@
-"""The workspace as the tools' engine: ports for reading and for changing."""
+"""The workspace as the tools' engine, with its tools and what language servers find in a change."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from filepact.tools.answer import receipt_facts, render_receipt
-from filepact.tools.diagnostics_gate import follow, foresee, remember
-from filepact.tools.registry import ChangeAnswer
+from filepact.errors import NewErrorsError
+from filepact.tools.answers import CallResult, receipt_facts, render_receipt
+from filepact.tools.edit import edit_file, history, manage_files, write_file
+from filepact.tools.patch import patch_apply
+from filepact.tools.read import directory_tree, grep, read_file, search_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from filepact.semantic.service import SemanticWorkspace
     from filepact.semantic.updates import WorkspaceUpdate
-    from filepact.tools.registry import CallContext
+    from filepact.tools.answers import CallContext
     from filepact.workspace.draft import Draft
     from filepact.workspace.history import SessionHistory
     from filepact.workspace.pending import SessionEvent
@@ -23,7 +25,32 @@ if TYPE_CHECKING:
     from filepact.workspace.receipt import Receipt
     from filepact.workspace.workspace import Workspace
 
-__all__ = ["DraftResult", "EngineEvents", "WorkspaceEngine"]
+__all__ = [
+    "NEW_ERRORS_RULE",
+    "SERVER_TOOLS",
+    "TOOLS",
+    "DraftResult",
+    "EngineEvents",
+    "WorkspaceEngine",
+    "baseline_diagnostics",
+    "preview_diagnostics",
+    "refuse_new_errors",
+    "verified_line",
+]
+
+TOOLS = (
+    read_file,
+    write_file,
+    edit_file,
+    search_files,
+    grep,
+    directory_tree,
+    patch_apply,
+)
+"""The seven tools over files, which every face offers."""
+
+SERVER_TOOLS = (*TOOLS, manage_files, history)
+"""The toolset `files` of a server: with folders, and what an agent can do about its own changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +59,12 @@ class DraftResult:
 
     Attributes:
         receipt: What came of it.
-        foreseen: What servers would find in it, where they were asked before.
+        previewed: What servers would find in it, where they were asked before.
         rest: Seconds that are left for asking them afterwards; None for all that are allowed.
     """
 
     receipt: Receipt
-    foreseen: WorkspaceUpdate | None = None
+    previewed: WorkspaceUpdate | None = None
     rest: float | None = None
 
 
@@ -89,15 +116,130 @@ class WorkspaceEngine(EngineEvents):
         semantics = self._semantics
         if semantics is None:
             return DraftResult(self._workspace.submit(draft, summary))
-        foreseen = foresee(semantics, draft, call)
-        rest = remember(semantics, draft, call)
-        return DraftResult(self._workspace.submit(draft, summary), foreseen, rest)
+        previewed = preview_diagnostics(semantics, draft, call)
+        rest = baseline_diagnostics(semantics, draft, call)
+        return DraftResult(self._workspace.submit(draft, summary), previewed, rest)
 
-    def written(self, call: CallContext, draft: Draft, submitted: DraftResult) -> ChangeAnswer:
+    def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:
         """The answer, with what servers find in the change."""
         receipt, said = submitted.receipt, ""
         if self._semantics is not None:
-            foreseen, rest = submitted.foreseen, submitted.rest
-            said = follow(self._semantics, draft, receipt, call, foreseen, rest)
+            previewed, rest = submitted.previewed, submitted.rest
+            said = verified_line(self._semantics, draft, receipt, call, previewed, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
-        return ChangeAnswer(text, receipt_facts(receipt))
+        return CallResult(text, receipt=receipt_facts(receipt))
+
+
+# -- what language servers find ----------------------------------------------------------------------
+
+
+NEW_ERRORS_RULE: Final = "new errors"
+"""Stands for a rule where a person is asked because servers find new errors."""
+
+
+def preview_diagnostics(
+    semantics: SemanticWorkspace, draft: Draft, call: CallContext
+) -> WorkspaceUpdate | None:
+    """The servers' findings for a change that is only shown, or that they may cause to be refused.
+
+    If errors are not allowed, the draft may come to ask for approval.
+
+    Raises:
+        NewErrorsError: It would bring errors, and these are refused.
+    """
+    strict = semantics.new_errors != "allow" and not draft.dry_run and not draft.asks
+    if not (draft.dry_run or strict):
+        return None
+    changes = draft.changes
+    if not changes:
+        return None
+    update = semantics.preview(
+        changes, draft.versions, session=call.session, cancelled=call.cancelled
+    )
+    if strict:
+        refuse_new_errors(semantics, draft, update)
+    return update
+
+
+def baseline_diagnostics(
+    semantics: SemanticWorkspace, draft: Draft, call: CallContext
+) -> float | None:
+    """Record diagnostics before a change for files whose diagnostics it makes unobtainable.
+
+    Returns:
+        How many seconds are left for following it; None for all that are allowed.
+    """
+    if draft.dry_run or draft.asks:
+        return None
+    if all(one.before and one.after for one in draft.changes.changes):
+        return None  # A text that was there can be shown to servers again.
+    return semantics.baseline(
+        draft.changes, draft.versions, session=call.session, cancelled=call.cancelled
+    )
+
+
+def refuse_new_errors(semantics: SemanticWorkspace, draft: Draft, update: WorkspaceUpdate) -> None:
+    """Refuse a change that would bring new errors, or require approval for it, as it is set.
+
+    A change about which servers cannot say enough in time is allowed, and a note says so.
+
+    Raises:
+        NewErrorsError: It would bring errors, and these are refused.
+    """
+    findings = update.findings
+    errors = [one for one in findings.new if one.severity == "error"] if findings else []
+    if errors and semantics.new_errors == "deny":
+        count = len(errors)
+        listed = semantics.listed(errors)
+        raise NewErrorsError(
+            f"the change would bring {count} new {'error' if count == 1 else 'errors'}, "
+            f"nothing was written:\n{listed}",
+            hint="Send a change that brings none, all of its files together; dry_run shows what the "
+            "language servers would find.",
+            errors=count,
+        )
+    if errors and semantics.new_errors == "ask":
+        draft.require(NEW_ERRORS_RULE)
+        draft.notes.append(f"It would bring new errors:\n{semantics.listed(errors)}")
+        return
+    if update.kind == "none":
+        return
+    silent = [one for one in update.servers if one.confirmed_by == "none"]
+    if silent or findings is None:
+        why = "; ".join(f"{one.server}: {one.message}" for one in silent) or update.message
+        draft.notes.append(f"Not checked for new errors: {why or 'no answer in time'}.")
+    elif not findings.complete:
+        draft.notes.append("Checked for new errors only in part: not all files were looked at.")
+
+
+def verified_line(
+    semantics: SemanticWorkspace,
+    draft: Draft,
+    receipt: Receipt,
+    call: CallContext,
+    previewed: WorkspaceUpdate | None,
+    seconds: float | None = None,
+) -> str:
+    """The receipt's line about diagnostics; empty where no server knows the files.
+
+    Args:
+        semantics: The servers.
+        draft: The change; its files need not be locked any more.
+        receipt: What came of it.
+        call: Who wanted it.
+        previewed: What was found before it was done.
+        seconds: How long it may take; None for as long as is set.
+    """
+    if receipt.status == "preview" and previewed is not None:
+        return semantics.line(previewed)
+    if receipt.status != "applied":
+        return ""
+    update = semantics.verify(
+        draft.changes,
+        draft.versions,
+        session=call.session,
+        seconds=seconds,
+        cancelled=call.cancelled,
+        brief=True,
+    )
+    return semantics.line(update)

@@ -157,8 +157,8 @@ class ToolParameters:
             # A wrong name explains the missing one that it stands for, so it comes first.
             found.sort(key=lambda detail: detail["type"] != "extra_forbidden")
             problems += map(self._problem, found)
-        for name, value in values.items():
-            problems += _out_of_bounds(value, self._documented[name])
+        for name in known if values else ():
+            problems += _out_of_bounds(values[name], self._documented[name])
         if problems:
             told = list(dict.fromkeys(problems))[:_TOLD]
             raise InvalidParamsError("; ".join(told), hint=self.usage(), tool=self.tool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from posixpath import normpath
 from typing import TYPE_CHECKING, Annotated
 
@@ -159,6 +160,14 @@ def _by_file(
     return [(parts, step) for step, parts in found.items()]
 
 
+@dataclass(frozen=True, slots=True)
+class _Edits:
+    """A patch's edits of one text, and sentences about how they were placed."""
+
+    edits: EditList
+    notes: tuple[str, ...]
+
+
 def _apply_one(
     draft: Draft, patches: list[FilePatch], step: _Step, targets: dict[str, Target]
 ) -> None:
@@ -174,8 +183,8 @@ def _apply_one(
         _create(draft, patch, source)
         return
 
-    def make(text: str) -> EditList:
-        notes.clear()
+    def make(text: str) -> _Edits:
+        notes: list[str] = []
         edits, whole = EditList(()), text
         for one in patches:
             applied = apply(whole, one, name=source.spot.shown, check=draft.deadline.check)
@@ -184,21 +193,23 @@ def _apply_one(
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
             notes.extend(f"{source.spot.shown}: {note}" for note in told)
             edits, whole = applied.edits, applied.edits.apply(whole)
-        return edits if len(patches) == 1 else EditList.between(text, whole)
+        made = edits if len(patches) == 1 else EditList.between(text, whole)
+        return _Edits(made, tuple(notes))
 
-    notes: list[str] = []
     if new is None:
         _check_kind(patch, source)
         draft.delete(source, emptied_by=None if patch.whole else make)
         return
+    made = None
     if new == old:
         if any(one.hunks for one in patches):
-            draft.edit(source, make)
+            _, made = draft.edit(source, make)
     else:
         if targets[new].document is not None and patch.whole:
             draft.notes.append(f"{targets[new].spot.shown} existed and was overwritten.")
-        draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
-    draft.notes.extend(notes)
+        made = draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
+    if made is not None:
+        draft.notes.extend(made.notes)
     modes = [one.new_mode for one in patches if one.new_mode is not None]
     if modes and source.document is not None and not source.document.revision.is_link:
         mode = _executable(source.document.revision.mode, like=modes[-1])

@@ -8,6 +8,7 @@ files, ``solution`` for one that looks at what servers make of them, ``draft`` f
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 import time
 from base64 import b64encode
@@ -17,13 +18,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from filepact.domain.deadline import Deadline
-from filepact.tools.form import (
+from filepact.errors import FilepactError
+from filepact.tools.answers import (
     CallContext,
     CallResult,
-    Form,
-    PendingCall,
+    ResultFormat,
+    TextFormat,
     as_json,
-    plain,
     printable,
 )
 from filepact.tools.parameters import ParameterName, ToolParameters
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CallContext",
     "CallResult",
-    "ChangeAnswer",
     "ContentAnswer",
     "Kind",
     "Level",
@@ -49,6 +49,8 @@ __all__ = [
     "UnknownToolError",
     "tool",
 ]
+
+_log = logging.getLogger(__name__)
 
 Kind = Literal["reads", "writes"]
 Level = Literal["safe", "moderate", "dangerous"]
@@ -78,14 +80,6 @@ class ContentAnswer:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeAnswer:
-    """The answer to a change: a text for a reader, and the same facts for a program."""
-
-    text: str
-    receipt: dict[str, object]
-
-
 class ToolEngine(Protocol):
     """The engine that carries out what tools describe."""
 
@@ -104,7 +98,7 @@ class ToolEngine(Protocol):
             summary: One line that says what the change is.
         """
 
-    def written(self, call: CallContext, draft: Any, submitted: Any, /) -> ChangeAnswer:
+    def answer(self, call: CallContext, draft: Any, submitted: Any, /) -> CallResult:
         """The answer to a change, once its draft is closed: nobody waits for its locks any more."""
 
     def news(self, call: CallContext, /) -> Sequence[SessionEvent]:
@@ -180,7 +174,7 @@ def tool(
 
     A reading tool (first parameter ``files`` or ``solution``) returns a text, a `ContentAnswer`, or an object
     for programs; a writing tool (first parameter ``draft``) returns one line that says what it
-    changes; one with the first parameter ``past`` a text, or what came of a change.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `ParameterName`
+    changes; one with the first parameter ``past`` a text, or an `CallResult`.  Every other parameter is ``Annotated[..., Field(description=...)]``, with an `ParameterName`
     where its documented name is not Python's.
 
     Raises:
@@ -235,7 +229,7 @@ class Toolset:
         max_level: Only tools up to this level.
         read_only: Only tools that look.
         form: How answers are worded.
-        seconds: How long one call may take; a form may have a limit of its own.
+        seconds: How long one call may take.
         clock: Seconds that only grow.
     """
 
@@ -247,7 +241,7 @@ class Toolset:
         tier: Tier = "full",
         max_level: Level = "dangerous",
         read_only: bool = False,
-        form: Form = plain,
+        form: ResultFormat = TextFormat(),  # noqa: B008 - it has no state
         seconds: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -282,67 +276,58 @@ class Toolset:
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
         timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
-        attempt = _ToolCall(called, arguments, timed, call, self._engine, self._unheard)
-        outcome = self._form(attempt)
-        if not attempt.done:
-            return outcome
-        said = (
-            f"A call of {called.name} that you gave up had been carried out by then: {attempt.done}"
-        )
-        return replace(outcome, lost=partial(self._unheard.add, call.session.id, said))
-
-
-class _ToolCall(PendingCall):
-    """One call of a tool.
-
-    Attributes:
-        done: What it has changed, in a line; empty for nothing so far.
-    """
-
-    def __init__(
-        self,
-        tool: Tool,
-        arguments: Mapping[str, object],
-        call: CallContext,
-        as_sent: CallContext,
-        engine: ToolEngine,
-        unheard: SessionEvents,
-    ) -> None:
-        super().__init__(tool.name, call)
-        self.done = ""
-        self._tool = tool
-        self._arguments = arguments
-        self._as_sent = as_sent
-        self._engine = engine
-        self._unheard = unheard
-
-    def news(self) -> tuple[SessionEvent, ...]:
-        waiting = self._unheard.news(self._as_sent.session.id)
-        return (*waiting, *self._engine.news(self._as_sent))
-
-    def heard(self, news: Sequence[SessionEvent]) -> None:
-        self._unheard.heard(self._as_sent.session.id, news)
-        self._engine.heard(self._as_sent, news)
-
-    def work(self, call: CallContext) -> CallResult:
-        values = self._tool.parameters.check(self._arguments)
-        outcome = (self._write if self._tool.port == "draft" else self._look)(call, values)
-        self.done = _done(outcome)
+        news = self._news(called, call)
+        result: CallResult | FilepactError
+        done = ""
+        try:
+            result = self._carry_out(called, arguments, self._form.limit(timed, news))
+            done = _done(result)
+        except FilepactError as error:
+            result = error
+        except Exception:  # noqa: BLE001 - the last line of defence, and it is logged
+            # The text of a foreign exception may name host paths or hold contents: log only.
+            _log.exception("%s failed", called.name)
+            result = FilepactError(
+                f"{called.name} failed unexpectedly",
+                hint="The server's log has the details; read the file again before you go on.",
+            )
+        outcome = self._form.answer(timed, result, news)
+        if outcome.told:
+            outcome = replace(outcome, sent=partial(self._heard, call, outcome.told))
+        if done:
+            said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
+            outcome = replace(outcome, lost=partial(self._unheard.add, call.session.id, said))
         return outcome
 
-    def _write(self, call: CallContext, values: Mapping[str, Any]) -> CallResult:
-        engine, tool = self._engine, self._tool
-        with engine.draft(call, tool.name) as draft:
-            summary = str(tool.function(draft, **values))
-            submitted = engine.submit(call, draft, summary)
-        written = engine.written(call, draft, submitted)
-        return CallResult(printable(written.text), receipt=printable(written.receipt))
+    def _news(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
+        """What the caller should hear besides; nothing where that cannot be had.
 
-    def _look(self, call: CallContext, values: Mapping[str, Any]) -> CallResult:
-        with self._engine.port(call, self._tool.port) as port:
-            answer = self._tool.function(port, **values)
-        if isinstance(answer, ChangeAnswer):
-            return CallResult(printable(answer.text), receipt=printable(answer.receipt))
+        What was done must not be hidden by that.
+        """
+        try:
+            return (*self._unheard.news(call.session.id), *self._engine.news(call))
+        except Exception:  # noqa: BLE001 - as said, and it is logged
+            _log.exception("the news for %s are not known", called.name)
+            return ()
+
+    def _heard(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
+        self._unheard.heard(call.session.id, news)
+        self._engine.heard(call, news)
+
+    def _carry_out(
+        self, called: Tool, arguments: Mapping[str, object], call: CallContext
+    ) -> CallResult:
+        """Check the arguments, and have the tool work on its port."""
+        values, engine = called.parameters.check(arguments), self._engine
+        if called.port == "draft":
+            with engine.draft(call, called.name) as draft:
+                summary = str(called.function(draft, **values))
+                submitted = engine.submit(call, draft, summary)
+            return _printable(engine.answer(call, draft, submitted))
+        with engine.port(call, called.port) as port:
+            answer = called.function(port, **values)
+        if isinstance(answer, CallResult):
+            return _printable(answer)
         if isinstance(answer, ContentAnswer):
             text = b64encode(answer.data).decode("ascii")
             return CallResult(text, data=answer.data, mime=answer.mime, note=printable(answer.note))
@@ -350,6 +335,11 @@ class _ToolCall(PendingCall):
             facts = printable(answer)
             return CallResult(as_json(facts), receipt=facts)
         return CallResult(printable(str(answer)))
+
+
+def _printable(outcome: CallResult) -> CallResult:
+    """An answer that can be sent; see `printable`."""
+    return replace(outcome, text=printable(outcome.text), receipt=printable(outcome.receipt))
 
 
 def _done(outcome: CallResult) -> str:

@@ -20,9 +20,13 @@ from filepact.errors import (
 from filepact.semantic.edited_files import carry_out, count_places
 from filepact.semantic.updates import ServerAction, WorkspaceUpdate
 from filepact.text.diff import cut_diff
-from filepact.tools.diagnostics_gate import foresee, remember
-from filepact.tools.engine import DraftResult, EngineEvents
-from filepact.tools.registry import ChangeAnswer
+from filepact.tools.answers import CallResult
+from filepact.tools.engine import (
+    DraftResult,
+    EngineEvents,
+    baseline_diagnostics,
+    preview_diagnostics,
+)
 from filepact.tools.solution_answers import (
     ActionAnswer,
     ActionItem,
@@ -279,7 +283,7 @@ class SolutionEngine(EngineEvents):
         draft = planned.draft
         if planned.actions is not None:
             return DraftResult(Receipt(None, "unchanged", summary))
-        foreseen = self._check(draft, call)
+        previewed = self._check(draft, call)
         seconds = self._ask_before(draft, call)
         if call.cancelled():
             raise CallCancelledError(
@@ -289,19 +293,21 @@ class SolutionEngine(EngineEvents):
         receipt = self._workspace.submit(draft, summary)
         if receipt.status in ("preview", "unchanged"):
             self._remember(call, planned)
-        return DraftResult(receipt, foreseen, seconds)
+        return DraftResult(receipt, previewed, seconds)
 
-    def written(
+    def answer(
         self, call: CallContext, planned: SolutionChange, submitted: DraftResult
-    ) -> ChangeAnswer:
+    ) -> CallResult:
         """The answer; what servers say comes after the change, and cannot make it fail."""
         if planned.actions is not None:
-            return ChangeAnswer("", facts(ActionAnswer(planned.actions, False, None, None)))
+            return CallResult("", receipt=facts(ActionAnswer(planned.actions, False, None, None)))
         receipt = submitted.receipt
         answer = _answer(planned, receipt, self._update(call, planned, submitted))
         if planned.draft.tool != "code_action":
-            return ChangeAnswer("", facts(answer))
-        return ChangeAnswer("", facts(ActionAnswer([], answer.applied, answer.operation, answer)))
+            return CallResult("", receipt=facts(answer))
+        return CallResult(
+            "", receipt=facts(ActionAnswer([], answer.applied, answer.operation, answer))
+        )
 
     def _open(self) -> None:
         """Tell the servers, before the first of them starts, which solution this is."""
@@ -324,7 +330,7 @@ class SolutionEngine(EngineEvents):
         if self._semantics is None or draft.dry_run:
             return None
         try:
-            return foresee(self._semantics, draft, call)
+            return preview_diagnostics(self._semantics, draft, call)
         except NewErrorsError as error:
             raise NewErrorsError(
                 error.message,
@@ -334,7 +340,9 @@ class SolutionEngine(EngineEvents):
 
     def _ask_before(self, draft: Draft, call: CallContext) -> float | None:
         """Ask what could not be asked later; the seconds that are left, None for all."""
-        return None if self._semantics is None else remember(self._semantics, draft, call)
+        return (
+            None if self._semantics is None else baseline_diagnostics(self._semantics, draft, call)
+        )
 
     def _remember(self, call: CallContext, planned: SolutionChange) -> None:
         """What was compared with was shown: a later call must not undo what somebody does until then."""
@@ -346,7 +354,7 @@ class SolutionEngine(EngineEvents):
         self, call: CallContext, planned: SolutionChange, submitted: DraftResult
     ) -> WorkspaceUpdate:
         """How the servers took a change, or would take one that is not done."""
-        draft, receipt, foreseen = planned.draft, submitted.receipt, submitted.foreseen
+        draft, receipt, previewed = planned.draft, submitted.receipt, submitted.previewed
         done = receipt.status == "applied"
         if self._semantics is None:
             update = WorkspaceUpdate("none", False, False, False, _OFF)
@@ -354,8 +362,8 @@ class SolutionEngine(EngineEvents):
             there = self._semantics.includes(planned.target.spot.path.absolute)
             same = _OTHER if planned.kept else _SAME
             update = WorkspaceUpdate("none", False, there, there, same)
-        elif foreseen is not None and not done:
-            update = foreseen
+        elif previewed is not None and not done:
+            update = previewed
         else:
             update = self._ask(self._semantics, call, draft, submitted.rest, done=done)
             if update.kind == "none":

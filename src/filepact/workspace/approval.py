@@ -21,21 +21,21 @@ from filepact.errors import (
     UserDeniedError,
 )
 from filepact.workspace.authorizer import ChangePolicy
-from filepact.workspace.documents import DocumentCache
 from filepact.workspace.journal import new_id
 from filepact.workspace.receipt import done_receipt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from filepact.domain.document import WorkspacePath
     from filepact.domain.operation import Approval, ChangeId, Operation, Proposal, Session
-    from filepact.text.codec import NamedEncoding
+    from filepact.workspace.documents import DocumentCache
     from filepact.workspace.guard import Guard, Location
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase, RebaseResult
-    from filepact.workspace.receipt import ChangeDiff, Hides, Receipt
+    from filepact.workspace.receipt import ChangeDiff, Receipt
+    from filepact.workspace.writer import ChangeWriter
 
 __all__ = ["Approvals"]
 
@@ -50,10 +50,7 @@ class Approvals:
         store: The journal.
         waiting: What sessions have proposed.
         fitting: Fits change sets to what files hold.
-        shown: A change set as a session may see it; None for a person.
-        do: Commits a proposal whose files are locked.
-        hides: Whether a session may not see what a file holds; None for a person.
-        given: What is said about a file's encoding outside the file.
+        writer: Shows change sets, and writes them.
     """
 
     def __init__(
@@ -63,19 +60,13 @@ class Approvals:
         waiting: PendingProposals,
         *,
         fitting: Rebase,
-        shown: Callable[[ChangeSet, DocumentCache, Session | None], ChangeDiff],
-        do: Callable[[Proposal, RebaseResult, ChangeDiff, DocumentCache, Approval], Operation],
-        hides: Callable[[Session | None], Hides],
-        given: Callable[[WorkspacePath], NamedEncoding | None],
+        writer: ChangeWriter,
     ) -> None:
         self._guard = guard
         self._store = store
         self._waiting = waiting
         self._fitting = fitting
-        self._shown = shown
-        self._do = do
-        self._hides = hides
-        self._given = given
+        self._writer = writer
 
     def pending(self) -> tuple[Proposal, ...]:
         """Changes of these roots that wait, oldest first."""
@@ -106,16 +97,16 @@ class Approvals:
                 path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
             }
             self._guard.check_together(proposal.changes, agent=proposal.session.agent)
-            fitted = self._fitting.fit(proposal.changes, self._hides(reader))
-            versions = DocumentCache(fitted.contents.__getitem__, self._given)
+            fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
+            versions = self._writer.versions(fitted.contents.__getitem__)
             self._hear(judge, spots, fitted.changes, versions)
             if fitted.changes.exact != proposal.changes.exact:
                 asks = filter(None, judge.asks.split(", "))
                 rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
                 raise self._moved(proposal, fitted, rules, reader)
             try:
-                shown = self._shown(fitted.changes, versions, reader)
-                return shown, self._do(proposal, fitted, shown, versions, approval)
+                shown = self._writer.shown(fitted.changes, versions, reader)
+                return shown, self._writer.write(proposal, fitted, shown, versions, approval)
             except (NoChangeError, UserDeniedError):
                 raise  # Somebody else was faster.
             except FilepactError as error:
@@ -205,8 +196,8 @@ class Approvals:
         # Before what only the old one needed is given up.
         since = self._since(proposal.changes, fitted, reader)
         self._waiting.replace(now, fitted.contents, proposal.id)
-        versions = DocumentCache(fitted.contents.__getitem__, self._given)
-        shown = self._shown(now.changes, versions, reader)
+        versions = self._writer.versions(fitted.contents.__getitem__)
+        shown = self._writer.shown(now.changes, versions, reader)
         return ProposalChangedError(
             f"the files have changed since {proposal.id} was made, so it is another change now: "
             f"{now.id}",
@@ -231,7 +222,7 @@ class Approvals:
         def content(name: str) -> bytes:
             return fitted.contents[name] if name in fitted.contents else self._store.content(name)
 
-        return self._shown(moved, DocumentCache(content, self._given), reader).diff
+        return self._writer.shown(moved, self._writer.versions(content), reader).diff
 
     def _tell_what_waits(self, proposal: Proposal, error: FilepactError) -> None:
         """Add the proposal's present state to an error of the commit."""

@@ -17,6 +17,7 @@ from filepact.text.detect_encoding import names_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from contextlib import ExitStack
 
     from filepact.domain.change import FileChange
     from filepact.domain.document import Document, WorkspacePath
@@ -68,13 +69,13 @@ class ChangePolicy:
             return self.find(self._guard.meant(path), follow=follow)
         return spot
 
-    def again(self, spot: Location) -> Location:
-        """Resolve a location again, as it is now.
+    def again(self, spot: Location, keep: ExitStack | None = None) -> Location:
+        """Resolve a location again, as it is now; arguments as for `Guard.again`.
 
         Raises:
             PathBlockedError: It leads outside by now, or a rule denies where it leads.
         """
-        now = self._guard.again(spot)
+        now = self._guard.again(spot, keep)
         if now.place.kind == "missing" and now.action == "write":
             # It was there: nobody has asked yet whether it may be made.
             return self.find(self._guard.meant(now.lookup.sent), follow=now.lookup.follow)

@@ -20,9 +20,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Final, Literal
 
 from filepact.errors import BinaryFileError, InvalidParamsError, StaleFileError
-from filepact.text.edit import Edit, EditList
+from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import LineIndex, Position
-from filepact.text.merge import merge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -15,20 +15,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from posixpath import dirname
 from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
-from filepact.domain.document import FOLDER
+from filepact.domain.document import FOLDER, Revision
 from filepact.domain.operation import ChangeId
 from filepact.errors import FilepactError, StateFailedError, WriteFailedError
-from filepact.fs.atomic import RevisionCheck
 from filepact.workspace.displaced_files import DisplacedFiles
 from filepact.workspace.journal import new_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from filepact.domain.document import Document, Revision, RootId, WorkspacePath
+    from filepact.domain.document import Document, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationState
     from filepact.fs.root import Root
     from filepact.fs.staged import StagedChange, WriteResult
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Committer",
     "OperationResult",
-    "expected",
     "make_again",
     "remove_emptied",
     "remove_folders",
@@ -103,12 +102,18 @@ class Committer:
         self._owed: list[OperationResult] = []
         self._owing = Lock()
 
-    def commit(self, operation: Operation, contents: Mapping[str, bytes]) -> Operation:
+    def commit(
+        self,
+        operation: Operation,
+        contents: Mapping[str, bytes],
+        open_folders: Mapping[WorkspacePath, int] = MappingProxyType({}),
+    ) -> Operation:
         """Do an operation whose files are locked by the caller.
 
         Args:
             operation: What to do; its ``seq`` and state are set here.
             contents: The bytes of every revision it names.
+            open_folders: Descriptors of the files' folders, as far as they are open; -1 for none.
 
         Returns:
             The operation as done; ``confirmed`` tells whether disk and journal said so.
@@ -127,9 +132,17 @@ class Committer:
         try:
             for root, folder in begun.directories:
                 self._root_of(root).make_directories(folder)
+            # Whatever happens to a single file is seen, and put right, when it is exchanged.
+            several = len(begun.changes.changes) > 1
             for number, change in _in_order(begun.changes.changes):
                 if FOLDER not in (change.before, change.after):
-                    parts.append(self._stage(f"{begun.id}-{number}", change, contents))
+                    parts.append(
+                        self._stage(
+                            *(f"{begun.id}-{number}", change, contents),
+                            folder=open_folders.get(change.path, -1),
+                            early=several,
+                        )
+                    )
                 elif change.after is not None and self._root_of(change.path.root).make_directories(
                     change.path.path
                 ):
@@ -233,15 +246,25 @@ class Committer:
             above = dirname(above)
         return missing
 
-    def _stage(self, token: str, change: FileChange, contents: Mapping[str, bytes]) -> _Part:
+    def _stage(
+        self,
+        token: str,
+        change: FileChange,
+        contents: Mapping[str, bytes],
+        *,
+        folder: int,
+        early: bool,
+    ) -> _Part:
         root = self._root_of(change.path.root)
         after = change.after
         staged = root.stage(
             change.path.path,
             None if after is None else contents[after.content],
-            mode=0 if after is None else after.compared.mode,
-            expected=expected(change.before),
+            after=after and after.compared,
+            expected=change.before and change.before.compared,
             token=token,
+            folder=folder,
+            early=early,
         )
         return _Part(change, root, staged)
 
@@ -256,7 +279,11 @@ class Committer:
         path = changes[0].path
         root = self._root_of(path.root)
         staged = root.stage(
-            path.path, b"", mode=0o600, expected=None, token=f"{operation.id}-{len(changes)}"
+            path.path,
+            b"",
+            after=Revision.of(b"", 0o600),
+            expected=None,
+            token=f"{operation.id}-{len(changes)}",
         )
         return _Part(changes[0], root, staged)
 
@@ -401,11 +428,6 @@ def tell_end(store: JournalStore, state: StateFolder, end: OperationResult) -> N
         store.finish(end.operation, state=end.state, note=note, changes=end.left)
 
 
-def expected(revision: Revision | None) -> RevisionCheck | None:
-    """The state that a file must be in to be changed."""
-    return RevisionCheck(revision.content, revision.compared.mode) if revision is not None else None
-
-
 def make_again(
     root: Root, change: FileChange, contents: Mapping[str, bytes], token: str
 ) -> WriteResult:
@@ -415,7 +437,7 @@ def make_again(
         StaleFileError: It is not in the state that the change starts from.
         WriteFailedError: The system refused; nothing was changed.
     """
-    before, path = expected(change.before), change.path.path
+    before, path = change.before and change.before.compared, change.path.path
     if change.after is None:
         if before is None:
             raise RuntimeError("a change from nothing to nothing")

@@ -17,14 +17,14 @@ from filepact.errors import (
     BinaryFileError,
     EncodingUnsafeError,
     FilepactError,
+    InvalidParamsError,
     NotFoundError,
     StaleFileError,
 )
 from filepact.text.codec import NamedEncoding, encode_new, rewrite
-from filepact.text.edit import EditList
+from filepact.text.edit import EditList, merge
 from filepact.text.editorconfig import EditorConfig, parse_editorconfig
 from filepact.text.lines import adopt_line_ends
-from filepact.text.merge import merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,10 +40,12 @@ if TYPE_CHECKING:
 __all__ = [
     "EDITORCONFIG",
     "EDIT_LIMIT",
+    "PROJECT_FILE",
     "DocumentCache",
     "Documents",
     "EncodingSettings",
     "MergedDocument",
+    "read_project_file",
     "with_typed",
 ]
 
@@ -73,9 +75,10 @@ class EncodingSettings:
 
     def given(self, path: WorkspacePath) -> NamedEncoding | None:
         """The encoding named for one file, which need not exist; None for none."""
-        absolute = path.absolute.lstrip("/")
         for glob, codec in self._chosen:
-            if glob.matches(absolute if glob.pattern.startswith("/") else path.path):
+            if glob.matches(
+                path.absolute.lstrip("/") if glob.pattern.startswith("/") else path.path
+            ):
                 return NamedEncoding(codec, "settings")
         if path.path.rpartition("/")[2] == EDITORCONFIG:
             return None
@@ -281,8 +284,11 @@ class Documents:
         if spot.place.kind == "link":
             target = spot.root.read_link(spot.place.path)
             return Document(spot.path, target, Revision.of(target, LINK))
-        # The rules were asked about this very path: a link that appeared in it since is refused.
-        contents = spot.root.read(spot.place.path, limit=limit, follow=False)
+        if spot.held is not None:
+            contents = spot.held.read(limit=limit)
+        else:
+            # The rules were asked about this very path: a link that appeared in it since is refused.
+            contents = spot.root.read(spot.place.path, limit=limit, follow=False)
         revision = Revision.of(contents.data, contents.mode)
         return Document(spot.path, contents.data, revision, self.given(spot.path))
 
@@ -410,3 +416,35 @@ def _with_text(document: Document, text: str) -> Document:
     data = rewrite(document.source, edits, name=document.path.path)
     revision = Revision.of(data, document.revision.mode)
     return Document(document.path, data, revision, document.given)
+
+
+PROJECT_FILE: Final = ".filepact.toml"
+_LARGEST = 32_768
+
+
+def read_project_file(root: Root) -> str | None:
+    """The text of the file, or None when there is none.
+
+    Raises:
+        InvalidParamsError: It is no regular file of its own, or not text.
+        PathBlockedError: It is a link that leads out of the root.
+        TooLargeError: It has more than 32 kB.
+        ReadFailedError: It may not be read.
+    """
+    place = root.place(PROJECT_FILE)
+    if place.kind == "missing":
+        return None
+    name = f"{root.path.rstrip('/')}/{PROJECT_FILE}"
+    if place.kind != "file" or place.path != PROJECT_FILE:
+        # What a link leads to has another name, under which agents could change it.
+        raise InvalidParamsError(
+            f"{name}: has to be a regular file and no link",
+            hint="Put the rules into a file of that name, or remove it.",
+            file=name,
+        )
+    try:
+        return root.read(PROJECT_FILE, limit=_LARGEST).data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidParamsError(
+            f"{name}: is not UTF-8 (byte {error.start})", hint="Save it as UTF-8.", file=name
+        ) from None

@@ -16,25 +16,25 @@ from filepact.errors import (
     ApprovalRequiredError,
     FilepactError,
     InvalidParamsError,
-    NotAFileError,
     PatchContextMismatchError,
     PathBlockedError,
     StaleFileError,
     TooLargeError,
 )
-from filepact.fs.atomic import LARGEST
 from filepact.fs.locks import PATIENCE
 from filepact.text.codec import encode_new, rewrite, rewrite_whole
-from filepact.text.edit import Edit, EditList
+from filepact.text.edit import Edit, EditList, merge
 from filepact.text.lines import adopt_line_ends
-from filepact.text.merge import merge
 from filepact.text.page import left_in
 from filepact.workspace.authorizer import ChangePolicy
 from filepact.workspace.documents import EDIT_LIMIT, DocumentCache
 from filepact.workspace.folders import ProposalFolders
-from filepact.workspace.guard import check_is_file
 from filepact.workspace.read_tracker import KnownText, shown_by_diff
 from filepact.workspace.target import (
+    EditResult,
+    FileReader,
+    Made,
+    RebasedFile,
     Target,
     carried,
     check_link_moves,
@@ -42,6 +42,7 @@ from filepact.workspace.target import (
     check_still,
     check_taken_back,
     check_unshown,
+    edits_of,
     existing,
     kept_typed,
     placed,
@@ -60,15 +61,25 @@ if TYPE_CHECKING:
     from filepact.workspace.pending import ProposalFile
     from filepact.workspace.read_tracker import KnownTextCache
 
-__all__ = ["MOST_FILES", "Draft"]
+__all__ = ["MOST_FILES", "Draft", "DraftChanges"]
 
 MOST_FILES: Final = 5_000
 """Most files of one change: once it is begun, it is finished, however long that takes."""
 
+_FEW: Final = 64
+"""Most files of a change that are kept open from when they are read until they are written."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Result:
-    """The result of a draft; its attributes are those of the draft."""
+class DraftChanges:
+    """The result of a draft.
+
+    Attributes:
+        step: The changes of this call.
+        grows: The session's own proposals that wait and that this call goes on with, oldest first.
+        changes: The changes of this call combined with the proposals that it extends.
+        contents: The bytes of every revision that the changes name, by content id.
+    """
 
     step: ChangeSet
     grows: tuple[Proposal, ...]
@@ -87,6 +98,7 @@ class Draft:
         deadline: Until when it may be worked on; what is begun to be written is finished.
         folders: Folders that are made, moved or removed with the files.
         opened: What the files held that there were when they were opened.
+        open_folders: Descriptors of the files' folders, until the draft is closed; -1 for none.
         versions: The states of files that the change names.
     """
 
@@ -115,6 +127,7 @@ class Draft:
         self._refused = refused
         self._held = ExitStack()
         self.opened: tuple[Document, ...] = ()
+        self.open_folders: dict[WorkspacePath, int] = {}
         self._opened = False
         self._changes: dict[str, FileChange] = {}
         self._written: dict[WorkspacePath, Document] = {}
@@ -122,7 +135,7 @@ class Draft:
         self._known: dict[WorkspacePath, KnownText | None] = {}
         self._contents: dict[str, bytes] = {}
         self._layers: dict[WorkspacePath, ProposalFile] = {}
-        self._result: _Result | None = None
+        self._result: DraftChanges | None = None
         self.versions = DocumentCache(self._content, documents.given)
         self.folders = ProposalFolders(self._judge, documents, self._layers, self._put_folder)
 
@@ -189,45 +202,38 @@ class Draft:
                 f"the change is of {len(paths):,} files, the limit is {MOST_FILES:,}",
                 hint="Send it in parts.",
             )
+        opener = FileReader(
+            *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
+        )
         spots = {
-            path: self._find(path, there=path in there, follow=path not in itself) for path in paths
+            path: opener.find(path, there=path in there, follow=path not in itself)
+            for path in paths
         }
         keys = {spot.lock_key for spot in spots.values()}
         patience = min(PATIENCE, self.deadline.left)
         self._held.enter_context(self._locks.hold(keys, timeout=patience))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
+        keep = self._held if len(paths) <= _FEW else None
         targets: dict[str, Target] = {}
-        for path in paths:
-            # Resolved again under the lock: what was missing may have been made meanwhile.
-            self.deadline.check()
-            spot = self._judge.again(spots[path])
-            self._check_kind(spot, path, follow=path not in itself)
-            hidden = self._judge.hides(spot)
-            # What only goes away or gets another name is never looked into line by line.
-            limit = LARGEST if path in itself else EDIT_LIMIT
-            # Whether a text is the file's again must not be told where that may not be seen.
-            with self._judge.untold(spot, hidden=hidden):
-                merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
-            if merged.note and not hidden:
-                self.notes.append(merged.note)
-            if merged.shown is not None:
-                self._judge.check_held(spot, merged.shown)
-                self.versions.add(merged.shown)
-            if hidden:
-                self._hidden.add(spot.path)
-            seen = None if hidden else self._seen.last(self.session, spot.path)
-            layer = self._documents.layer(spot.path)
-            saved, overtaken = merged.saved if layer is None else None, bool(merged.note)
-            targets[path] = Target(
-                spot, merged.shown, seen, layer, hidden=hidden, saved=saved, overtaken=overtaken
-            )
+        for path, spot in spots.items():
+            target, note = opener.read(path, spot, itself=path in itself, keep=keep)
+            if note and not target.hidden:
+                self.notes.append(note)
+            if target.document is not None:
+                self.versions.add(target.document)
+            if target.hidden:
+                self._hidden.add(target.spot.path)
+            targets[path] = target
         names = [target.spot.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",
             )
+        self.open_folders = {
+            one.spot.path: one.spot.held.folder for one in targets.values() if one.spot.held
+        }
         self.opened = tuple(
             one.document
             for one in targets.values()
@@ -238,28 +244,9 @@ class Draft:
         }
         return [targets[path] for path in paths]
 
-    def _find(self, path: str, *, there: bool, follow: bool) -> Location:
-        self.deadline.check()
-        if there:
-            spot = self._judge.find_file(path, self._documents.held, follow=follow)
-        else:
-            spot = self._judge.find(path, follow=follow)
-        self._check_kind(spot, path, follow=follow)
-        return spot
-
-    def _check_kind(self, spot: Location, path: str, *, follow: bool) -> None:
-        """Refuse what is no file, and what is named as a folder."""
-        if spot.place.kind != "missing":
-            check_is_file(spot, path)
-        elif self._documents.held(spot.path) and not self._documents.holds_file(spot.path):
-            raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
-        elif follow and path.endswith("/"):
-            hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
-            raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
-
     # -- changing -------------------------------------------------------------------------
 
-    def edit(self, target: Target, make: Callable[[str], EditList]) -> EditList:
+    def edit(self, target: Target, make: Callable[[str], Made]) -> tuple[EditList, Made | None]:
         """Change a file's text; every byte outside the edits stays as it is.
 
         Args:
@@ -267,17 +254,18 @@ class Draft:
             make: Computes the edits for a text; raises when they do not fit it.
 
         Returns:
-            The edits, in places of what the file holds now.
+            The edits, in places of what the file holds now; and as they were made, which may be
+            for what the session knows of it.  None where a proposal of its own holds them already.
         """
         document = self._readable(target)
         if self._waits_already(target, make):
-            return EditList(())
-        edits = self._placed(target, make)
-        self._put(target, rewrite(document.source, edits, name=target.spot.shown))
-        self._know_edits(target, edits)
-        return edits
+            return EditList(()), None
+        found = self._placed(target, make)
+        self._put(target, rewrite(document.source, found.edits, name=target.spot.shown))
+        self._know_edits(target, found.edits)
+        return found.edits, found.made
 
-    def _waits_already(self, target: Target, make: Callable[[str], EditList]) -> bool:
+    def _waits_already(self, target: Target, make: Callable[[str], EditList | EditResult]) -> bool:
         """Whether an edit was sent once more that the session's own proposal holds.
 
         It is one for what the proposal starts from, and takes nothing away from where that ends.
@@ -287,7 +275,7 @@ class Draft:
         if before is None or target.document is None:
             return False
         try:
-            mine = make(before.text).apply(before.text)
+            mine = edits_of(make(before.text)).apply(before.text)
         except FilepactError:
             return False
         return merge(before.text, mine, target.document.text).text == target.document.text
@@ -372,7 +360,9 @@ class Draft:
             data = existing(target).data
         self._put(target, data, mode=mode)
 
-    def delete(self, target: Target, *, emptied_by: Callable[[str], EditList] | None) -> None:
+    def delete(
+        self, target: Target, *, emptied_by: Callable[[str], EditList | EditResult] | None
+    ) -> None:
         """Remove a file.
 
         Args:
@@ -383,7 +373,7 @@ class Draft:
         document = self._readable(target)
         if emptied_by is None:
             check_still(target)
-        elif self._placed(target, emptied_by).apply(document.text):
+        elif self._placed(target, emptied_by).edits.apply(document.text):
             check_still(target)
             raise PatchContextMismatchError(
                 f"{target.spot.shown}: the file holds more than the patch removes",
@@ -396,10 +386,10 @@ class Draft:
         self,
         source: Target,
         target: Target,
-        make: Callable[[str], EditList] | None,
+        make: Callable[[str], Made] | None,
         *,
         over: bool = False,
-    ) -> None:
+    ) -> Made | None:
         """Give a file another name, and edits on the way.
 
         Args:
@@ -408,6 +398,9 @@ class Draft:
             make: Computes the edits of its text; None leaves every byte as it is.
             over: The name need not be free; what it holds is replaced, unless it is no longer
                 what the session saw.
+
+        Returns:
+            The edits as they were made.
         """
         document = self._readable(source)
         if document.revision.is_link:
@@ -421,8 +414,9 @@ class Draft:
                 path=target.spot.shown,
             )
         data = document.data
-        if make is not None:
-            data = rewrite(document.source, self._placed(source, make), name=source.spot.shown)
+        found = None if make is None else self._placed(source, make)
+        if found is not None:
+            data = rewrite(document.source, found.edits, name=source.spot.shown)
         self._put(target, data, mode=document.revision.mode, source=document)
         if make is None:
             # Its name says nothing of what it holds.
@@ -430,19 +424,20 @@ class Draft:
         elif source.spot.path in self._known:
             self._known[target.spot.path] = self._known.pop(source.spot.path)
         self._remove(source)
+        return None if found is None else found.made
 
     def _remove(self, target: Target) -> None:
         document = existing(target)
         self._contents[document.revision.content] = document.data
         self._record(target, FileChange(target.spot.path, document.revision, None))
 
-    def _placed(self, target: Target, make: Callable[[str], EditList]) -> EditList:
+    def _placed(self, target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         """Edits of what a file holds now, and what the session knows of it then."""
         found = placed(target, make)
         self.notes.extend(found.notes)
         if found.known is not None:
             self._known[target.spot.path] = found.known
-        return found.edits
+        return found
 
     def _put(
         self,
@@ -531,26 +526,16 @@ class Draft:
     # -- the result -----------------------------------------------------------------------
 
     @property
-    def step(self) -> ChangeSet:
-        """The changes of this call."""
-        return self._together().step
-
-    @property
-    def grows(self) -> tuple[Proposal, ...]:
-        """The session's own proposals that wait and that this call goes on with, oldest first."""
-        return self._together().grows
-
-    @property
     def changes(self) -> ChangeSet:
         """The changes of this call combined with the proposals that it extends."""
-        return self._together().changes
+        return self.result().changes
 
     @property
     def contents(self) -> dict[str, bytes]:
         """The bytes of every revision that the changes name, by content id."""
-        return self._together().contents
+        return self.result().contents
 
-    def _together(self) -> _Result:
+    def result(self) -> DraftChanges:
         """The result of the draft so far."""
         if self._result is None:
             step = ChangeSet(tuple(self._changes.values()))
@@ -560,12 +545,12 @@ class Draft:
                 changes = proposal.changes.then(changes)
             if grows and proposed is not None:
                 contents = proposed.contents(grows) | contents
-            self._result = _Result(step, grows, changes, contents)
+            self._result = DraftChanges(step, grows, changes, contents)
         return self._result
 
     def _content(self, name: str) -> bytes:
         """The bytes of one of these revisions."""
-        return self.contents[name]
+        return self.result().contents[name]
 
     @property
     def holds(self) -> tuple[Proposal, ...]:

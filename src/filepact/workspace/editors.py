@@ -8,7 +8,6 @@ another text is a change of its own.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -21,7 +20,7 @@ from filepact.text.diff import cut_diff, unified
 from filepact.workspace.buffers import differs_in_form, same_text
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.guard import Location
-from filepact.workspace.journal import new_id
+from filepact.workspace.journal import new_operation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -316,7 +315,7 @@ class BufferWriter:
         """Write unsaved text into the journal, and to the disk if the editor has not saved it."""
         summary = f"unsaved text of {self._guard.show(over.path.root, over.path.path)}"
         change = FileChange(over.path, over.revision, meant.revision)
-        operation = _operation(_own(client), BY_EDITOR, summary, change)
+        operation = new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,)))
         contents = {one.revision.content: one.data for one in (over, meant)}
         if stored.revision == over.revision:
             self._committer.commit(operation, contents)
@@ -407,7 +406,9 @@ class BufferWriter:
             change = FileChange(path, stored.revision, meant.revision)
             contents = {one.revision.content: one.data for one in (stored, meant)}
             summary = f"unsaved text of {spot.shown}, again"
-            self._committer.commit(_operation(_own(client), BY_EDITOR, summary, change), contents)
+            self._committer.commit(
+                new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,))), contents
+            )
             return meant
 
     def _adopt(
@@ -421,7 +422,9 @@ class BufferWriter:
         """Put into the journal what an editor has done to a file."""
         change = FileChange(stored.path, before, stored.revision)
         contents = {stored.revision.content: stored.data}
-        return self._store.adopt(_operation(session, tool, summary, change), contents)
+        return self._store.adopt(
+            new_operation(session, tool, summary, ChangeSet((change,))), contents
+        )
 
     def _bring(self, path: WorkspacePath, state: Revision, data: bytes) -> None:
         buffer = self._buffers.get(path)
@@ -445,23 +448,11 @@ class BufferWriter:
         before = None if stored is None else stored.revision
         change = FileChange(path, before, state.compared)
         summary = f"unsaved text of {spot.shown}"
-        self._committer.commit(_operation(_own(buffer.client), BY_EDITOR, summary, change), known)
+        self._committer.commit(
+            new_operation(_own(buffer.client), BY_EDITOR, summary, ChangeSet((change,))), known
+        )
 
 
 def _own(client: str) -> Session:
     """An editor's own doing."""
     return Session(f"editor {client}", Actor("program", client))
-
-
-def _operation(session: Session, tool: str, summary: str, change: FileChange) -> Operation:
-    return Operation(
-        id=new_id(),
-        seq=0,
-        kind="change",
-        session=session,
-        tool=tool,
-        summary=summary,
-        changes=ChangeSet((change,)),
-        created=time.time(),
-        state="intended",
-    )

@@ -7,9 +7,8 @@ afterwards: what differs then, and is not in the journal, was written by somebod
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from posixpath import dirname
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ from filepact.domain.document import Revision
 from filepact.domain.operation import PAST_THE_DOORS, Operation
 from filepact.errors import FilepactError
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.journal import new_id
+from filepact.workspace.journal import new_operation
 from filepact.workspace.kept_files import FileState, KnownFileLimits, KnownFiles
 
 if TYPE_CHECKING:
@@ -414,18 +413,13 @@ class ExternalChanges:
         self, session: Session, tool: str, changes: list[FileChange], note: str, seen: _Seen
     ) -> Operation:
         count = len(changes)
-        return Operation(
-            id=new_id(),
-            seq=0,
-            kind="change",
-            session=session,
-            tool=tool,
-            summary=f"{count:,} {'file' if count == 1 else 'files'} changed past the doors",
-            changes=ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
-            created=time.time(),
-            directories=_made(changes, seen.folders),
-            note=note,
+        operation = new_operation(
+            session,
+            tool,
+            f"{count:,} {'file' if count == 1 else 'files'} changed past the doors",
+            ChangeSet(tuple(sorted(changes, key=lambda change: change.path))),
         )
+        return replace(operation, directories=_made(changes, seen.folders), note=note)
 
 
 def _made(

@@ -7,6 +7,7 @@ as it was sent, the kernel resolves it once, and the rules are asked again for w
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from posixpath import dirname
@@ -26,14 +27,16 @@ from filepact.fs.path_form import check_form
 from filepact.fs.walk import EntryFilter
 from filepact.text.confusables import shown_name
 from filepact.text.secrets import holds_private_key
-from filepact.workspace.similar_names import near_names
+from filepact.workspace.find import near_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from contextlib import ExitStack
 
     from filepact.domain.change import ChangeSet
     from filepact.domain.policy import Action, Sign
     from filepact.fs.read import FileInfo
+    from filepact.fs.read_only_root import OpenFile
     from filepact.fs.root import Root
 
 __all__ = ["Guard", "Location", "Name", "check_is_file", "not_there"]
@@ -65,6 +68,7 @@ class Location:
         action: The action that they were asked about.
         lookup: What was resolved, to resolve it again.
         near: Where nothing is, looks for what may have been meant.
+        held: The place itself, where it is kept open.
     """
 
     root: Root
@@ -74,6 +78,7 @@ class Location:
     action: Action
     lookup: _Lookup = field(compare=False, repr=False)
     near: Callable[[], tuple[str, ...]] = field(default=tuple, compare=False, repr=False)
+    held: OpenFile | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def path(self) -> WorkspacePath:
@@ -156,32 +161,49 @@ class Guard:
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         return self._resolved(lookup, root.place(relative, follow=follow), asked)
 
-    def again(self, spot: Location) -> Location:
+    def again(self, spot: Location, keep: ExitStack | None = None) -> Location:
         """Resolve the same name once more, for example under the lock of the file.
 
         The rules are pure, so they are asked again only where it leads elsewhere by now, or where
         something was made or removed.
 
+        Args:
+            spot: Where it led before.
+            keep: Keeps open what it leads to now, unless that is a link itself.
+
         Raises:
             PathBlockedError: It leads outside by now, or to what a rule protects.
         """
         lookup, before = spot.lookup, spot.place
-        place = lookup.root.place(lookup.relative, follow=lookup.follow)
+        held = None
+        if keep is not None and lookup.follow:
+            held = keep.enter_context(closing(lookup.root.hold(lookup.relative)))
+            place = held.info
+        else:
+            place = lookup.root.place(lookup.relative, follow=lookup.follow)
         if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
             self._check_narrowed(lookup.root, place.path, lookup.sent)
             return Location(
-                *(spot.root, place, spot.shown, spot.decision, spot.action, lookup, spot.near)
+                *(spot.root, place, spot.shown, spot.decision, spot.action, lookup, spot.near),
+                held=held,
             )
         request = AccessRequest(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
-        return self._resolved(lookup, place, self._decide(request, lookup.sent))
+        return self._resolved(lookup, place, self._decide(request, lookup.sent), held)
 
-    def _resolved(self, lookup: _Lookup, place: FileInfo, asked: Decision) -> Location:
+    def _resolved(
+        self,
+        lookup: _Lookup,
+        place: FileInfo,
+        asked: Decision,
+        held: OpenFile | None = None,
+    ) -> Location:
         """Ask the rules about the place that a name led to.
 
         Args:
             lookup: The name.
             place: Where it leads.
             asked: What the rules said of the name itself.
+            held: The place, if it is kept open.
         """
         root, path, agent, action = lookup.root, place.path, lookup.agent, lookup.action
         resolved = asked
@@ -196,7 +218,8 @@ class Guard:
             resolved = self._decide(AccessRequest(root.path, path, action, agent), lookup.sent)
         decision = asked if asked.verdict == "ask" else resolved
         near = partial(self._near, root, path, agent)
-        return Location(root, place, self.show(root.path, path), decision, action, lookup, near)
+        shown = self.show(root.path, path)
+        return Location(root, place, shown, decision, action, lookup, near, held)
 
     def find_file(
         self,

@@ -8,30 +8,38 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final
 
 from filepact.domain.change import ChangeSet, FileChange
+from filepact.domain.deadline import FOREVER, Deadline
 from filepact.domain.operation import BY_EDITOR, Checkpoint, Proposal
 from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.workspace.journal import new_proposal
+from filepact.workspace.pending import check_free
 from filepact.workspace.rebase import not_kept
-from filepact.workspace.receipt import Receipt
+from filepact.workspace.receipt import Receipt, done_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from filepact.domain.document import Revision, RootId, WorkspacePath
     from filepact.domain.operation import Operation, OperationKind, Session
+    from filepact.domain.policy import Action, Decision
+    from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
+    from filepact.workspace.rebase import Rebase
+    from filepact.workspace.writer import ChangeWriter
 
 
 __all__ = [
     "SessionHistory",
     "SessionLimit",
     "UndoChange",
+    "UndoExecutor",
     "add_checkpoint",
     "operations_on",
     "plan_redo",
@@ -255,6 +263,99 @@ class SessionLimit:
             self._room.release()
 
 
+class UndoExecutor:
+    """Carries out plans of going back: fits them to what the files hold, and writes them."""
+
+    def __init__(
+        self,
+        guard: Guard,
+        waiting: PendingProposals,
+        *,
+        fitting: Rebase,
+        writer: ChangeWriter,
+    ) -> None:
+        self._guard = guard
+        self._waiting = waiting
+        self._fitting = fitting
+        self._writer = writer
+
+    def diff(self, change: Operation | Proposal, session: Session, deadline: Deadline) -> str:
+        """The diff of a change, as a session may see it."""
+        versions = self._writer.versions()
+        return self._writer.shown(change.kept, versions, session, deadline).diff
+
+    def go_back(
+        self,
+        plan: UndoChange,
+        session: Session,
+        deadline: Deadline,
+        *,
+        dry_run: bool,
+        preview: bool,
+    ) -> Receipt:
+        """Carry out for an agent what was planned: where a change would wait, this waits too.
+
+        Raises:
+            NoChangeError: A change of the same files by this session waits already.
+        """
+        rules = [
+            decision.rule.name
+            for change in plan.changes.changes
+            if (decision := self._permit(change, session.agent)).verdict == "ask"
+        ]
+        if not rules and preview:
+            rules = ["preview mode"]
+        check_free(self._waiting.of(session), plan.changes.paths, self._writer.show)
+        rule = ", ".join(dict.fromkeys(rules))
+        return self.carry_out(plan, session, deadline, dry_run=dry_run, rule=rule)
+
+    def _permit(self, change: FileChange, agent: str = "") -> Decision:
+        action: Action = "write"
+        if change.after is None:
+            action = "delete"
+        elif change.before is None and agent:
+            action = "create"
+        return self._guard.permit(change.path, action, agent=agent)
+
+    def carry_out(
+        self,
+        plan: UndoChange,
+        session: Session,
+        deadline: Deadline = FOREVER,
+        *,
+        dry_run: bool,
+        rule: str = "",
+    ) -> Receipt:
+        """Carry out what was planned, or only show it; where rules want a person's word, it waits."""
+        proposal = replace(
+            new_proposal(session, plan.kind, plan.summary, plan.changes),
+            rule=rule,
+            kind=plan.kind,
+            target=plan.target,
+        )
+        reader = session if session.agent else None
+        for change in plan.changes.changes:
+            self._permit(change)
+        self._guard.check_together(plan.changes, agent=session.agent)
+        with self._fitting.locked(plan.changes):
+            steps = (plan.changes, *plan.earlier)
+            fitted = self._fitting.fit_all(steps, self._writer.hides(reader), deadline)
+            versions = self._writer.versions(fitted.contents.__getitem__)
+            shown = self._writer.shown(fitted.changes, versions, reader, deadline)
+            deadline.check()
+            if dry_run:
+                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
+            if rule:
+                proposal = replace(proposal, changes=fitted.changes)
+                self._waiting.propose(proposal, fitted.contents)
+                return Receipt(
+                    *(proposal.id, "pending", plan.summary, shown.files, shown.diff),
+                    notes=fitted.notes,
+                    rule=rule,
+                )
+            return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+
+
 class SessionHistory:
     """The operations and proposals of one session.
 
@@ -263,8 +364,9 @@ class SessionHistory:
         waiting: What sessions have proposed.
         session: Whose they are.
         roots: The folders in use.
-        go_back: Carries out what is planned, or has it wait.
-        diff: The diff of a change, as the session may see it.
+        plans: Carries out what is planned, or has it wait.
+        deadline: When it has to be over.
+        preview: Whether every change waits for a person.
         patience: Bounds how many wait.
         cancelled: Whether nobody waits for the answer any more.
         page: What one answer may take, in bytes as UTF-8.
@@ -277,21 +379,27 @@ class SessionHistory:
         session: Session,
         *,
         roots: Iterable[RootId],
-        go_back: Callable[[UndoChange, bool], Receipt],
-        diff: Callable[[Operation | Proposal], str],
+        plans: UndoExecutor,
+        deadline: Deadline,
+        preview: bool,
         patience: SessionLimit,
         cancelled: Callable[[], bool],
         page: int,
     ) -> None:
         self.page = page
-        self.diff = diff
         self._roots = tuple(roots)
-        self._go_back = go_back
+        self._plans = plans
+        self._deadline = deadline
+        self._preview = preview
         self._store = store
         self._waiting = waiting
         self._session = session
         self._patience = patience
         self._cancelled = cancelled
+
+    def diff(self, change: Operation | Proposal) -> str:
+        """The diff of a change, as the session may see it."""
+        return self._plans.diff(change, self._session, self._deadline)
 
     def log(self, limit: int) -> tuple[Operation, ...]:
         """The session's own operations, newest first."""
@@ -335,7 +443,7 @@ class SessionHistory:
         if isinstance(change, Proposal):
             return self._withdraw(change, dry_run=dry_run)
         plan = plan_undo(self._store, self._roots, change.id)
-        return self._go_back(plan, dry_run)
+        return self._go_back(plan, dry_run=dry_run)
 
     def redo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
         """Bring back what the session has undone itself; arguments and errors as for `undo`."""
@@ -346,7 +454,7 @@ class SessionHistory:
                 f"{change.id} was undone by somebody else",
                 hint="Ask the person whether it is to come back.",
             )
-        return self._go_back(plan, dry_run)
+        return self._go_back(plan, dry_run=dry_run)
 
     def status(self, wait: float = 0.0) -> tuple[Proposal, ...]:
         """The session's proposals: those that wait, and the last on which somebody has decided.
@@ -368,6 +476,11 @@ class SessionHistory:
         ]
         done.sort(key=lambda proposal: proposal.created)
         return (*self._open(), *done[: -_DECIDED - 1 : -1])
+
+    def _go_back(self, plan: UndoChange, *, dry_run: bool) -> Receipt:
+        return self._plans.go_back(
+            *(plan, self._session, self._deadline), dry_run=dry_run, preview=self._preview
+        )
 
     def _open(self) -> tuple[Proposal, ...]:
         return self._store.proposals(session=self._session)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import time
 from typing import TYPE_CHECKING, Protocol
 
-from filepact.domain.operation import ChangeId, JournalStatistics, PruneResult
+from filepact.domain.operation import ChangeId, JournalStatistics, Operation, Proposal, PruneResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,9 +16,7 @@ if TYPE_CHECKING:
     from filepact.domain.operation import (
         Approval,
         Checkpoint,
-        Operation,
         OperationState,
-        Proposal,
         ProposalLimits,
         ProposalState,
         Session,
@@ -25,7 +24,14 @@ if TYPE_CHECKING:
     from filepact.domain.permission_log import PermissionRecord
 
 
-__all__ = ["JournalStatistics", "JournalStore", "PruneResult", "new_id"]
+__all__ = [
+    "JournalStatistics",
+    "JournalStore",
+    "PruneResult",
+    "new_id",
+    "new_operation",
+    "new_proposal",
+]
 
 
 class JournalStore(Protocol):
@@ -258,6 +264,33 @@ class JournalStore(Protocol):
 
     def close(self) -> None:
         """Let go of the journal; anything else afterwards is a `StateFailedError`."""
+
+
+def new_operation(session: Session, tool: str, summary: str, changes: ChangeSet) -> Operation:
+    """An operation that is begun now: who wants it, its tool, one line about it, what it does."""
+    return Operation(
+        id=new_id(),
+        seq=0,
+        kind="change",
+        session=session,
+        tool=tool,
+        summary=summary,
+        changes=changes,
+        created=time.time(),
+        state="intended",
+    )
+
+
+def new_proposal(session: Session, tool: str, summary: str, changes: ChangeSet) -> Proposal:
+    """A proposal that is made now; arguments as for `new_operation`."""
+    return Proposal(
+        id=new_id(),
+        session=session,
+        tool=tool,
+        summary=summary,
+        changes=changes,
+        created=time.time(),
+    )
 
 
 def new_id() -> ChangeId:

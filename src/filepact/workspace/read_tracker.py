@@ -317,16 +317,16 @@ class KnownTextWriter:
 
     def keep(self, session: Session, path: WorkspacePath, known: KnownText | None) -> None:
         """Write down soon what is known of a file; never waits for the disk."""
-        name = _lasting_name(session)
+        name, who = _lasting_name(session), _who(session)
         if name is None:
             return
         kept = None
         if known is not None and known.content is not None and len(known.content) <= _LONGEST:
             kept = KnownTextRecord(known.content, known.revision, known.shown, known.read)
         with self._lock:
-            owner, _ = self._owner(name, path.root, _who(session))
-            self._asked.add((_who(session), path))
-            if self._closed or owner != _who(session):
+            owner, _ = self._owner(name, path.root, who)
+            self._asked.add((who, path))
+            if self._closed or owner != who:
                 return
             self._news[name, path] = kept
             if self._thread is None:

@@ -21,9 +21,8 @@ from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, Stale
 from filepact.fs.atomic import LARGEST
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
-from filepact.text.edit import EditList
+from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import lost_place
-from filepact.text.merge import merge
 from filepact.workspace.documents import DocumentCache
 from filepact.workspace.receipt import states
 

@@ -41,10 +41,9 @@ from filepact.domain.change import ChangeSet
 from filepact.domain.document import FOLDER, LINK, Revision, content_id
 from filepact.errors import FilepactError, TooLargeError
 from filepact.fs.atomic import LARGEST, UNFINISHED
-from filepact.text.merge import merge
+from filepact.text.edit import merge
 from filepact.workspace.commit import (
     OperationResult,
-    expected,
     make_again,
     remove_emptied,
     remove_folders,
@@ -347,8 +346,8 @@ class Recovery:
         if one.aside == ("nothing" if change.before is None else "old"):
             staged = root.resume(
                 path.path,
-                before=expected(change.before),
-                after=expected(change.after),
+                before=change.before and change.before.compared,
+                after=change.after and change.after.compared,
                 token=one.token,
             )
             root.take_back(staged)

@@ -5,36 +5,47 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from posixpath import dirname, normpath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from filepact.errors import (
     AmbiguousMatchError,
     BinaryFileError,
     FilepactError,
     InvalidParamsError,
+    NotAFileError,
     NotFoundError,
     PatchAmbiguousError,
     PathBlockedError,
     StaleFileError,
 )
+from filepact.fs.atomic import LARGEST
 from filepact.text.diff import cut_diff, unified
-from filepact.text.edit import EditList
+from filepact.text.edit import EditList, merge
 from filepact.text.landmarks import ChangeConflict, lost_place
 from filepact.text.lines import adopt_line_ends, line_ends, with_line_ends_of
-from filepact.text.merge import merge
-from filepact.workspace.guard import not_there
+from filepact.workspace.documents import EDIT_LIMIT
+from filepact.workspace.guard import check_is_file, not_there
 from filepact.workspace.read_tracker import KnownText
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import ExitStack
 
+    from filepact.domain.deadline import Deadline
     from filepact.domain.document import Document
+    from filepact.domain.operation import Session
+    from filepact.workspace.authorizer import ChangePolicy
+    from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Location
     from filepact.workspace.pending import ProposalFile
+    from filepact.workspace.read_tracker import KnownTextCache
 
 
 __all__ = [
     "DIFF_IN_ERROR",
+    "EditResult",
+    "FileReader",
+    "Made",
     "RebasedFile",
     "Target",
     "carried",
@@ -43,6 +54,7 @@ __all__ = [
     "check_still",
     "check_taken_back",
     "check_unshown",
+    "edits_of",
     "existing",
     "kept_typed",
     "placed",
@@ -90,6 +102,84 @@ class Target:
         return (
             self.seen is not None and self.document is not None and self.seen.differs(self.document)
         )
+
+
+class FileReader:
+    """Finds the files of one change, and reads them once their locks are held."""
+
+    def __init__(
+        self,
+        authorizer: ChangePolicy,
+        documents: Documents,
+        seen: KnownTextCache,
+        session: Session,
+        *,
+        deadline: Deadline,
+    ) -> None:
+        self._authorizer = authorizer
+        self._documents = documents
+        self._seen = seen
+        self._session = session
+        self._deadline = deadline
+
+    def find(self, path: str, *, there: bool, follow: bool) -> Location:
+        """Find one file, which may have to be there, by the path that was sent."""
+        self._deadline.check()
+        if there:
+            spot = self._authorizer.find_file(path, self._documents.held, follow=follow)
+        else:
+            spot = self._authorizer.find(path, follow=follow)
+        self._check_kind(spot, path, follow=follow)
+        return spot
+
+    def read(
+        self, path: str, spot: Location, *, itself: bool, keep: ExitStack | None
+    ) -> tuple[Target, str]:
+        """Find a file again, whose lock is held by now, and read it.
+
+        What was missing may have been made meanwhile.
+
+        Args:
+            path: The path as it was sent.
+            spot: Where it led before.
+            itself: Whether a link is meant itself; what only goes away or gets another name may be
+                large, for it is never looked into line by line.
+            keep: Keeps the file open; None where there are too many.
+
+        Returns:
+            The file, and a sentence about what was merged; empty when nothing was.
+        """
+        self._deadline.check()
+        spot = self._authorizer.again(spot, keep)
+        self._check_kind(spot, path, follow=not itself)
+        hidden = self._authorizer.hides(spot)
+        limit = LARGEST if itself else EDIT_LIMIT
+        # Whether a text is the file's again must not be told where that may not be seen.
+        with self._authorizer.untold(spot, hidden=hidden):
+            merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
+        if merged.shown is not None:
+            self._authorizer.check_held(spot, merged.shown)
+        layer = self._documents.layer(spot.path)
+        target = Target(
+            spot,
+            merged.shown,
+            None if hidden else self._seen.last(self._session, spot.path),
+            layer,
+            hidden=hidden,
+            saved=merged.saved if layer is None else None,
+            overtaken=bool(merged.note),
+        )
+        return target, merged.note
+
+    def _check_kind(self, spot: Location, path: str, *, follow: bool) -> None:
+        """Refuse what is no file, and what is named as a folder."""
+        if spot.place.kind != "missing":
+            check_is_file(spot, path)
+        elif self._documents.held(spot.path) and not self._documents.holds_file(spot.path):
+            raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
+        elif follow and path.endswith("/"):
+            hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
+            raise NotAFileError(f"{path}: is the name of a folder", hint=hint, path=path)
 
 
 def proposed_gone(shown: str, layer: ProposalFile) -> NotFoundError:
@@ -143,22 +233,40 @@ DIFF_IN_ERROR = 4_000
 """Characters of a difference in a refusal or a note."""
 
 
+class EditResult(Protocol):
+    """A tool's edits of one text, with whatever else it says about them."""
+
+    @property
+    def edits(self) -> EditList: ...
+
+
+Made = TypeVar("Made", bound=EditList | EditResult)
+"""The edits that a tool makes of a text, or what has them."""
+
+
+def edits_of(made: EditList | EditResult) -> EditList:
+    """The edits that a tool has made."""
+    return made if isinstance(made, EditList) else made.edits
+
+
 @dataclass(frozen=True, slots=True)
-class RebasedFile:
+class RebasedFile(Generic[Made]):
     """A change of a file that may have moved.
 
     Attributes:
         edits: The change, in places of what the file holds now.
         known: What the session knows of the file then; None where the change says it.
         notes: Sentences for the answer.
+        made: The edits as the tool made them, for what the session knows or for the present text.
     """
 
     edits: EditList
     known: KnownText | None = None
     notes: tuple[str, ...] = ()
+    made: Made | None = None
 
 
-def placed(target: Target, make: Callable[[str], EditList]) -> RebasedFile:
+def placed(target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
     """Edits of what a file holds now.
 
     They were made for what the session knows.  When the file moved since, they are placed there and
@@ -173,24 +281,25 @@ def placed(target: Target, make: Callable[[str], EditList]) -> RebasedFile:
     """
     document, seen = existing(target), target.seen
     if not target.moved or seen is None:
-        return RebasedFile(make(document.text))
+        made = make(document.text)
+        return RebasedFile(edits_of(made), made=made)
     try:
         text = seen.text
+        made = make(text)
         if text == document.text:
-            return RebasedFile(make(text))
-        edits = make(text)
+            return RebasedFile(edits_of(made), made=made)
     except FilepactError as error:
-        edits = make(document.text)
+        made = make(document.text)
         if isinstance(error, AmbiguousMatchError | PatchAmbiguousError):
             # One of several places is left, and nobody said that it was this one.
             raise _stale(target, "what you send stood in several places when you read it") from None
         note = "The file had changed since you read it; the edit fits what it holds now."
-        return RebasedFile(edits, notes=(note,))
-    found = carried(target, seen, edits.apply(text))
-    return RebasedFile(found.edits, seen.edited(edits), found.notes)
+        return RebasedFile(edits_of(made), notes=(note,), made=made)
+    found = carried(target, seen, edits_of(made).apply(text))
+    return RebasedFile(found.edits, seen.edited(edits_of(made)), found.notes, made)
 
 
-def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile:
+def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile[EditResult]:
     """A session's whole text, brought line by line into a file that moved since it was read.
 
     The session goes on knowing its own text: made from that, its next change is merged again.
@@ -219,7 +328,7 @@ def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile:
     return RebasedFile(edits, KnownText(mine, seen.revision), (note,))
 
 
-def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile:
+def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]:
     """A whole text of a session that never read the file, beside what an editor holds unsaved.
 
     The session can know no more than the disk has, so it means to take nothing away that was typed.

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER
 from filepact.domain.operation import ChangeId, Checkpoint, Operation, Proposal, ProposalLimits
 from filepact.errors import FilepactError
 from filepact.text.page import PAGE
 from filepact.workspace.approval import Approvals
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.commit import Committer
-from filepact.workspace.documents import EDITORCONFIG, DocumentCache, Documents, EncodingSettings
+from filepact.workspace.documents import Documents, EncodingSettings
 from filepact.workspace.draft import Draft
 from filepact.workspace.editors import BufferWriter, Editors
 from filepact.workspace.external import ExternalChanges
 from filepact.workspace.history import (
     SessionHistory,
     SessionLimit,
-    UndoChange,
+    UndoExecutor,
     add_checkpoint,
     operations_on,
     plan_redo,
     plan_restore,
     plan_undo,
 )
-from filepact.workspace.journal import new_id
+from filepact.workspace.journal import new_proposal
 from filepact.workspace.observe import ExternalFiles
-from filepact.workspace.pending import PendingProposals, check_free
+from filepact.workspace.pending import PendingProposals
 from filepact.workspace.permission_log import PermissionLog
 from filepact.workspace.read_tracker import KnownTextCache
 from filepact.workspace.rebase import Rebase, RebaseResult
@@ -46,21 +44,21 @@ from filepact.workspace.receipt import (
     texts_of,
 )
 from filepact.workspace.recovery import Recovery
+from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from filepact.domain.change import ChangeSet, FileChange
+    from filepact.domain.change import ChangeSet
     from filepact.domain.document import RootId, WorkspacePath
     from filepact.domain.operation import Approval, Session
-    from filepact.domain.policy import Action, Decision
     from filepact.fs.state import StateFolder
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStatistics, JournalStore
     from filepact.workspace.pending import SessionEvent
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
-    from filepact.workspace.receipt import ChangeDiff, Hides
+    from filepact.workspace.receipt import ChangeDiff
 
 __all__ = ["Mode", "Workspace"]
 
@@ -117,16 +115,15 @@ class Workspace:
             guard, self._documents, self._buffers, self._committer, store, state.locks
         )
         self._fitting = Rebase(guard, self._documents, store, state.locks)
-        self._approving = Approvals(
-            guard,
-            store,
-            self._waiting,
-            fitting=self._fitting,
-            shown=self._shown,
-            do=self._do,
-            hides=self._hides,
-            given=self._documents.given,
+        self._writer = ChangeWriter(
+            *(guard, store, self._documents, self._buffers, self._seen),
+            committer=self._committer,
+            unsaved=self.unsaved,
         )
+        self._approving = Approvals(
+            *(guard, store, self._waiting), fitting=self._fitting, writer=self._writer
+        )
+        self._plans = UndoExecutor(guard, self._waiting, fitting=self._fitting, writer=self._writer)
         self._recovery = Recovery(store, state, guard.root_of, self.show, self._approving.renew)
         self._mend = partial(self._recovery.mend, self._committer)
         self.recovered = self._recovery.run()
@@ -216,14 +213,15 @@ class Workspace:
             WriteFailedError: The system refused.
         """
         notes = tuple(draft.notes)
-        if not draft.step:
+        result = draft.result()
+        changes, contents, grows = result.changes, result.contents, result.grows
+        if not result.step:
             return self._nothing_new(draft, summary, notes)
-        changes, contents, grows = draft.changes, draft.contents, draft.grows
         if [one.changes for one in grows] == [changes]:
             return self._nothing_new(draft, summary, notes)
         self.guard.check_together(changes, agent=draft.session.agent)
         shown = self._shown_draft(draft, changes)
-        step = self._shown_draft(draft, draft.step).diff if grows else ""
+        step = self._shown_draft(draft, result.step).diff if grows else ""
         draft.deadline.check()
         if draft.dry_run:
             return Receipt(None, "preview", summary, shown.files, shown.diff, notes, step=step)
@@ -236,7 +234,7 @@ class Workspace:
         rules += [draft.asks or ("preview mode" if (draft.mode or self.mode) == "preview" else "")]
         rule = ", ".join(dict.fromkeys(filter(None, rules)))
         said = summary_of(shown.files) if grows else summary
-        proposal = self._proposal(draft.session, draft.tool, said, changes, rule)
+        proposal = replace(new_proposal(draft.session, draft.tool, said, changes), rule=rule)
         if rule:
             self._waiting.propose(proposal, contents, grows, draft.known)
             if grows:
@@ -246,7 +244,9 @@ class Workspace:
                 proposal.id, "pending", summary, shown.files, shown.diff, notes, rule, step
             )
         fitted = RebaseResult(changes.compared, contents, ())
-        operation = self._do(proposal, fitted, shown, draft.versions)
+        operation = self._writer.write(
+            proposal, fitted, shown, draft.versions, open_folders=draft.open_folders
+        )
         self._seen.wrote(draft.session, draft.known)
         return done_receipt(operation, shown, notes)
 
@@ -257,7 +257,7 @@ class Workspace:
             notes = (*notes, f"{waits.id} holds this already; there is no second proposal.")
             if draft.dry_run:
                 return Receipt(None, "unchanged", summary, notes=notes)
-            shown = self._shown(waits.changes, self._versions(), draft.session)
+            shown = self._writer.shown(waits.changes, self._writer.versions(), draft.session)
             return Receipt(waits.id, "pending", summary, shown.files, shown.diff, notes, waits.rule)
         if not draft.dry_run:
             if self._buffers and (draft.mode or self.mode) == "auto":
@@ -269,24 +269,6 @@ class Workspace:
         """Mark the draft's texts as known: another program has written them for its session."""
         self._seen.wrote(draft.session, draft.known)
 
-    def _versions(self, content: Callable[[str], bytes] | None = None) -> DocumentCache:
-        """The states that changes name: of the journal, or whose bytes somebody has."""
-        return DocumentCache(content or self._store.content, self._documents.given)
-
-    def _shown(
-        self,
-        changes: ChangeSet,
-        versions: DocumentCache,
-        session: Session | None,
-        deadline: Deadline = FOREVER,
-    ) -> ChangeDiff:
-        """A change set as a session may see it, or a person who is to decide about it."""
-        return show_changes(
-            *(changes, versions, self.show, self._hides(session)),
-            to_agent=session is not None and bool(session.agent),
-            deadline=deadline,
-        )
-
     def _shown_draft(self, draft: Draft, changes: ChangeSet) -> ChangeDiff:
         """The changes of a draft as its author may see them."""
         return show_changes(
@@ -294,77 +276,6 @@ class Workspace:
             to_agent=bool(draft.session.agent),
             deadline=draft.deadline,
         )
-
-    def _hides(self, session: Session | None) -> Hides:
-        if session is None:
-            return lambda _path, _held: False
-        return lambda path, held: self.guard.hides(path, session.agent, held)
-
-    def _proposal(
-        self,
-        session: Session,
-        tool: str,
-        summary: str,
-        changes: ChangeSet,
-        rule: str = "",
-    ) -> Proposal:
-        return Proposal(
-            id=new_id(),
-            session=session,
-            tool=tool,
-            summary=summary,
-            changes=changes,
-            created=time.time(),
-            rule=rule,
-        )
-
-    def _do(
-        self,
-        proposal: Proposal,
-        fitted: RebaseResult,
-        shown: ChangeDiff,
-        versions: DocumentCache,
-        approval: Approval | None = None,
-    ) -> Operation:
-        """Commit a proposal whose files are locked."""
-        operation = Operation(
-            id=proposal.id,
-            seq=0,
-            kind=proposal.kind,
-            session=proposal.session,
-            tool=proposal.tool,
-            summary=proposal.summary,
-            changes=fitted.changes,
-            created=time.time(),
-            target=proposal.target,
-            state="intended",
-            approved_by="" if approval is None else str(approval.actor),
-            note=" ".join(fitted.notes),
-            lines=shown.lines,
-        )
-        if self._buffers:
-            self.unsaved.save(fitted.changes, fitted.contents)
-        done = self._committer.commit(operation, fitted.contents)
-        session = proposal.session
-        if any(
-            change.path.path.rpartition("/")[2] == EDITORCONFIG for change in done.changes.changes
-        ):
-            # It may say something else about the other files now.
-            versions = self._versions(fitted.contents.__getitem__)
-        for change in done.changes.changes:
-            if FOLDER in (change.before, change.after):
-                continue
-            before, after = versions.sides(change)
-            if after is None:
-                if before is not None:
-                    self._seen.forget(session, before.path)
-                continue
-            self._buffers.deliver(after)
-            # Who goes back is shown what that changes.
-            held = (one for one in (before, after) if one is not None)
-            if done.kind != "change" and not self.guard.hides(after.path, session.agent, held):
-                self._seen.shown_change(session, before, after)
-        return done
 
     # -- approving ------------------------------------------------------------------------
 
@@ -437,7 +348,7 @@ class Workspace:
         """Take back one operation, the newest in force unless one is named."""
         self._mend()
         plan = plan_undo(self._store, self._root_ids(), change_id)
-        return self._carry_out(plan, session, dry_run=dry_run)
+        return self._plans.carry_out(plan, session, dry_run=dry_run)
 
     def redo(
         self, session: Session, change_id: str | None = None, *, dry_run: bool = False
@@ -445,12 +356,12 @@ class Workspace:
         """Bring back what was undone last, or the operation named."""
         self._mend()
         plan = plan_redo(self._store, self._root_ids(), change_id)
-        return self._carry_out(plan, session, dry_run=dry_run)
+        return self._plans.carry_out(plan, session, dry_run=dry_run)
 
     def restore(self, session: Session, name: str, *, dry_run: bool = False) -> Receipt:
         """Bring every file of the first root back to a checkpoint, as one new operation."""
         plan = plan_restore(self._store, self.guard.roots[0].path, name)
-        return self._carry_out(plan, session, dry_run=dry_run)
+        return self._plans.carry_out(plan, session, dry_run=dry_run)
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Name this place in the first root's journal."""
@@ -472,72 +383,13 @@ class Workspace:
         return SessionHistory(
             *(self._store, self._waiting, session),
             roots=self._root_ids(),
-            go_back=lambda plan, dry_run: self._go_back(plan, session, deadline, dry_run=dry_run),
-            diff=lambda change: self._shown(change.kept, self._versions(), session, deadline).diff,
+            plans=self._plans,
+            deadline=deadline,
+            preview=self.mode == "preview",
             patience=self._patience,
             cancelled=cancelled,
             page=page,
         )
-
-    def _go_back(
-        self, plan: UndoChange, session: Session, deadline: Deadline, *, dry_run: bool
-    ) -> Receipt:
-        """Carry out for an agent what was planned: where a change would wait, this waits too.
-
-        Raises:
-            NoChangeError: A change of the same files by this session waits already.
-        """
-        rules = [
-            decision.rule.name
-            for change in plan.changes.changes
-            if (decision := self._permit(change, session.agent)).verdict == "ask"
-        ]
-        if not rules and self.mode == "preview":
-            rules = ["preview mode"]
-        check_free(self._waiting.of(session), plan.changes.paths, self.show)
-        rule = ", ".join(dict.fromkeys(rules))
-        return self._carry_out(plan, session, deadline, dry_run=dry_run, rule=rule)
-
-    def _permit(self, change: FileChange, agent: str = "") -> Decision:
-        action: Action = "write"
-        if change.after is None:
-            action = "delete"
-        elif change.before is None and agent:
-            action = "create"
-        return self.guard.permit(change.path, action, agent=agent)
-
-    def _carry_out(
-        self,
-        plan: UndoChange,
-        session: Session,
-        deadline: Deadline = FOREVER,
-        *,
-        dry_run: bool,
-        rule: str = "",
-    ) -> Receipt:
-        proposal = self._proposal(session, plan.kind, plan.summary, plan.changes, rule)
-        proposal = replace(proposal, kind=plan.kind, target=plan.target)
-        reader = session if session.agent else None
-        for change in plan.changes.changes:
-            self._permit(change)
-        self.guard.check_together(plan.changes, agent=session.agent)
-        with self._fitting.locked(plan.changes):
-            steps = (plan.changes, *plan.earlier)
-            fitted = self._fitting.fit_all(steps, self._hides(reader), deadline)
-            versions = self._versions(fitted.contents.__getitem__)
-            shown = self._shown(fitted.changes, versions, reader, deadline)
-            deadline.check()
-            if dry_run:
-                return Receipt(None, "preview", plan.summary, shown.files, shown.diff, fitted.notes)
-            if rule:
-                proposal = replace(proposal, changes=fitted.changes)
-                self._waiting.propose(proposal, fitted.contents)
-                return Receipt(
-                    *(proposal.id, "pending", plan.summary, shown.files, shown.diff),
-                    notes=fitted.notes,
-                    rule=rule,
-                )
-            return done_receipt(self._do(proposal, fitted, shown, versions), shown)
 
     # -- looking back ---------------------------------------------------------------------
 
@@ -563,11 +415,11 @@ class Workspace:
 
     def texts(self, change: Operation | Proposal) -> tuple[FileTexts, ...]:
         """The texts of the files before and after, for faces that render them themselves."""
-        return texts_of(change.changes, self._versions())
+        return texts_of(change.changes, self._writer.versions())
 
     def receipt(self, change: Operation | Proposal) -> Receipt:
         """The receipt of an operation or a proposal, from what the journal kept of it."""
-        shown = show_changes(change.kept, self._versions(), self.show)
+        shown = show_changes(change.kept, self._writer.versions(), self.show)
         if not isinstance(change, Proposal):
             return done_receipt(change, shown)
         return Receipt(

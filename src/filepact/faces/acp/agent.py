@@ -23,8 +23,8 @@ from filepact.faces.acp.cancellation import CancelScope, ScopeCancelledError, ru
 from filepact.faces.acp.client_buffers import PATIENCE, named_files
 from filepact.faces.acp.client_methods import TEXT_LIMIT, ClientMethods, FileCapabilities
 from filepact.faces.acp.session_buffers import ClientDocuments, PendingWrite, SessionBuffers
-from filepact.tools.answer import receipt_facts, render_receipt
-from filepact.tools.catalogue import TOOLS
+from filepact.tools.answers import receipt_facts, render_receipt
+from filepact.tools.engine import TOOLS
 from filepact.tools.registry import CallContext, CallResult
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.documents import EDIT_LIMIT

@@ -27,7 +27,7 @@ from filepact.faces.cli.render import CheckResult, count, size
 from filepact.faces.cli.screen import DONE, FAILED, CommandAnswer, TerminalText
 from filepact.faces.cli.servers import check_servers
 from filepact.text.gitignore import MACHINE_FOLDERS
-from filepact.workspace.project_rules import PROJECT_FILE
+from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
     from argparse import Namespace

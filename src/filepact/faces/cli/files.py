@@ -18,7 +18,7 @@ from filepact.faces.cli.context import here, opened, person
 from filepact.faces.cli.render import answer_receipt
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, plain, remark
 from filepact.text.page import PAGE
-from filepact.tools.catalogue import SERVER_TOOLS
+from filepact.tools.engine import SERVER_TOOLS
 from filepact.tools.registry import ContentAnswer
 from filepact.workspace.excerpt import LineExcerpt
 from filepact.workspace.find import FolderTree, NameSearchResult

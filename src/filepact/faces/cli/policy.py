@@ -14,7 +14,7 @@ from filepact.domain.policy import ACTIONS, WRITES
 from filepact.faces.cli.context import find_context, here, opened
 from filepact.faces.cli.render import count
 from filepact.faces.cli.screen import DONE, FAILED, NOTHING, CommandAnswer, TerminalText
-from filepact.workspace.project_rules import PROJECT_FILE
+from filepact.workspace.documents import PROJECT_FILE
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -15,8 +15,8 @@ from filepact.domain.operation import PAST_THE_DOORS, Operation, moment, who
 from filepact.errors import FilepactError
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText
 from filepact.text.confusables import readable, visible
-from filepact.text.inline_diff import pair_lines, refine
-from filepact.tools.answer import receipt_facts, render_receipt
+from filepact.text.diff import pair_lines, refine
+from filepact.tools.answers import receipt_facts, render_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

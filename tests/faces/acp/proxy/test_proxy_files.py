@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from filepact.tools.catalogue import TOOLS
+from filepact.tools.engine import TOOLS
 from tests.faces.acp.proxy.rig import BOTH, Rig
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from filepact.faces.acp.permissions import READING
-from filepact.tools.catalogue import TOOLS
+from filepact.tools.engine import TOOLS
 from tests.faces.acp.proxy.rig import BOTH, Rig
 from tests.faces.acp.schema import check_next
 

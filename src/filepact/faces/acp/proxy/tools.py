@@ -10,10 +10,8 @@ from filepact.errors import FilepactError, UserDeniedError
 from filepact.faces.acp.client_buffers import named_files
 from filepact.faces.acp.errors import ClientRequestError, error_of_kind
 from filepact.faces.acp.proxy.files import settle
-from filepact.tools.catalogue import TOOLS
-from filepact.tools.diagnostics_gate import foresee
-from filepact.tools.engine import DraftResult, WorkspaceEngine
-from filepact.tools.registry import CallResult, ChangeAnswer, Toolset
+from filepact.tools.engine import TOOLS, DraftResult, WorkspaceEngine, preview_diagnostics
+from filepact.tools.registry import CallResult, Toolset
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,10 +95,10 @@ class _Engine(WorkspaceEngine):
 
     def submit(self, call: CallContext, draft: Draft, summary: str) -> DraftResult:
         semantics = self._semantics
-        foreseen = None if semantics is None else foresee(semantics, draft, call)
-        return DraftResult(self._bound.workspace.submit(draft, summary), foreseen)
+        previewed = None if semantics is None else preview_diagnostics(semantics, draft, call)
+        return DraftResult(self._bound.workspace.submit(draft, summary), previewed)
 
-    def written(self, call: CallContext, draft: Draft, submitted: DraftResult) -> ChangeAnswer:
+    def answer(self, call: CallContext, draft: Draft, submitted: DraftResult) -> CallResult:
         receipt = submitted.receipt
         try:
             if receipt.status == "pending":
@@ -109,7 +107,7 @@ class _Engine(WorkspaceEngine):
         except ClientRequestError as refusal:
             raise _error(refusal) from None
         receipt = replace(receipt, notes=(*receipt.notes, *notes))
-        return super().written(call, draft, replace(submitted, receipt=receipt))
+        return super().answer(call, draft, replace(submitted, receipt=receipt))
 
     def _settle(self, call: CallContext, receipt: Receipt) -> Receipt:
         workspace = self._bound.workspace

@@ -1,0 +1,324 @@
+"""Calls of tools and their answers: as plain text, or each in an envelope.
+
+An envelope is one object of four fields, whatever happened: ``success``, ``data``, ``meta`` and
+``error``; its text is the same object as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from filepact.domain.deadline import Deadline
+from filepact.errors import FilepactError, TimedOutError
+from filepact.text.diff import cut_diff
+from filepact.text.page import PAGE, cut_to, size_of
+
+if TYPE_CHECKING:
+    from filepact.domain.operation import Session
+    from filepact.workspace.pending import SessionEvent
+    from filepact.workspace.receipt import Receipt
+
+__all__ = [
+    "CALL_SECONDS",
+    "CallContext",
+    "CallResult",
+    "CallSummary",
+    "Envelope",
+    "ResultFormat",
+    "TextFormat",
+    "as_json",
+    "fitted",
+    "in_envelope",
+    "printable",
+    "receipt_facts",
+    "render_receipt",
+]
+
+_FAILURE: Final = 10_000
+"""The most characters of a refusal: Claude Code cuts those over 11,000."""
+
+CALL_SECONDS: Final = 1_200.0
+"""How long one call may take whose answer is an envelope."""
+
+_DIFF: Final = 8_000
+"""The most characters of a diff in an answer; people see the whole with `filepact diff`."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """The caller of a tool, with its limits and ways to report progress to it.
+
+    Attributes:
+        cancelled: Whether the caller has lost interest; asked often by long work, from any thread.
+        progress: Told how far the work is: a count that grows, and a short text.
+        page: What one answer may take to reach the reader uncut, in bytes as UTF-8.
+        deadline: When the work has to be over, set by the toolbox; ``cancelled`` counts in it.
+    """
+
+    session: Session
+    cancelled: Callable[[], bool] = lambda: False
+    progress: Callable[[int, str], None] = lambda _done, _what: None
+    page: int = PAGE
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+def _nothing() -> None:
+    """Nothing was told besides, and nothing done."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """The answer to one call.
+
+    Attributes:
+        text: For the reader; base64 where the answer is bytes.  It can always be encoded.
+        failed: Whether the tool refused or broke; ``text`` then begins with the code, unless the
+            toolset's form has another place for it.
+        receipt: The same as an object for programs, where there is one: for a change of the seven
+            tools ``operation``, ``status`` and ``files``.
+        whole: Whether the receipt is the whole answer, and ``text`` the same as JSON.
+        told: What it tells the caller besides.
+        sent: To be called when the answer is on its way to the caller: what it tells besides is
+            not told again then.
+        lost: To be called instead when the caller gave up and is not answered: it hears with a
+            later answer what was done by then.
+        data: The bytes, where the answer is not text.
+        mime: What they are, where a reader can look at them; ``image/png`` and the like.
+        note: What is said about them beside them.
+    """
+
+    text: str
+    failed: bool = False
+    code: str = ""
+    receipt: dict[str, Any] | None = None
+    whole: bool = False
+    data: bytes | None = None
+    told: tuple[SessionEvent, ...] = ()
+    sent: Callable[[], None] = field(default=_nothing, compare=False)
+    lost: Callable[[], None] = field(default=_nothing, compare=False)
+    mime: str = ""
+    note: str = ""
+
+
+class ResultFormat(Protocol):
+    """The form of a toolset's answers; it raises nothing."""
+
+    def limit(self, call: CallContext, news: Sequence[SessionEvent], /) -> CallContext:
+        """The call as the tool is given it: with as much room, or time, as the form leaves it."""
+
+    def answer(
+        self, call: CallContext, result: CallResult | FilepactError, news: Sequence[SessionEvent], /
+    ) -> CallResult:
+        """The answer to a call, whatever came of it.
+
+        Args:
+            call: The call, before it was limited.
+            result: What came of it.
+            news: What the caller should hear besides.
+        """
+
+
+class TextFormat:
+    """Text for a reader; a refusal begins with its code, and news stand at the end."""
+
+    def limit(self, call: CallContext, news: Sequence[SessionEvent]) -> CallContext:
+        if not news:
+            return call
+        return replace(call, page=call.page - min(_size_of(news), call.page // 2))
+
+    def answer(
+        self, call: CallContext, result: CallResult | FilepactError, news: Sequence[SessionEvent]
+    ) -> CallResult:
+        page = call.page
+        if isinstance(result, FilepactError):
+            page = min(page, _FAILURE)
+            report = cut_to(printable(result.report()), page - min(_size_of(news), page // 2))
+            result = CallResult(report, failed=True, code=result.code)
+        if result.data is not None:  # bytes are not added to
+            return result
+        text = result.text
+        told: list[SessionEvent] = []
+        for one in news:
+            # As much as there is room for; the rest is told later.
+            between = "\n" if told else "\n\n"
+            longer = f"{text}{between}{cut_to(printable(one.text), page // 4)}"
+            if size_of(longer) <= page:
+                text = longer
+                told.append(one)
+        return replace(result, text=text, told=tuple(told)) if told else result
+
+
+def _size_of(news: Sequence[SessionEvent]) -> int:
+    return sum(size_of(printable(one.text)) + 2 for one in news)
+
+
+class Envelope:
+    """Every answer is one object; see the module.
+
+    Work that is asked to end when its time is over ends as if the caller had given up, and the
+    answer says which of both it was.
+    """
+
+    def limit(self, call: CallContext, _news: Sequence[SessionEvent]) -> CallContext:
+        return replace(call, cancelled=call.deadline.passed)
+
+    def answer(
+        self, call: CallContext, result: CallResult | FilepactError, news: Sequence[SessionEvent]
+    ) -> CallResult:
+        cancelled = call.cancelled()
+        told = () if cancelled else tuple(news)
+        error = result if isinstance(result, FilepactError) else None
+        meta = CallSummary(
+            call.deadline.spent,
+            cancelled=cancelled,
+            timed_out=call.deadline.stopped == "time" or isinstance(error, TimedOutError),
+            limit=call.deadline.seconds,
+            news=tuple(one.text for one in told),
+        )
+        data = result.receipt if isinstance(result, CallResult) else None
+        answer = printable(in_envelope(data, meta, error))
+        return CallResult(
+            as_json(answer),
+            failed=error is not None,
+            code="" if error is None else error.code,
+            receipt=answer,
+            whole=True,
+            told=told,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CallSummary:
+    """How a call went, whatever came of it.
+
+    Attributes:
+        seconds: How long it took.
+        cancelled: Whether the caller gave it up before it was over.
+        timed_out: Whether it came to its end because its time was over.
+        limit: Seconds that it was allowed.
+        news: What the caller should hear besides, one sentence each.
+    """
+
+    seconds: float
+    cancelled: bool = False
+    timed_out: bool = False
+    limit: float = CALL_SECONDS
+    news: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """As an object; times in milliseconds."""
+        facts: dict[str, Any] = {
+            "durationMs": round(self.seconds * 1000),
+            "cancelled": self.cancelled,
+            "timedOut": self.timed_out,
+            "timeoutMs": round(self.limit * 1000),
+        }
+        return facts | ({"news": list(self.news)} if self.news else {})
+
+
+def in_envelope(
+    data: Mapping[str, Any] | None, meta: CallSummary, error: FilepactError | None = None
+) -> dict[str, Any]:
+    """The whole answer; without ``error`` the call has succeeded."""
+    return {
+        "success": error is None,
+        "data": data,
+        "meta": meta.facts,
+        "error": None
+        if error is None
+        else {"code": error.code, "message": error.message, "hint": error.hint},
+    }
+
+
+_KEPT: Final = frozenset({int, float, bool, type(None)})
+
+
+def printable(value: Any) -> Any:
+    """The value with names that are not UTF-8 written in escapes, so that it can be sent."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, Mapping):
+        return {
+            name if name.isascii() else printable(name): item
+            if type(item) in _KEPT or (type(item) is str and item.isascii())
+            else printable(item)
+            for name, item in value.items()
+        }
+    return [printable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """A printable object as one line of JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+# -- receipts --------------------------------------------------------------------------------------
+
+
+def render_receipt(receipt: Receipt, *, page: int = PAGE, diagnostics: str = "") -> str:
+    """The answer for a reader: one line that says what happened, notes, and the diff.
+
+    Args:
+        receipt: What came of it.
+        page: What it may take.
+        diagnostics: What language servers say of it; empty where they say nothing.
+    """
+    said = "\n".join(filter(None, [_headline(receipt), *receipt.notes, diagnostics]))
+    said = cut_to(said, page * 3 // 4)
+    diff = fitted(receipt.step or receipt.diff, page - size_of(said) - 1)
+    return f"{said}\n{diff}" if diff else said
+
+
+def fitted(diff: str, room: int) -> str:
+    """As much of a diff as there is room for, with what is left out said."""
+    limit = min(_DIFF, room)
+    shown = cut_diff(diff, limit)
+    while (taken := size_of(shown)) > room:
+        limit = min(limit * room // taken, limit - 1)
+        shown = cut_diff(diff, limit)
+    return shown
+
+
+def _headline(receipt: Receipt) -> str:
+    done = receipt.summary[:1].upper() + receipt.summary[1:]
+    if receipt.status == "applied":
+        said = "Done" if receipt.confirmed else "Done, but not confirmed"
+        return (
+            f"{said}: {receipt.summary}. Operation {receipt.operation}; "
+            f"undo with `filepact undo {receipt.operation}`."
+        )
+    if receipt.status == "preview":
+        return f"Preview, nothing changed: {receipt.summary}."
+    if receipt.status == "pending":
+        return (
+            f"Waiting for a person ({receipt.rule}), nothing changed yet: {receipt.summary}. "
+            f"Proposal {receipt.operation}; the person finds it with `filepact pending` and decides "
+            "there, and a later answer of these tools tells you. Until then these "
+            "tools show you the files as if it were done: go on from there, do not send it again."
+        )
+    if receipt.status == "withdrawn":
+        return f"{done}: nothing waits of it any more, and nothing was changed."
+    return f"{done}: nothing to change, the file already is like that."
+
+
+def receipt_facts(receipt: Receipt) -> dict[str, object]:
+    """The receipt as a small object for programs."""
+    return {
+        "operation": receipt.operation,
+        "status": receipt.status,
+        "confirmed": receipt.confirmed,
+        "files": [
+            {
+                "path": file.path,
+                "before": file.before,
+                "after": file.after,
+                "added": file.added,
+                "removed": file.removed,
+            }
+            for file in receipt.files
+        ],
+    }
