@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
 from tests.faces.line_client import serving
 from tests.lsp.csharp_toolchain import FOLDER, toolchain_or_skip
 from tests.lsp.real_servers import server
@@ -238,3 +240,43 @@ def test_a_folder_of_python_is_a_workspace_too(tmp_path: Path) -> None:
         assert served.data("get_diagnostics", filePath="use.py")["counts"]["error"] == 0
     finally:
         served.close()
+
+
+PYTHON = {
+    "pyproject.toml": '[project]\nname = "p"\nversion = "1"\n',
+    "lib.py": "def give() -> int:\n    return 1\n",
+    **{f"use{n}.py": f"from lib import give\n\nx{n} = give()\n" for n in range(20)},
+}
+
+
+def test_a_rename_over_many_files_is_one_operation_that_a_person_undoes(tmp_path: Path) -> None:
+    server("ty")
+    root = tmp_path / "project"
+    root.mkdir()
+    for name, text in PYTHON.items():
+        (root / name).write_text(text)
+    served = Served(root)
+    try:
+        sent = {"filePath": "lib.py", "name": "give", "newName": "hand"}
+        shown = served.data("rename_symbol", **sent)
+        assert (shown["applied"], shown["filesChanged"]) == (False, 21)
+        assert (root / "lib.py").read_text() == PYTHON["lib.py"]
+        done = served.data("rename_symbol", **sent, applyChanges=True)
+        assert (done["applied"], done["filesChanged"]) == (True, 21)
+        assert done["workspaceUpdate"]["diagnostics"]["newCount"] == 0
+        for name, text in PYTHON.items():
+            assert (root / name).read_text() == text.replace("give", "hand")
+        uses = served.data("find_references", filePath="lib.py", name="hand")
+        assert (uses["paging"]["total"], uses["files"]) == (41, 21)
+    finally:
+        served.close()
+    with open_workspace([str(root)], state_dir=str(tmp_path / "state")) as workspace:
+        workspace.undo(Session("p", Actor("human", "person")), done["operation"])
+    assert {one.name: one.read_text() for one in root.iterdir() if one.is_file()} == PYTHON
+
+
+def test_where_no_server_renames_in_csharp_it_is_said(project: Served) -> None:
+    sent = {"filePath": "Program.cs", "name": "Program", "newName": "Other"}
+    refused = project.answer("rename_symbol", **sent)["error"]
+    assert refused["code"] == "NO_SERVER"
+    assert ".cs" in refused["message"]
