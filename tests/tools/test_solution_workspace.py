@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GOOD = "one\ntwo\n"
 BAD = "one\nthis is wrong\nand wrong\n"
-MOST_CHARACTERS = 6_000
+MOST_CHARACTERS = 7_000
 
 
 @pytest.fixture
@@ -38,6 +38,9 @@ def it(tmp_path: Path) -> Iterator[World]:
 def test_the_toolset_has_its_tools_with_levels_and_tiers() -> None:
     assert {one.name: (one.level, one.tier, one.kind) for one in SOLUTION_TOOLS} == {
         "write_file": ("moderate", "essential", "writes"),
+        "rename_symbol": ("moderate", "essential", "writes"),
+        "find_references": ("safe", "essential", "reads"),
+        "code_action": ("moderate", "standard", "writes"),
         "get_diagnostics": ("safe", "essential", "reads"),
         "load": ("safe", "standard", "reads"),
         "reload": ("safe", "standard", "reads"),

@@ -118,7 +118,7 @@ def rename_symbol(
 ) -> str:
     """Rename what a file declares or uses, in all files: one change, undone as one.
 
-    A language server says where; `notes` names files that hold the word and stay. Paths are relative.
+    `notes` names files that hold the word and stay. Paths are relative.
     """
     draft.show("relative", diff=True, most=_DIFF)
     queries, path = draft.queries(file_path, _SECONDS)
@@ -175,7 +175,7 @@ def code_action(
     ] = None,
     apply_changes: Apply = False,
 ) -> str:
-    """List what language servers offer for lines of a file (fixes, imports, formatting), or do one."""
+    """List what servers offer for lines of a file (fixes, formatting), or do one."""
     draft.show("relative", diff=True, most=_DIFF)
     queries, path = draft.queries(file_path, _SECONDS)
     first = line or 1
