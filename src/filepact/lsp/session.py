@@ -48,6 +48,8 @@ _NOT_WITHDRAWN: Final = (
 _TURN: Final = 0.2
 _FIRST_PACE: Final = 0.025
 _MOST_AT_ONCE: Final = 20
+_MOST_BEHIND: Final = 2
+_MOST_YIELDED: Final = 3
 
 
 class ServerSession:
@@ -83,6 +85,8 @@ class ServerSession:
         self._first_report_in: float | None = None
         self._pace = _FIRST_PACE
         self._urgent = 0
+        self._hurry = asyncio.Event()
+        self._yielded = 0
         self._idle: tuple[int, int, float] | None = None
         self._proof: asyncio.Task[None] | None = None
         self.used = self._loop.time()
@@ -385,21 +389,41 @@ class ServerSession:
         left = list(files.items())
         while left:
             client, began = self._lifecycle.client, self._loop.time()
-            if client is None or client.over or began >= deadline or (background and self._urgent):
+            # One that has given way often has its turn, or many questions would keep it off for ever.
+            yields = background and self._yielded < _MOST_YIELDED
+            if client is None or client.over or began >= deadline or (yields and self._urgent):
+                self._yielded += background
                 break
             # A server that publishes is waited for as long for one file as for many.
             whole = self.spec.asking == "push"
             count = len(left) if whole else max(int(_TURN / self._pace), 1)
+            count = min(count, _MOST_BEHIND) if background else count
             some, left = dict(left[:count]), left[count:]
             self._sync.show(some, as_of)
-            reports = await self._ask_shown(client, some, deadline)
+            asking = asyncio.create_task(self._ask_shown(client, some, deadline))
+            reports = await (self._unless_urgent(asking, some) if yields else asking)
             found += reports
             if not all(one.fresh for one in reports):
-                self._give_up(some)
+                self._yielded += yields
+                if not yields:
+                    self._give_up(some)
                 break
+            self._yielded = 0 if background else self._yielded
             pace = (self._loop.time() - began) / len(some)
             self._pace = max((self._pace + pace) / 2, _TURN / _MOST_AT_ONCE)
         return found + self._unknown([path for path, _ in left], _LATER)
+
+    async def _unless_urgent(
+        self, asking: asyncio.Task[tuple[FileDiagnostics, ...]], files: Iterable[str]
+    ) -> tuple[FileDiagnostics, ...]:
+        """The answers, unless somebody else comes to wait for the server."""
+        hurry = asyncio.create_task(self._hurry.wait())
+        try:
+            await asyncio.wait({asking, hurry}, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else self._unknown(files, _LATER)
+        finally:
+            hurry.cancel()
+            asking.cancel()
 
     def _give_up(self, paths: Iterable[str]) -> None:
         """Ask no more about files, so that the server has time for others."""
@@ -470,8 +494,9 @@ class ServerSession:
             early = min(wait, _HUNG_SECONDS / 4)
             await asyncio.wait(asked.values(), timeout=early)
             if wait > early and not all(task.done() for task in asked.values()):
-                await self._look(client, heard)
+                look = asyncio.create_task(self._look(client, heard))
                 await asyncio.wait(asked.values(), timeout=max(deadline - self._loop.time(), 0))
+                look.cancel()
         reports = [self._report(path, task) for path, task in asked.items()]
         if any(one.fresh for one in reports):
             self._sync.answered()
@@ -582,6 +607,8 @@ class ServerSession:
         if not self._lock.locked():
             return await self._lock.acquire()
         self._urgent += urgent
+        if urgent:
+            self._hurry.set()
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._lock.acquire()
@@ -589,6 +616,8 @@ class ServerSession:
             return False
         finally:
             self._urgent -= urgent
+            if not self._urgent:
+                self._hurry.clear()
 
     def _release(self) -> None:
         self.used = self._loop.time()

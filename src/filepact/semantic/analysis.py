@@ -51,11 +51,13 @@ class UpdateResult:
         servers: One by one.
         left: Files that may be concerned, and that not all servers have answered about.
         unsure: Whether there may be more of these, since not all files were looked through yet.
+        answered: The files that they have answered about, absolute.
     """
 
     servers: Sequence[ServerUpdate]
     left: tuple[WorkspacePath, ...] = ()
     unsure: bool = False
+    answered: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class ChangeDiagnostics:
         there = [
             one.path for one in self.changes if one.kind == "changed" and one.absolute in proposed
         ]
-        asked = self.servers.propose(proposed, [*there, *self._dependents(tally)], deadline)
+        asked = self.servers.propose(proposed, [*there, *self._dependents(tally)[0]], deadline)
         if not asked.answers:
             tally.miss()
             return self._unanswered("preview", asked.reason)
@@ -144,7 +146,7 @@ class ChangeDiagnostics:
         ]
         if self.servers.disk.begun:
             self.servers.baseline(
-                [*there, *self._dependents(DiagnosticsSummary("dependents"))], deadline
+                [*there, *self._dependents(DiagnosticsSummary("dependents"))[0]], deadline
             )
 
     # -- afterwards -----------------------------------------------------------------------
@@ -170,7 +172,8 @@ class ChangeDiagnostics:
         paths = [
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
-        also = self._dependents(tally)
+        quick = rest is not None and not deadline.patient
+        also, whole = self._dependents(tally, quick=quick)
         gone = [one.path for one in self.changes if one.kind == "deleted"]
         witness = servers.witness(gone[0].path) if gone and not paths else []
         wanted = kind_of(self.changes)
@@ -181,7 +184,7 @@ class ChangeDiagnostics:
         if not asked.answers:
             tally.miss()
             unanswered = self._unanswered("pending", asked.reason)
-            return UpdateResult(unanswered, tuple(also), not servers.indexed)
+            return UpdateResult(unanswered, tuple(also), quick or not servers.indexed)
         servers.pace(asked.answers)
         before = self._known_before(asked)
         self._ask_for_past(before, asked, [*paths, *also], deadline, repairs=rest is None)
@@ -215,7 +218,9 @@ class ChangeDiagnostics:
             for one in updates
         ]
         rest_of = tuple(one for one in also if one.absolute in left)
-        return UpdateResult(updates, rest_of, not servers.indexed)
+        answered = {one.path for each in asked.answers for one in each.reports} - left.keys()
+        unsure = not whole and (quick or not servers.indexed)
+        return UpdateResult(updates, rest_of, unsure, frozenset(answered))
 
     @property
     def seen(self) -> list[WorkspacePath]:
@@ -311,13 +316,15 @@ class ChangeDiagnostics:
 
     # -- both -----------------------------------------------------------------------------
 
-    def _dependents(self, tally: DiagnosticsSummary) -> list[WorkspacePath]:
-        """Files in which the change may cause diagnostics, the likeliest first."""
-        found, whole = self.servers.dependents(self.changes)
+    def _dependents(
+        self, tally: DiagnosticsSummary, *, quick: bool = False
+    ) -> tuple[list[WorkspacePath], bool]:
+        """Files in which the change may cause diagnostics, the likeliest first, and whether these are all."""
+        found, whole = self.servers.dependents(self.changes, quick=quick)
         seen = [path for path in found if self.may_see(path)]
         if not whole or len(seen) < len(found):
             tally.miss()
-        return seen
+        return seen, whole
 
     def _unanswered(self, kind: Kind, reason: str) -> list[ServerUpdate]:
         """The updates of the files' servers if none of them has answered."""
@@ -339,6 +346,7 @@ class _Waiting:
         unsure: Whether files that depend on these may still be found.
         left: Files that they have not been asked about.
         told: What was found new and told meanwhile.
+        answered: The files that were answered about after the last of the changes, absolute.
         before: What was found before the first of the changes.
         found: What is found now.
     """
@@ -350,6 +358,7 @@ class _Waiting:
     unsure: bool
     left: dict[WorkspacePath, None]
     told: list[Diagnostic]
+    answered: frozenset[str] = frozenset()
     before: _Found = field(default_factory=dict)
     found: dict[tuple[str, str], FileDiagnostics] = field(default_factory=dict)
 
@@ -407,6 +416,7 @@ class PendingDiagnostics:
             one.own |= own
             one.told += told.new if told is not None else ()
             one.unsure |= verified.unsure
+            one.answered = verified.answered
             one.before = {**before, **one.before}
             one.left |= dict.fromkeys(verified.left)
             while len(one.left) > _MOST_LEFT:
@@ -468,7 +478,9 @@ class PendingDiagnostics:
             if not servers.indexed:
                 return None
             more = [
-                path for path in servers.dependents(analysis.changes)[0] if analysis.may_see(path)
+                path
+                for path in servers.dependents(analysis.changes)[0]
+                if path.absolute not in one.answered and analysis.may_see(path)
             ]
             with self._lock:
                 one.unsure = False
@@ -499,6 +511,7 @@ class PendingDiagnostics:
                 )
                 and rest.answers
             }
+            servers.pace(rest.answers)
             with self._lock:
                 self._keep(one, rest)
                 for path in done:

@@ -159,19 +159,22 @@ class DependentIndex:
             ]
         return sorted(found)
 
-    def candidates(self, names: Mapping[str, float], paths: Iterable[str]) -> list[str]:
+    def candidates(
+        self, names: Mapping[str, float], paths: Iterable[str], *, quick: bool = False
+    ) -> list[str]:
         """Files in which a change may cause errors, the likeliest first.
 
         Args:
             names: Identifiers that the change is about, with how much each counts.
             paths: The changed files, beneath the root.
+            quick: Whether to leave out those that types may flow on to, for which texts are read.
         """
         changed = set(paths)
         stems = {word: 1.0 for path in changed for word in _parts(path)}
         wanted = {**stems, **_identifiers(names)}
         scores = self._scores(wanted, changed)
         known = dict(wanted)
-        for _ in range(_HOPS):
+        for _ in range(0 if quick else _HOPS):
             found: dict[str, float] = {}
             for name in islice(_ranked(scores), _MOST_READ):
                 sample = self._raw.take(WorkspacePath(self._root, name))

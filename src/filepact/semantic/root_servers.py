@@ -224,11 +224,14 @@ class RootServers:
                 wanted = int(_ALL_SECONDS * count / max(one.seconds, 0.001))
                 self._most = min(max((self._most + wanted) // 2, _FEWEST), _MOST_ASKED)
 
-    def dependents(self, changes: Sequence[TextChange]) -> tuple[list[WorkspacePath], bool]:
+    def dependents(
+        self, changes: Sequence[TextChange], *, quick: bool = False
+    ) -> tuple[list[WorkspacePath], bool]:
         """Files in which changes may cause diagnostics, the likeliest first.
 
         Args:
             changes: What becomes of files.
+            quick: Whether to leave out those that types may flow on to.
 
         Returns:
             The files, and whether no other file can be concerned: there are so few that these are
@@ -249,7 +252,7 @@ class RootServers:
         for one in changes:
             for name, weight in changed_names(one.before, one.after).items():
                 names[name] = max(weight, names.get(name, 0.0))
-        ranked = dict.fromkeys(self._dependents.candidates(names, changed))
+        ranked = dict.fromkeys(self._dependents.candidates(names, changed, quick=quick))
         rest = [name for name, _ in files if name not in ranked and name not in changed]
         every = (WorkspacePath(self.root, name) for name in (*ranked, *rest))
         fit = (path for path in every if self._dependents.fits(path))

@@ -54,7 +54,7 @@ _OURS: Final = "a mistake of filepact's own, of which its log has the details"
 _GOES: Final = "what becomes of other files when one goes cannot be foreseen"
 _EVERY_FILE: Final = 300
 _OWN_SHARE: Final = 0.25
-_REST_SHARE: Final = 0.075
+_REST_SHARE: Final = 0.05
 """Of the time that a question may take, what a receipt waits for the changed files and for others."""
 _GO_ON: Final = "another call of get_diagnostics goes on with the rest"
 _SOLUTIONS: Final = (".sln", ".slnx")
