@@ -235,8 +235,6 @@ def test_a_server_that_was_not_told_what_to_open_is_stale_and_shows_no_list(
     assert not [one for report in update.reports for one in report.diagnostics]
     (seen,) = preview_of(pool, str(tmp_path), files, files, SECONDS)
     assert delta_of(seen) is None
-    (survey,) = pool.survey(str(tmp_path), SECONDS)
-    assert (survey.complete, survey.reason) == (False, update.message)
     pool.know(str(tmp_path), solution_uri="file:///s.sln")
     pool.restart(str(tmp_path))
     (update,) = update_of(pool, str(tmp_path), [change], files, SECONDS)

@@ -198,13 +198,6 @@ class ServerCapabilities:
         return tuple(found)
 
     @property
-    def workspace_diagnostics(self) -> bool:
-        """Whether diagnostics of the whole project can be pulled."""
-        options = [self.static.get("diagnosticProvider")]
-        options += [one.options for one in self.registered("textDocument/diagnostic")]
-        return any(one.get("workspaceDiagnostics") for one in options if isinstance(one, dict))
-
-    @property
     def file_operations(self) -> Mapping[str, Any]:
         """The filters of created, deleted and renamed files that the server asks for."""
         workspace = self.static.get("workspace")

@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.lsp.capabilities import ServerCapabilities, initialize_params
 from filepact.lsp.diagnostics import (
     Confirmation,
-    FileDiagnosticCounts,
     FileDiagnostics,
-    ProjectDiagnostics,
     read_diagnostics,
 )
 from filepact.lsp.failures import (
@@ -33,7 +31,7 @@ from filepact.wire.messages import CONTENT_MODIFIED, METHOD_NOT_FOUND
 from filepact.wire.uris import path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from filepact.lsp.diagnostics import ServerState
     from filepact.lsp.documents import Notification, OpenDocument
@@ -54,8 +52,6 @@ _RETRY_SECONDS: Final = 0.02
 _LONGEST_RETRY_SECONDS: Final = 0.5
 _NO_PULL_AFTER: Final = 5.0
 _QUIET_WITHOUT_PROBE: Final = 1.0
-_SURVEY_TOKEN: Final = "filepact-survey"  # noqa: S105 - of a partial result
-_MOST_SURVEYED: Final = 20_000
 
 _Items = tuple[Any, Confirmation]
 
@@ -107,7 +103,6 @@ class LanguageClient:
         self._heard = asyncio.Event()
         self._published: dict[str, _Publication] = {}
         self._publications = 0
-        self._partial: dict[str, list[Any]] = {}
         self._pulled: dict[tuple[str, str | None], tuple[str, Any]] = {}
         self._limits: dict[str, Any] = {}
         self._settled: dict[str, tuple[int, int]] = {}
@@ -360,42 +355,6 @@ class LanguageClient:
         params = {"command": command, "arguments": list(arguments)}
         return await self._request("workspace/executeCommand", params, deadline)
 
-    # -- diagnostics of the whole project -------------------------------------------------
-
-    async def survey(self, seconds: float) -> ProjectDiagnostics:
-        """The diagnostics of the whole project, counted by file.
-
-        Texts and so places are not known here: the files have to be asked about one by one.
-
-        Args:
-            seconds: How long to wait; a server that never ends its answer takes all of it.
-        """
-        began = self._loop.time()
-        if not self.capabilities.workspace_diagnostics:
-            reason = "the server does not look at whole projects"
-            return ProjectDiagnostics(self._spec.name, (), False, 0.0, reason)
-        parts = self._partial.setdefault(_SURVEY_TOKEN, [])
-        params = {"previousResultIds": [], "partialResultToken": _SURVEY_TOKEN}
-        reason = ""
-        try:
-            parts.append(await self._peer.request("workspace/diagnostic", params, seconds))
-        except RequestTimeoutError:
-            reason = "the server goes on looking"
-        except ServerError as error:
-            reason = str(error)
-        finally:
-            del self._partial[_SURVEY_TOKEN]
-        # A later part replaces what an earlier one said of a file.
-        found = {one.path: one for part in parts for one in _affected(part)}
-        wrong = sorted(
-            (one for one in found.values() if one.errors or one.others), key=lambda one: one.path
-        )
-        whole = not reason and len(wrong) <= _MOST_SURVEYED
-        took = self._loop.time() - began
-        return ProjectDiagnostics(
-            self._spec.name, tuple(wrong[:_MOST_SURVEYED]), whole, took, reason
-        )
-
     # -- what the server says -------------------------------------------------------------
 
     def _begin(self, result: Any) -> None:
@@ -423,8 +382,6 @@ class LanguageClient:
         match method:
             case "textDocument/publishDiagnostics":
                 self._publish(params)
-            case "$/progress" if params["token"] in self._partial:
-                self._partial[params["token"]].append(params["value"])
             case "$/progress" | "window/showMessage" | "window/logMessage":
                 pass  # a sign of life all the same
             case _:
@@ -462,18 +419,6 @@ class LanguageClient:
         self._over = self._over or reason
         self._peer.close(reason)
         self._heard.set()
-
-
-def _affected(part: Any) -> Iterator[FileDiagnosticCounts]:
-    items = part.get("items") if isinstance(part, dict) else None
-    for item in items if isinstance(items, list) else ():
-        uri = item.get("uri") if isinstance(item, dict) else None
-        path = path_of(uri) if isinstance(uri, str) else None
-        found = item.get("items") if path is not None else None
-        if path is None or item.get("kind") != "full" or not isinstance(found, list):
-            continue
-        severities = [one.get("severity", 1) for one in found if isinstance(one, dict)]
-        yield FileDiagnosticCounts(path, severities.count(1), len(severities) - severities.count(1))
 
 
 class ServerLifecycle:

@@ -17,9 +17,7 @@ __all__ = [
     "Confirmation",
     "Diagnostic",
     "DiagnosticsDiff",
-    "FileDiagnosticCounts",
     "FileDiagnostics",
-    "ProjectDiagnostics",
     "ServerDiagnostics",
     "ServerState",
     "ServerStatus",
@@ -177,41 +175,6 @@ class ServerDiagnostics:
     def fresh(self) -> bool:
         """Whether all reports are about the texts that were asked about."""
         return self.confirmed_by != "none"
-
-
-@dataclass(frozen=True, slots=True)
-class FileDiagnosticCounts:
-    """A file that a server finds something wrong with.
-
-    Attributes:
-        path: Absolute.
-        errors: How many diagnostics are errors.
-        others: How many are not.
-    """
-
-    path: str
-    errors: int
-    others: int
-
-
-@dataclass(frozen=True, slots=True)
-class ProjectDiagnostics:
-    """The diagnostics of one server for a whole project.
-
-    Attributes:
-        server: Its name.
-        files: Those that something is wrong with, by path.
-        complete: Whether the server has said that this is all; some answer bit by bit and never
-            end, and then this is what came in time.
-        seconds: How long it took.
-        reason: Why it is not complete; else empty.
-    """
-
-    server: str
-    files: tuple[FileDiagnosticCounts, ...]
-    complete: bool
-    seconds: float
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

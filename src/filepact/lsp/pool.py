@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from filepact.lsp.diagnostics import ProjectDiagnostics, ServerDiagnostics, ServerStatus
+    from filepact.lsp.diagnostics import ServerDiagnostics, ServerStatus
     from filepact.lsp.documents import DiskChange
     from filepact.lsp.features import LanguageQuery, QueryAnswer
     from filepact.lsp.forkserver import ForkServer
@@ -243,19 +243,6 @@ class ServerPool:
             return (await session.query(question, proposed, files, seconds, as_of=as_of),)
 
         return self._submit(ask())
-
-    def survey(self, root: str, seconds: float = 10.0) -> tuple[ProjectDiagnostics, ...]:
-        """The diagnostics of whole projects by their running servers, counted by file.
-
-        Args:
-            root: Absolute.
-            seconds: How long to wait in all.
-        """
-
-        async def every() -> tuple[ProjectDiagnostics, ...]:
-            return tuple(await asyncio.gather(*(one.survey(seconds) for one in self._of(root))))
-
-        return () if self._loop is None else self._run(every(), seconds)
 
     def projects_server(self, root: str, path: str) -> ServerSpec | None:
         """The installed server that knows the projects of a file, which need not exist.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from filepact.lsp.client import PAUSES, ServerLifecycle
 from filepact.lsp.diagnostics import (
     FileDiagnostics,
-    ProjectDiagnostics,
     ServerDiagnostics,
     ServerStatus,
 )
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["ServerSession"]
 
 _WITHDRAW_SECONDS: Final = 4.0
-_MARGIN: Final = 0.05
 _SILENT_FACTOR: Final = 3
 _LONGEST_QUESTION: Final = 120.0
 _LONGEST_REASON: Final = 500
@@ -291,27 +289,6 @@ class ServerSession:
                 self._sync.withdraw(proposed, files, as_of)
             self._release()
 
-    async def survey(self, seconds: float) -> ProjectDiagnostics:
-        """The diagnostics of the whole project, counted by file.
-
-        Args:
-            seconds: How long to wait in all; a server that never ends its answer takes all of it.
-        """
-        began = self.used = self._loop.time()
-        try:
-            async with asyncio.timeout_at(began + seconds), self._lock:
-                self._sync.deliver()
-                client = await self._lifecycle.ready(began + seconds)
-                if not self._sync.blind:
-                    rest = began + seconds - self._loop.time() - _MARGIN
-                    return await client.survey(max(rest, 0.0))
-                reason = self._sync.blind
-        except TimeoutError:
-            reason = _BUSY
-        except ServerError as error:
-            reason = str(error)
-        return ProjectDiagnostics(self.spec.name, (), False, self._loop.time() - began, reason)
-
     async def execute(self, command: str, arguments: Sequence[Any], seconds: float) -> Any:
         """The answer to one of the server's commands; None if there is none.
 
@@ -381,15 +358,12 @@ class ServerSession:
     async def _in_turn(
         self, files: Mapping[str, str], deadline: float, as_of: int, *, background: bool = False
     ) -> tuple[FileDiagnostics, ...]:
-        """The diagnostics of files, requested a few at a time.
-
-        For whoever holds the lock; with `background` until somebody else waits for it.
-        """
+        """The diagnostics of files, a few at a time; with `background` until somebody else waits."""
         found: tuple[FileDiagnostics, ...] = ()
         left = list(files.items())
         while left:
             client, began = self._lifecycle.client, self._loop.time()
-            # One that has given way often has its turn, or many questions would keep it off for ever.
+            # One that has given way often has its turn.
             yields = background and self._yielded < _MOST_YIELDED
             if client is None or client.over or began >= deadline or (yields and self._urgent):
                 self._yielded += background
