@@ -38,6 +38,7 @@ public class Follows : System.IDisposable
 }
 """,
     "Lacking/Derived.cs": "namespace L;\npublic class Derived : Base { public override void Run() { Known(); } }\n",
+    "Lacking/Later.cs": "namespace L;\nclass Later { [System.FromLater(1)] void M() { } }\n",
     "Lacking/Wrong.cs": "namespace L;\n" + _WRONG.format("Wrong"),
     # A target decides who sees what is internal.
     "Open/Open.csproj": sdk(_FRIENDLY),
@@ -121,7 +122,7 @@ def test_packages_that_were_not_restored_are_told_with_each_file(talk: Talk) -> 
     assert found == {"CS0029": 1}
 
 
-@pytest.mark.parametrize("name", ["Base", "Follows", "Derived"])
+@pytest.mark.parametrize("name", ["Base", "Follows", "Derived", "Later"])
 def test_what_follows_from_a_package_is_no_certain_error(talk: Talk, name: str) -> None:
     _, found = answer(talk, f"Lacking/{name}.cs")
     assert found

@@ -73,6 +73,9 @@ _TRIGGERS: Final = frozenset(
     | {"JsonSourceGenerationOptions"}
 )
 _CONTEXT: Final = "JsonSerializerContext"
+_ATTRIBUTES: Final = "AttributeListSyntax"
+"""Packages bring attributes that a framework has only later, in namespaces that are there."""
+
 _TYPED: Final = ("Field", "Property", "Local", "Parameter", "Event")
 _MOST_NODES: Final = 400
 _MOST_MEMBERS: Final = 400
@@ -174,7 +177,7 @@ class DiagnosticsFilter:
                 weighed.add(doubted(one, _FOLLOWS))
             elif self._is_of_generator(model, scope, one):
                 weighed.add(doubted(one, _GENERATED))
-            elif not self._lacking or one.code in _NOWHERE:
+            elif not self._lacking or (one.code in _NOWHERE and here[0] != _ATTRIBUTES):
                 weighed.add(one)
             else:
                 if here not in scopes:
