@@ -28,6 +28,7 @@ CALLS = "openat,write,fchmod,fchmodat,fsync,renameat2,unlinkat,renameat,linkat,f
 # What the changing program prints is how the call ended; strace's own lines go to a file.
 CHANGER = """
 import hashlib, os, sys
+from filepact.domain.document import Revision
 from filepact.errors import FilepactError
 from filepact.fs.root import Root
 root = Root.open(sys.argv[1])

@@ -19,7 +19,7 @@ from filepact.errors import FilepactError, StaleFileError
 from filepact.text.diff import cut_diff, unified
 from filepact.workspace.buffers import differs_in_form, same_text
 from filepact.workspace.documents import DocumentCache
-from filepact.workspace.guard import Location
+from filepact.workspace.guard import Location, check_is_file
 from filepact.workspace.journal import new_operation
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Editors:
             PathBlockedError: It lies outside.
         """
         if base is None or isinstance(path, str):
-            spot = self._spot(path)
+            spot = self.locate(path)
             path, base = spot.path, base or self._stored(spot)
         return self._buffers.open(path, text, client=client, version=version, base=base)
 
@@ -105,7 +105,7 @@ class Editors:
 
     def saved(self, path: Name, *, client: str) -> None:
         """An editor has written its text to the disk by itself."""
-        spot = self._spot(path)
+        spot = self.locate(path)
         self._buffers.saved(spot.path, client=client, base=self._stored(spot))
 
     def close(self, path: Name, *, client: str) -> None:
@@ -139,9 +139,9 @@ class Editors:
     def stored(self, path: Name | Location) -> Document | None:
         """What the disk has of a file, which may have been found before; None for no file."""
         if not isinstance(path, Location):
-            return self._stored(self._spot(path))
+            return self._stored(self.locate(path))
         # Where nothing was, something may be by now.
-        return self._stored(path if path.place.kind == "file" else self._spot(path.path))
+        return self._stored(path if path.place.kind == "file" else self.locate(path.path))
 
     def shown(self, path: Name) -> Document | None:
         """A file as the bytes that an editor would save it as; None for no file.
@@ -149,14 +149,23 @@ class Editors:
         Raises:
             EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
         """
-        return self._documents.present(self._spot(path))
+        return self._documents.present(self.locate(path))
 
     def _true(self, path: Name) -> WorkspacePath:
         """A file's true name, by which buffers are known; no look at the disk where it is one."""
-        return self._spot(path).path if isinstance(path, str) else path
+        return self.locate(path).path if isinstance(path, str) else path
 
-    def _spot(self, path: Name) -> Location:
-        return self._guard.find(path, "list")
+    def locate(self, path: Name) -> Location:
+        """The place of a file that an editor names.
+
+        Raises:
+            NotAFileError: It is a root.
+            PathBlockedError: It lies outside.
+        """
+        spot = self._guard.find(path, "list")
+        if spot.place.path == ".":
+            check_is_file(spot, path if isinstance(path, str) else spot.shown)
+        return spot
 
     def _stored(self, spot: Location) -> Document | None:
         return None if spot.place.kind == "missing" else self._documents.stored(spot)

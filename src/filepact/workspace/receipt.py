@@ -92,7 +92,8 @@ class Receipt:
         step: Of that only what this call has added to a proposal that waited; empty for all.
         confirmed: Of an applied change, whether the disk and the journal confirmed that it lasts;
             where they did not, a note says what is missing.
-        changes: Of an applied change, what was done to the files; None for every other.
+        present: Of an applied change, whether each of its files is there now; nothing of what is in
+            them, which the session may not be allowed to know.
     """
 
     operation: str | None
@@ -104,7 +105,7 @@ class Receipt:
     rule: str = ""
     step: str = ""
     confirmed: bool = True
-    changes: ChangeSet | None = None
+    present: tuple[tuple[WorkspacePath, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def done_receipt(operation: Operation, shown: ChangeDiff, notes: tuple[str, ...]
     return Receipt(
         *(operation.id, "applied", operation.summary, shown.files, shown.diff, notes),
         confirmed=operation.confirmed,
-        changes=operation.changes,
+        present=tuple((one.path, one.after is not None) for one in operation.changes.changes),
     )
 
 

@@ -238,7 +238,7 @@ class ClientBuffers:
         if method == "document/didOpen" and isinstance(text, str) and type(version) is int:
             self.opened(workspace, path, text, version)
             return
-        spot = workspace.guard.find(path, "list")
+        spot = workspace.editors.locate(path)
         if method == "document/didChange":
             changes = params.get("contentChanges")
             if isinstance(changes, list) and type(version) is int:

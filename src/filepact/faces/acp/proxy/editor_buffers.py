@@ -237,20 +237,21 @@ class EditorTexts:
             # The disk had it already, and has now what was typed as well.
             for delivery in merged:
                 self._tell(bound, delivery.path, "")
-        operation, changes = receipt.operation, receipt.changes
-        if receipt.status != "applied" or operation is None or changes is None:
+        operation = receipt.operation
+        if receipt.status != "applied" or operation is None:
             return ()
         notes: list[str] = []
         told: list[WorkspacePath] = []
         try:
-            for change in changes.changes:
-                if change.after is None:
-                    editors.close(change.path, client=EDITOR)
+            for path, there in receipt.present:
+                if there:
+                    notes.append(self._tell(bound, path, operation))
+                    told.append(path)
                 else:
-                    notes.append(self._tell(bound, change.path, operation))
-                    told.append(change.path)
+                    editors.close(path, client=EDITOR)
         except ClientRequestError as refusal:
-            self._take_back(bound, session, operation, changes.paths, told, refusal)
+            paths = [path for path, _ in receipt.present]
+            self._take_back(bound, session, operation, paths, told, refusal)
             raise
         return tuple(filter(None, notes))
 
