@@ -157,6 +157,7 @@ def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
         "mode": "auto",
         "budget": 1.0,
         "new_errors": "ask",
+        "receipts": "errors",
         "idle": 600.0,
         "memory": 2048,
     }

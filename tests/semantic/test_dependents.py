@@ -12,7 +12,7 @@ from tests.semantic.scene import Scene, codes
 if TYPE_CHECKING:
     from pathlib import Path
 
-FILLERS = 60
+FILLERS = 200  # more than are ever asked about at once
 """So many files more that not all can be asked about."""
 
 _PYTHON = {

@@ -135,6 +135,8 @@ def test_an_edit_of_a_disputed_file_means_the_same_in_both_encodings(
     except EncodingUnsafeError:
         return
     assert after.decode() == source.text[:start] + put + source.text[end:]
+    if after == data:
+        return  # nothing has changed in either, wherever the edit of nothing stands
     first, last = (len(source.text[:at].encode()) for at in (start, end))
     if put.isascii():
         kept = (data[:first].decode(rival), data[last:].decode(rival))

@@ -74,11 +74,17 @@ async def _started(
     # Nobody reads an agent's standard error; a full pipe would stop it.
     options = {"stderr": None}
     process: Process | None = None
+    checked = False
     try:
         async with spawn_agent_process(
             client, *words, env=env, cwd=scratch.work.path, transport_kwargs=options
         ) as (agent, process):
             yield agent, process
+            checked = True
+    except ConnectionError:
+        # The package tells so of an agent that has ended before all was sent to it.
+        if not checked:
+            raise
     finally:
         if process is not None:
             # The package leaves pipes open if something in them was not read or not written.
