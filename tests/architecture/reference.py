@@ -300,8 +300,8 @@ comes with filepact. `filepact doctor` lists the same with what was found, and
 """
 
 _SERVERS_END = """
-Those that are **not unasked** are used for agents only where your settings say
-[`trusted = true`](settings.md#serversname): what an agent writes could [run programs or read files](../explanation/diagnostics.md#what-a-server-may-do)
+Those that are **not unasked** are used for agents only in folders where you trusted them with [`filepact trust`](cli.md#filepact-trust),
+or where your settings say [`trusted = true`](settings.md#serversname): what an agent writes could [run programs or read files](../explanation/diagnostics.md#what-a-server-may-do)
 through them.
 
 The last column says what filepact's own tests hold a server to, with the real program:

@@ -12,7 +12,7 @@ from filepact.config.settings import parse_settings
 from filepact.errors import StateFailedError
 from filepact.lsp.pool import ServerPool
 
-TRUSTING = ServerTrust().given("clangd", "/work/c").given("typescript", "/work")
+TRUSTING = ServerTrust().given("clangd", "/home/me/c").given("typescript", "/home/me")
 
 
 def test_what_is_trusted_is_kept_for_the_person_alone(tmp_path):
@@ -21,14 +21,14 @@ def test_what_is_trusted_is_kept_for_the_person_alone(tmp_path):
     assert read_trust(str(tmp_path)) == TRUSTING
     (kept,) = tmp_path.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    write_trust(str(tmp_path), TRUSTING.withdrawn("clangd", "/work/c"))
-    assert read_trust(str(tmp_path)).folders == {"typescript": ("/work",)}
+    write_trust(str(tmp_path), TRUSTING.withdrawn("clangd", "/home/me/c"))
+    assert read_trust(str(tmp_path)).folders == {"typescript": ("/home/me",)}
 
 
 def test_trust_is_given_once_and_withdrawn_whole():
-    twice = TRUSTING.given("clangd", "/work/c")
+    twice = TRUSTING.given("clangd", "/home/me/c")
     assert twice == TRUSTING
-    assert twice.withdrawn("clangd", "/work/c").of("clangd") == ()
+    assert twice.withdrawn("clangd", "/home/me/c").of("clangd") == ()
     assert twice.withdrawn("clangd", "/elsewhere") == TRUSTING
 
 
@@ -42,7 +42,7 @@ def test_trust_is_given_once_and_withdrawn_whole():
         '{"servers": {"clangd": "/"}}',
         '{"servers": {"clangd": ["relative"]}}',
         '{"servers": {"clangd": [1]}}',
-        '{"servers": {"clangd": ["/work"]}, ',
+        '{"servers": {"clangd": ["/home/me"]}, ',
         "[" * 100_000,
     ],
 )
@@ -74,11 +74,11 @@ def test_a_trusted_server_works_in_that_folder_and_beneath_it_only():
         def serving(root: str, file: str) -> list[str]:
             return [one.name for one in pool.servers_for(root, f"{root}/{file}")]
 
-        assert "clangd" in serving("/work/c", "a.c")
-        assert "clangd" in serving("/work/c/deep", "a.c")
-        assert "clangd" not in serving("/work", "a.c")
-        assert "clangd" not in serving("/work/cc", "a.c")
-        assert "typescript" in serving("/work/c", "a.ts")
+        assert "clangd" in serving("/home/me/c", "a.c")
+        assert "clangd" in serving("/home/me/c/deep", "a.c")
+        assert "clangd" not in serving("/home/me", "a.c")
+        assert "clangd" not in serving("/home/me/cc", "a.c")
+        assert "typescript" in serving("/home/me/c", "a.ts")
         assert "typescript" not in serving("/other", "a.ts")
         assert "ruff" in serving("/other", "a.py")
     finally:

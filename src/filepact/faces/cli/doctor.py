@@ -313,12 +313,12 @@ def check_wall(
 
     abi, trial = try_sandbox(workspace, state_dir=state)
     has = f"Landlock, ABI {abi}" if abi else "no Landlock"
-    name = "second wall"
+    name = "sandbox"
     if trial == "holds":
         said = (
             f"could be up, but is switched off ({has})"
             if wanted == "off"
-            else f"up in servers ({has}): a process behind it read the folders and nothing outside"
+            else f"up in servers ({has}): a process in it read the folders and nothing outside"
         )
         return CheckResult(name, "ok", said)
     if trial == "refused":
@@ -336,7 +336,7 @@ def check_wall(
     return CheckResult(
         name,
         "fail",
-        f"does not work ({has}): a process behind it {fault}",
+        f"does not work ({has}): a process in it {fault}",
         'Set landlock = "off" and tell the developers.',
     )
 
