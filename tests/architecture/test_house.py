@@ -1,6 +1,6 @@
 """How large the house is, and that a room of its own has a reason.
 
-The bounds only go down. Whoever has to raise one writes a design note first.
+The bounds only go down. Whoever has to raise one says for what in the design note 0014 first.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections import defaultdict
 
 from tests.architecture.project import MODULES, dotted, syntax
 
-MOST_MODULES = 195
-MOST_LINES = 65_560
+MOST_MODULES = 240
+MOST_LINES = 82_000
 MOST_CHAPTERS = 9
 """Modules under ``CHAPTER`` lines that one module alone imports, in its own folder."""
 CHAPTER = 200
