@@ -46,8 +46,8 @@ def ways(top: str, path: str, root: Root, guard: Guard) -> dict[str, Callable[[]
             pass
 
     def guarded() -> None:
-        spot = guard.find(path, "read", agent="a")
-        with root.stream(spot.place.path, follow=False):
+        location = guard.find(path, "read", agent="a")
+        with root.stream(location.place.path, follow=False):
             pass
 
     return {

@@ -109,9 +109,9 @@ def test_what_is_spelt_out_is_not_read_again(spelling: tuple[Path, ...]) -> None
     "code",
     [
         "    guard.find(path.absolute, 'list')",
-        "    name = spot.path.absolute\n    editors.close(name, client='x')",
-        "    path, name = spot.path, spot.path.absolute\n    reader.document(name)",
-        "    name = spot.path.absolute\n    asyncio.to_thread(shown.to_save, [name])",
+        "    name = location.path.absolute\n    editors.close(name, client='x')",
+        "    path, name = location.path, location.path.absolute\n    reader.document(name)",
+        "    name = location.path.absolute\n    asyncio.to_thread(shown.to_save, [name])",
     ],
 )
 def test_one_that_is_read_again_is_found(code: str) -> None:

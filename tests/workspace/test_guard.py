@@ -47,18 +47,18 @@ def two(tmp_path: Path) -> Iterator[Workspace]:
 
 
 def test_a_relative_path_starts_at_the_first_root(two: Workspace, tmp_path: Path) -> None:
-    spot = two.guard.find("sub/one.txt", "read")
-    assert spot.path == WorkspacePath(RootId(str(tmp_path / "one")), "sub/one.txt")
-    assert spot.shown == "sub/one.txt"
+    location = two.guard.find("sub/one.txt", "read")
+    assert location.path == WorkspacePath(RootId(str(tmp_path / "one")), "sub/one.txt")
+    assert location.shown == "sub/one.txt"
 
 
 @pytest.mark.parametrize("spelling", ["two", "alias"])
 def test_an_absolute_path_finds_its_root_by_any_spelling(
     two: Workspace, tmp_path: Path, spelling: str
 ) -> None:
-    spot = two.guard.find(str(tmp_path / spelling / "sub" / "two.txt"), "read")
-    assert spot.root.path == str(tmp_path / "two")
-    assert spot.shown == str(tmp_path / "two" / "sub" / "two.txt")
+    location = two.guard.find(str(tmp_path / spelling / "sub" / "two.txt"), "read")
+    assert location.root.path == str(tmp_path / "two")
+    assert location.shown == str(tmp_path / "two" / "sub" / "two.txt")
     assert two.guard.find(str(tmp_path / spelling), "list").shown == str(tmp_path / "two")
 
 
@@ -151,9 +151,9 @@ def test_names_start_at_the_clients_folder_and_what_is_shown_can_be_sent(
         str(tmp_path / "two" / "sub" / "two.txt"): str(tmp_path / "two" / "sub" / "two.txt"),
     }
     for sent, shown in wanted.items():
-        spot = two.guard.find(sent, "read")
-        assert (sent, spot.shown) == (sent, shown)
-        assert two.guard.find(spot.shown, "read").path == spot.path
+        location = two.guard.find(sent, "read")
+        assert (sent, location.shown) == (sent, shown)
+        assert two.guard.find(location.shown, "read").path == location.path
     missing = two.guard.find("sub/new.txt", "write", missing="create")
     assert missing.path.path == "sub/sub/new.txt"
     assert two.guard.find("sub/one.txt", "write", missing="create").path.path == "sub/sub/one.txt"
@@ -330,8 +330,8 @@ def test_a_root_within_another_is_used_for_what_lies_in_it(tmp_path: Path) -> No
     (tmp_path / "outer" / "inner" / "a.txt").write_text("a")
     roots = [str(tmp_path / "outer"), str(tmp_path / "outer" / "inner")]
     workspace = open_workspace(roots, state_dir=str(tmp_path / "state"))
-    spot = workspace.guard.find(f"{roots[1]}/a.txt", "read")
-    assert (spot.root.path, spot.place.path) == (roots[1], "a.txt")
+    location = workspace.guard.find(f"{roots[1]}/a.txt", "read")
+    assert (location.root.path, location.place.path) == (roots[1], "a.txt")
     assert workspace.guard.find("inner/a.txt", "read").root.path == roots[0]
     workspace.close()
 
@@ -339,18 +339,18 @@ def test_a_root_within_another_is_used_for_what_lies_in_it(tmp_path: Path) -> No
 def test_what_a_name_leads_to_by_now_is_judged_when_it_is_resolved_again(
     two: Workspace, tmp_path: Path
 ) -> None:
-    spot = two.guard.find("sub/one.txt", "write", missing="create")
-    assert two.guard.again(spot).decision is spot.decision
+    location = two.guard.find("sub/one.txt", "write", missing="create")
+    assert two.guard.again(location).decision is location.decision
     (tmp_path / "one" / ".env").write_text("KEY=1\n")
     (tmp_path / "one" / "sub" / "one.txt").unlink()
     (tmp_path / "one" / "sub" / "one.txt").symlink_to("../.env")
-    assert spot.decision.verdict == "allow"
-    assert two.guard.again(spot).decision.verdict == "ask"
-    assert two.guard.hides(two.guard.again(spot).path, "tester")
+    assert location.decision.verdict == "allow"
+    assert two.guard.again(location).decision.verdict == "ask"
+    assert two.guard.hides(two.guard.again(location).path, "tester")
     (tmp_path / "one" / "sub" / "one.txt").unlink()
     (tmp_path / "one" / "sub" / "one.txt").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PathBlockedError):
-        two.guard.again(spot)
+        two.guard.again(location)
 
 
 def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Path) -> None:
@@ -358,11 +358,11 @@ def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Pat
     (root / "a.txt").write_text("one\n")
     with Root.open(root) as opened:
         judge = ChangePolicy(Guard([opened], policy=Policy((rule,))), "agent")
-        spot = judge.find_file("a.txt", lambda _path: False)
-        assert judge.again(spot).decision is spot.decision
+        location = judge.find_file("a.txt", lambda _path: False)
+        assert judge.again(location).decision is location.decision
         (root / "a.txt").unlink()
         with pytest.raises(PathBlockedError):
-            judge.again(spot)
+            judge.again(location)
         # An editor has it, and it would be made on the disk.
         with pytest.raises(PathBlockedError):
             judge.find_file("a.txt", lambda _path: True)
@@ -372,7 +372,7 @@ def test_a_folder_that_is_not_shared_any_more_is_refused_when_it_is_resolved_aga
     two: Workspace, tmp_path: Path
 ) -> None:
     (tmp_path / "one" / "other").mkdir()
-    spot = two.guard.find("sub/one.txt", "write")
+    location = two.guard.find("sub/one.txt", "write")
     two.guard.narrow([str(tmp_path / "one" / "other")])
     with pytest.raises(PathBlockedError):
-        two.guard.again(spot)
+        two.guard.again(location)

@@ -242,9 +242,9 @@ def carry_out(draft: Draft, edits: ServerEdits) -> dict[str, Target]:
         held = None if source.document is None else source.document.text
         if source.hidden or held != (one.before if one.old else None):
             raise StaleFileError(
-                f"{source.spot.shown}: is not what the language server was shown any more",
+                f"{source.location.shown}: is not what the language server was shown any more",
                 hint="Send it again: the server is asked anew.",
-                path=source.spot.shown,
+                path=source.location.shown,
             )
         _put(draft, one, source, targets[one.path])
     return targets
@@ -261,7 +261,7 @@ def _put(draft: Draft, one: FileResult, source: Target, target: Target) -> None:
     def make(text: str) -> EditList:
         if text != one.before:
             # What the session knows of the file is older than what the server was shown.
-            raise NotFoundError(f"{source.spot.shown}: holds another text")
+            raise NotFoundError(f"{source.location.shown}: holds another text")
         return EditList.between(text, "" if after is None else after)
 
     if after is None:

@@ -280,8 +280,8 @@ class SemanticWorkspace:
         deadline = self._deadline(seconds, cancelled, patient=True)
         wanted: dict[RootId, list[WorkspacePath]] = {}
         for path in paths:
-            spot = self._workspace.guard.find_file(path, "read", agent=session.agent)
-            wanted.setdefault(spot.path.root, []).append(spot.path)
+            location = self._workspace.guard.find_file(path, "read", agent=session.agent)
+            wanted.setdefault(location.path.root, []).append(location.path)
         return tuple(
             report
             for root, some in wanted.items()
@@ -339,18 +339,18 @@ class SemanticWorkspace:
             FilepactError: The path may not be used, or leads to no file.
             NoServerError: Servers are switched off.
         """
-        spot = self._workspace.guard.find_file(path, "read", agent=session.agent)
+        location = self._workspace.guard.find_file(path, "read", agent=session.agent)
         if self.mode == "off":
             raise NoServerError("language servers are switched off, or none is installed")
         queries = ServerQueries(
-            self._servers[spot.path.root],
+            self._servers[location.path.root],
             self._workspace.reader(session),
             place=self._place,
             may_see=self._may_see(session),
             show=self._show,
             deadline=self._deadline(seconds, cancelled, patient=True),
         )
-        return queries, spot.path
+        return queries, location.path
 
     def sync(self, *, force: bool = False) -> SyncResult:
         """Tell the servers of what others have written.
@@ -393,15 +393,15 @@ class SemanticWorkspace:
             NotFoundError: There is none.
             PathBlockedError: It may not be used.
         """
-        spot = self._workspace.guard.find(path, "list")
-        if spot.place.kind == "missing":
+        location = self._workspace.guard.find(path, "list")
+        if location.place.kind == "missing":
             raise NotFoundError(
                 f"{path}: no such file or folder",
                 hint="Name a solution, a project or a folder.",
                 path=path,
             )
-        root = spot.root.path
-        absolute = root if spot.place.path == "." else spot.path.absolute
+        root = location.root.path
+        absolute = root if location.place.path == "." else location.path.absolute
         servers, members = self._servers[root], self._members[root]
         opened = "" if absolute == root else absolute
         other = opened != members.opened

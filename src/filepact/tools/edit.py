@@ -75,10 +75,8 @@ def write_file(
         draft.notes.append("The file was deleted since you read it; this makes it again.")
     lines = content.count("\n") + (not content.endswith("\n") and bool(content))
     if append and target.document is not None:
-        return f"append {lines} {_lines(lines)} to {target.spot.shown}"
-    return (
-        f"{'write' if target.document else 'create'} {target.spot.shown}, {lines} {_lines(lines)}"
-    )
+        return f"append {lines} {_lines(lines)} to {target.location.shown}"
+    return f"{'write' if target.document else 'create'} {target.location.shown}, {lines} {_lines(lines)}"
 
 
 @tool(title="Edit file", level="moderate", tier="essential", destructive=True)
@@ -120,12 +118,14 @@ def edit_file(
         and replacements[0].old_string == ""
     ):
         raise InvalidParamsError(
-            f"{target.spot.shown}: is empty, there is nothing in it to replace",
+            f"{target.location.shown}: is empty, there is nothing in it to replace",
             hint="Send its whole text with write_file.",
-            path=target.spot.shown,
+            path=target.location.shown,
         )
     wanted = [EditRequest(one.old_string, one.new_string, one.replace_all) for one in replacements]
-    place = partial(place_all, wanted=wanted, name=target.spot.shown, check=draft.deadline.check)
+    place = partial(
+        place_all, wanted=wanted, name=target.location.shown, check=draft.deadline.check
+    )
     made, placed = draft.edit(target, place)
     placements: tuple[MatchResult, ...] = () if placed is None else placed.placements
     ways = dict.fromkeys(one.words for one in placements if not one.exact)
@@ -138,7 +138,7 @@ def edit_file(
         lines = list({line_of(target.document.text, one.start): None for one in made.edits})
     where = ", ".join(map(str, sorted(lines)[:10])) + (", ..." if len(lines) > 10 else "")
     return (
-        f"edit {target.spot.shown}, {count} {'place' if count == 1 else 'places'} "
+        f"edit {target.location.shown}, {count} {'place' if count == 1 else 'places'} "
         f"({_lines(count)} {where})"
     )
 
@@ -170,12 +170,12 @@ def _to_be_written(missing: NotFoundError) -> NotFoundError:
 
 def _check_parent(draft: Draft, target: Target, *, create: bool) -> None:
     """Refuse a file in a folder that does not exist, unless folders may be made."""
-    parent = dirname(target.spot.place.path) or "."
-    if not create and not draft.folders.has(target.spot, parent):
+    parent = dirname(target.location.place.path) or "."
+    if not create and not draft.folders.has(target.location, parent):
         raise NotFoundError(
-            f"{target.spot.shown}: the folder {parent} does not exist",
+            f"{target.location.shown}: the folder {parent} does not exist",
             hint="Send createDirs: true to make it, or correct the path.",
-            path=target.spot.shown,
+            path=target.location.shown,
         )
 
 
@@ -205,10 +205,10 @@ def manage_files(
             hint="Send the whole new path as to." if to is None else "Leave it out.",
         )
     if action == "create_dir":
-        spot, there = draft.folders.find(path)
+        location, there = draft.folders.find(path)
         if not there:
             draft.folders.make(path)
-        return f"create the folder {spot.shown}"
+        return f"create the folder {location.shown}"
     inside = draft.folders.inside(path)
     if inside is not None and expected_revision is not None:
         raise InvalidParamsError("expected_revision is of a file, and this is a folder")
@@ -228,14 +228,14 @@ def _delete(draft: Draft, path: str, inside: FolderContents | None, expected: st
     if inside is None:
         target = draft.open(path, expected_revision=expected, there=True, itself=True)
         draft.delete(target, emptied_by=None)
-        return f"delete {target.spot.shown}"
-    spot, _ = draft.folders.find(path)
-    names = [draft.folders.named(spot, one) for one in inside.files]
+        return f"delete {target.location.shown}"
+    location, _ = draft.folders.find(path)
+    names = [draft.folders.named(location, one) for one in inside.files]
     for target in draft.open_all(names, there=names, itself=names):
         draft.delete(target, emptied_by=None)
     for folder in reversed(inside.folders):
-        draft.folders.remove(draft.folders.named(spot, folder))
-    return f"delete the folder {spot.shown} with {_count_files(inside)}"
+        draft.folders.remove(draft.folders.named(location, folder))
+    return f"delete the folder {location.shown} with {_count_files(inside)}"
 
 
 def _move(
@@ -246,7 +246,7 @@ def _move(
         if expected is not None:
             check_revision(source, expected)
         draft.move(source, target, None)
-        return f"move {source.spot.shown} to {target.spot.shown}"
+        return f"move {source.location.shown} to {target.location.shown}"
     (old, _), (new, there) = draft.folders.find(path), draft.folders.find(to)
     base = old.place.path
     if there or f"{new.place.path}/".startswith(f"{base}/"):

@@ -87,7 +87,7 @@ def patch_apply(
         targets = dict(zip(names, opened, strict=True))
     for parts, step in together:
         _apply_one(draft, parts, step, targets)
-    shown = {name: target.spot.shown for name, target in targets.items()}
+    shown = {name: target.location.shown for name, target in targets.items()}
     words = [_words(parts, step, shown) for parts, step in together]
     more = f" and {len(words) - 5} more" if len(words) > 5 else ""
     if all(old == new for _, (old, new) in together):
@@ -187,11 +187,11 @@ def _apply_one(
         notes: list[str] = []
         edits, whole = EditList(()), text
         for one in patches:
-            applied = apply(whole, one, name=source.spot.shown, check=draft.deadline.check)
+            applied = apply(whole, one, name=source.location.shown, check=draft.deadline.check)
             if draft.session.agent and source.seen is None and applied.far:
                 raise _unread(source, *applied.far[0])
             told = applied.notes if source.seen else (*applied.notes, *applied.twins)
-            notes.extend(f"{source.spot.shown}: {note}" for note in told)
+            notes.extend(f"{source.location.shown}: {note}" for note in told)
             edits, whole = applied.edits, applied.edits.apply(whole)
         made = edits if len(patches) == 1 else EditList.between(text, whole)
         return _Edits(made, tuple(notes))
@@ -206,7 +206,7 @@ def _apply_one(
             _, made = draft.edit(source, make)
     else:
         if targets[new].document is not None and patch.whole:
-            draft.notes.append(f"{targets[new].spot.shown} existed and was overwritten.")
+            draft.notes.append(f"{targets[new].location.shown} existed and was overwritten.")
         made = draft.move(source, targets[new], make if patch.hunks else None, over=patch.whole)
     if made is not None:
         draft.notes.extend(made.notes)
@@ -224,20 +224,20 @@ def _check_kind(patch: FilePatch, target: Target) -> None:
         words = ("a link", "a file")
         said, there = words if patch.old_mode == LINK else words[::-1]
         raise PatchContextMismatchError(
-            f"{target.spot.shown}: the patch deletes {said}, but it is {there}",
+            f"{target.location.shown}: the patch deletes {said}, but it is {there}",
             hint="Look at it with directory_tree, and make the patch for what is there.",
-            path=target.spot.shown,
+            path=target.location.shown,
         )
 
 
 def _unread(target: Target, hunk: int, stated: int, found: int) -> PatchContextMismatchError:
     """The refusal of a hunk that would go far away in a file that nobody has looked into."""
     return PatchContextMismatchError(
-        f"{target.spot.shown}: hunk {hunk} says line {stated}, and its lines stand at line {found} only; "
+        f"{target.location.shown}: hunk {hunk} says line {stated}, and its lines stand at line {found} only; "
         "you have not read this file, so what is meant may have been rewritten",
         hint=f"Read the file around the lines {stated} and {found}, then send the patch again; if line "
         f"{found} is meant, say so in the hunk's header.",
-        path=target.spot.shown,
+        path=target.location.shown,
         hunk=hunk,
         line=stated,
         twin=found,
@@ -273,15 +273,15 @@ def _create(draft: Draft, patch: FilePatch, target: Target) -> None:
     if target.document is not None:
         if not target.hidden and target.document.text == text:
             raise PatchAlreadyAppliedError(
-                f"{target.spot.shown}: already holds what the patch would make of it",
+                f"{target.location.shown}: already holds what the patch would make of it",
                 hint="Nothing has to be done.",
             )
         if not patch.whole:
             raise PatchContextMismatchError(
-                f"{target.spot.shown}: the patch creates this file, but it exists",
+                f"{target.location.shown}: the patch creates this file, but it exists",
                 hint="Send a patch against what the file holds.",
             )
-        draft.notes.append(f"{target.spot.shown} existed and was overwritten.")
+        draft.notes.append(f"{target.location.shown} existed and was overwritten.")
     draft.write(target, text)
     if patch.new_mode is not None:
-        draft.set_mode(target, _executable(target.spot.root.new_mode, like=patch.new_mode))
+        draft.set_mode(target, _executable(target.location.root.new_mode, like=patch.new_mode))

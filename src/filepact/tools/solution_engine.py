@@ -160,7 +160,7 @@ class SolutionChange:
         self._target, self._sent = target, text
         self.draft.write(target, text)
         self._say_who_asks(apply=apply)
-        return f"{'write' if target.document else 'create'} {target.spot.shown}"
+        return f"{'write' if target.document else 'create'} {target.location.shown}"
 
     def queries(self, path: str, seconds: float) -> tuple[ServerQueries, WorkspacePath]:
         """What servers can be asked about a file, and the file.
@@ -198,7 +198,7 @@ class SolutionChange:
         held = self._target.document
         self._sent = "" if held is None else held.text
         self.counts = {
-            targets[one.path].spot.shown: count_places(one)
+            targets[one.path].location.shown: count_places(one)
             for one in edits.files
             if one.path in targets
         }
@@ -287,7 +287,7 @@ class SolutionEngine(EngineEvents):
         seconds = self._ask_before(draft, call)
         if call.cancelled():
             raise CallCancelledError(
-                f"{planned.target.spot.shown}: given up before anything was written",
+                f"{planned.target.location.shown}: given up before anything was written",
                 hint="Send it again if it is still wanted.",
             )
         receipt = self._workspace.submit(draft, summary)
@@ -348,7 +348,7 @@ class SolutionEngine(EngineEvents):
         """What was compared with was shown: a later call must not undo what somebody does until then."""
         if planned.target.document is not None:
             with suppress(FilepactError):
-                self._workspace.reader(call.session).document(planned.target.spot.path)
+                self._workspace.reader(call.session).document(planned.target.location.path)
 
     def _update(
         self, call: CallContext, planned: SolutionChange, submitted: DraftResult
@@ -359,7 +359,7 @@ class SolutionEngine(EngineEvents):
         if self._semantics is None:
             update = WorkspaceUpdate("none", False, False, False, _OFF)
         elif receipt.status == "unchanged":
-            there = self._semantics.includes(planned.target.spot.path.absolute)
+            there = self._semantics.includes(planned.target.location.path.absolute)
             same = _OTHER if planned.kept else _SAME
             update = WorkspaceUpdate("none", False, there, there, same)
         elif previewed is not None and not done:
@@ -408,7 +408,7 @@ def _answer(planned: SolutionChange, receipt: Receipt, update: WorkspaceUpdate) 
     diff = whole if len(files) > 1 else "".join(str(one.diff) for one in files)
     created = target.document is None
     return WriteAnswer(
-        file_path=view.path(target.spot.shown),
+        file_path=view.path(target.location.shown),
         changed=bool(files),
         applied=receipt.status == "applied",
         created=bool(files) and created,

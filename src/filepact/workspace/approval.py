@@ -93,13 +93,13 @@ class Approvals:
         while True:
             number += 1
             judge = ChangePolicy(self._guard, proposal.session.agent)
-            spots = {
+            locations = {
                 path: judge.find(judge.show(path), follow=False) for path in proposal.changes.paths
             }
             self._guard.check_together(proposal.changes, agent=proposal.session.agent)
             fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
             versions = self._writer.versions(fitted.contents.__getitem__)
-            self._hear(judge, spots, fitted.changes, versions)
+            self._hear(judge, locations, fitted.changes, versions)
             if fitted.changes.exact != proposal.changes.exact:
                 asks = filter(None, judge.asks.split(", "))
                 rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
@@ -156,7 +156,7 @@ class Approvals:
     def _hear(
         self,
         judge: ChangePolicy,
-        spots: Mapping[WorkspacePath, Location],
+        locations: Mapping[WorkspacePath, Location],
         changes: ChangeSet,
         versions: DocumentCache,
     ) -> None:
@@ -166,7 +166,7 @@ class Approvals:
             PathBlockedError: A rule denies it by now.
         """
         for change in changes.changes:
-            spot = spots[change.path]
+            location = locations[change.path]
             before, after = (
                 None
                 if side is None or side.is_link or side.is_folder
@@ -175,8 +175,8 @@ class Approvals:
             )
             for side in (before, after):
                 if side is not None:
-                    judge.check_held(spot, side)
-            judge.hear(spot, change, source=before, written=after)
+                    judge.check_held(location, side)
+            judge.hear(location, change, source=before, written=after)
 
     def _moved(
         self,

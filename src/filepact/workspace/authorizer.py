@@ -63,35 +63,35 @@ class ChangePolicy:
         self, path: str, held: Callable[[WorkspacePath], bool], *, follow: bool = True
     ) -> Location:
         """Find an existing regular file, or one that only an editor holds, for a change."""
-        spot = self._guard.find_file(path, "write", agent=self._agent, held=held, follow=follow)
-        if spot.place.kind == "missing":
+        location = self._guard.find_file(path, "write", agent=self._agent, held=held, follow=follow)
+        if location.place.kind == "missing":
             # The change makes it on the disk.
             return self.find(self._guard.meant(path), follow=follow)
-        return spot
+        return location
 
-    def again(self, spot: Location, keep: ExitStack | None = None) -> Location:
+    def again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve a location again, as it is now; arguments as for `Guard.again`.
 
         Raises:
             PathBlockedError: It leads outside by now, or a rule denies where it leads.
         """
-        now = self._guard.again(spot, keep)
+        now = self._guard.again(location, keep)
         if now.place.kind == "missing" and now.action == "write":
             # It was there: nobody has asked yet whether it may be made.
             return self.find(self._guard.meant(now.lookup.sent), follow=now.lookup.follow)
         return now
 
-    def hides(self, spot: Location) -> bool:
+    def hides(self, location: Location) -> bool:
         """Whether the agent may write the file but not see what it holds."""
-        return self._guard.hides(spot.path, self._agent)
+        return self._guard.hides(location.path, self._agent)
 
-    def check_held(self, spot: Location, held: Document) -> None:
+    def check_held(self, location: Location, held: Document) -> None:
         """Refuse a file for what it holds.
 
         Raises:
             PathBlockedError: It holds a private key.
         """
-        self._guard.check_held(spot.path, "write", held, agent=self._agent)
+        self._guard.check_held(location.path, "write", held, agent=self._agent)
 
     def hides_all(self, path: WorkspacePath, held: Iterable[bytes | Document]) -> bool:
         """Whether the agent may not see what a file holds, by its name or for a key in it."""
@@ -102,7 +102,7 @@ class ChangePolicy:
         return self._guard.hides_key(path, self._agent, held)
 
     @contextmanager
-    def untold(self, spot: Location, *, hidden: bool) -> Iterator[None]:
+    def untold(self, location: Location, *, hidden: bool) -> Iterator[None]:
         """Replace errors that would reveal the content of a hidden file by one that does not.
 
         Raises:
@@ -114,14 +114,14 @@ class ChangePolicy:
             if not hidden:
                 raise
             raise PathBlockedError(
-                f"{spot.shown}: what it holds may not be seen, and nothing can be put into it here",
+                f"{location.shown}: what it holds may not be seen, and nothing can be put into it here",
                 hint="Ask the person to do this step.",
-                path=spot.shown,
+                path=location.shown,
             ) from None
 
     def hear(
         self,
-        spot: Location,
+        location: Location,
         change: FileChange,
         *,
         source: Document | None = None,
@@ -130,7 +130,7 @@ class ChangePolicy:
         """Record one change, in place of an earlier one of the same file.
 
         Args:
-            spot: Where it is made.
+            location: Where it is made.
             change: The change.
             source: What it comes from, under this name or another.
             written: What it is to hold; None when it is removed.
@@ -139,18 +139,18 @@ class ChangePolicy:
             PathBlockedError: A rule denies it.
         """
         action = _action(change)
-        signs = frozenset() if written is None else _signs(spot, change, source, written)
-        decision = spot.decision
-        if signs or action != spot.action or change.path != spot.path:
+        signs = frozenset() if written is None else _signs(location, change, source, written)
+        decision = location.decision
+        if signs or action != location.action or change.path != location.path:
             decision = self._guard.permit(change.path, action, agent=self._agent, signs=signs)
-        asking = [each for each in (spot.decision, decision) if each.verdict == "ask"]
-        self._asking.pop(spot.shown, None)
+        asking = [each for each in (location.decision, decision) if each.verdict == "ask"]
+        self._asking.pop(location.shown, None)
         if asking:
-            self._asking[spot.shown] = asking[0].rule.name
+            self._asking[location.shown] = asking[0].rule.name
 
-    def drop(self, spot: Location) -> None:
+    def drop(self, location: Location) -> None:
         """Forget the change of one file, which came to nothing."""
-        self._asking.pop(spot.shown, None)
+        self._asking.pop(location.shown, None)
 
     def require(self, rule: str) -> None:
         """Require a person's approval of the whole change, under the name of a rule about no file."""
@@ -169,7 +169,7 @@ def _action(change: FileChange) -> Action:
 
 
 def _signs(
-    spot: Location, change: FileChange, source: Document | None, written: Document
+    location: Location, change: FileChange, source: Document | None, written: Document
 ) -> frozenset[Sign]:
     """The risk signs of a change."""
     signs: set[Sign] = set()
@@ -185,7 +185,7 @@ def _signs(
         if trips_programs(change.path.path):
             signs.add("shell name")
         folder, _, name = change.path.path.rpartition("/")
-        if not name.isascii() and resembles(name, spot.root.names(folder or ".")):
+        if not name.isascii() and resembles(name, location.root.names(folder or ".")):
             signs.add("look-alike name")
     return frozenset(signs)
 

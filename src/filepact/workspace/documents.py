@@ -275,24 +275,24 @@ class Documents:
                     found[path] = text
         return found
 
-    def stored(self, spot: Location, *, limit: int = EDIT_LIMIT) -> Document:
+    def stored(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document:
         """What the disk has.
 
         Raises:
             TooLargeError: It has more than ``limit`` bytes.
         """
-        if spot.place.kind == "link":
-            target = spot.root.read_link(spot.place.path)
-            return Document(spot.path, target, Revision.of(target, LINK))
-        if spot.held is not None:
-            contents = spot.held.read(limit=limit)
+        if location.place.kind == "link":
+            target = location.root.read_link(location.place.path)
+            return Document(location.path, target, Revision.of(target, LINK))
+        if location.held is not None:
+            contents = location.held.read(limit=limit)
         else:
             # The rules were asked about this very path: a link that appeared in it since is refused.
-            contents = spot.root.read(spot.place.path, limit=limit, follow=False)
+            contents = location.root.read(location.place.path, limit=limit, follow=False)
         revision = Revision.of(contents.data, contents.mode)
-        return Document(spot.path, contents.data, revision, self.given(spot.path))
+        return Document(location.path, contents.data, revision, self.given(location.path))
 
-    def load(self, spot: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
+    def load(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
         """The session's proposal for a file, else the editor's text, else the disk's; None for no file.
 
         An editor's text comes as the bytes that it would be saved as.
@@ -301,30 +301,30 @@ class Documents:
             TooLargeError: It has more than ``limit`` bytes.
             EncodingUnsafeError: Somebody typed what the file's encoding cannot hold.
         """
-        layer = self.layer(spot.path)
+        layer = self.layer(location.path)
         if layer is not None and self.proposed is not None:
             return self.proposed.after(layer)
-        return self.present(spot, limit=limit)
+        return self.present(location, limit=limit)
 
-    def present(self, spot: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
+    def present(self, location: Location, *, limit: int = EDIT_LIMIT) -> Document | None:
         """The file as a person sees it, without the session's proposals; None for no file."""
-        stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
-        buffer = self._unsaved(spot.path)
+        stored = None if location.place.kind == "missing" else self.stored(location, limit=limit)
+        buffer = self._unsaved(location.path)
         if buffer is None:
             return stored
         if stored is None:
-            data = encode_new(buffer.text, spot.shown, self.given(spot.path))
-            revision = Revision.of(data, spot.root.new_mode)
-            return Document(spot.path, data, revision, self.given(spot.path))
+            data = encode_new(buffer.text, location.shown, self.given(location.path))
+            revision = Revision.of(data, location.root.new_mode)
+            return Document(location.path, data, revision, self.given(location.path))
         return _with_text(stored, buffer.text)
 
     def merged(
-        self, spot: Location, *, limit: int = EDIT_LIMIT, proposed: bool = True
+        self, location: Location, *, limit: int = EDIT_LIMIT, proposed: bool = True
     ) -> MergedDocument:
         """The file that a change starts from, with unsaved text merged into what the disk has.
 
         Args:
-            spot: The file.
+            location: The file.
             limit: Most bytes of it.
             proposed: Whether what the session proposed counts.
 
@@ -332,27 +332,27 @@ class Documents:
             StaleFileError: Somebody wrote to the disk on lines that the editor has changed too.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
-        layer = self.layer(spot.path)
+        layer = self.layer(location.path)
         if proposed and layer is not None and self.proposed is not None:
             # What happened to the file since is asked when a person says yes.
             return MergedDocument(self.proposed.before(layer), self.proposed.after(layer))
-        if self._buffers.is_doubtful(spot.path):
+        if self._buffers.is_doubtful(location.path):
             raise EncodingUnsafeError(
-                f"{spot.shown}: the editor shows it in a wrong encoding and may have unsaved text "
+                f"{location.shown}: the editor shows it in a wrong encoding and may have unsaved text "
                 "of it, which a change would lose",
                 hint="Ask the person to save it, or to open it again in its own encoding.",
-                path=spot.shown,
+                path=location.shown,
             )
-        stored = None if spot.place.kind == "missing" else self.stored(spot, limit=limit)
-        buffer = self._buffers.get(spot.path) if self._buffers else None
+        stored = None if location.place.kind == "missing" else self.stored(location, limit=limit)
+        buffer = self._buffers.get(location.path) if self._buffers else None
         if buffer is None or stored is None:
-            return MergedDocument(stored, stored if buffer is None else self.present(spot))
+            return MergedDocument(stored, stored if buffer is None else self.present(location))
         base = buffer.base
         if base is None:
             return MergedDocument(stored, _with_text(stored, buffer.text))
         moved = base.revision.content != stored.revision.content
         note = (
-            f"{spot.shown} had changed on the disk while an editor had it open; both were merged."
+            f"{location.shown} had changed on the disk while an editor had it open; both were merged."
             if moved
             else ""
         )
@@ -363,10 +363,10 @@ class Documents:
         both = with_typed(stored, base, buffer.text)
         if both is None:
             raise StaleFileError(
-                f"{spot.shown}: the editor has unsaved changes on lines that the disk has "
+                f"{location.shown}: the editor has unsaved changes on lines that the disk has "
                 "changed too",
                 hint="Ask the person to save or to reload the file in the editor.",
-                path=spot.shown,
+                path=location.shown,
             )
         return MergedDocument(stored, both, note)
 

@@ -205,34 +205,36 @@ class Draft:
         opener = FileReader(
             *(self._judge, self._documents, self._seen, self.session), deadline=self.deadline
         )
-        spots = {
+        locations = {
             path: opener.find(path, there=path in there, follow=path not in itself)
             for path in paths
         }
-        keys = {spot.lock_key for spot in spots.values()}
+        keys = {location.lock_key for location in locations.values()}
         patience = min(PATIENCE, self.deadline.left)
         self._held.enter_context(self._locks.hold(keys, timeout=patience))
         if self._documents.proposed is not None:
             self._documents.proposed.look_again()
         keep = self._held if len(paths) <= _FEW else None
         targets: dict[str, Target] = {}
-        for path, spot in spots.items():
-            target, note = opener.read(path, spot, itself=path in itself, keep=keep)
+        for path, location in locations.items():
+            target, note = opener.read(path, location, itself=path in itself, keep=keep)
             if note and not target.hidden:
                 self.notes.append(note)
             if target.document is not None:
                 self.versions.add(target.document)
             if target.hidden:
-                self._hidden.add(target.spot.path)
+                self._hidden.add(target.location.path)
             targets[path] = target
-        names = [target.spot.path for target in targets.values()]
+        names = [target.location.path for target in targets.values()]
         if len(set(names)) < len(names):
             raise InvalidParamsError(
                 "two of the paths lead to the same file",
                 hint="Name each file once, by one name.",
             )
         self.open_folders = {
-            one.spot.path: one.spot.held.folder for one in targets.values() if one.spot.held
+            one.location.path: one.location.held.folder
+            for one in targets.values()
+            if one.location.held
         }
         self.opened = tuple(
             one.document
@@ -240,7 +242,7 @@ class Draft:
             if one.document is not None and one.waits is None
         )
         self._layers |= {
-            one.spot.path: one.waits for one in targets.values() if one.waits is not None
+            one.location.path: one.waits for one in targets.values() if one.waits is not None
         }
         return [targets[path] for path in paths]
 
@@ -261,7 +263,7 @@ class Draft:
         if self._waits_already(target, make):
             return EditList(()), None
         found = self._placed(target, make)
-        self._put(target, rewrite(document.source, found.edits, name=target.spot.shown))
+        self._put(target, rewrite(document.source, found.edits, name=target.location.shown))
         self._know_edits(target, found.edits)
         return found.edits, found.made
 
@@ -286,7 +288,7 @@ class Draft:
         An existing file keeps its encoding and its line ends; when it changed since the session
         read it, both are merged by lines; so is what an editor holds, if the session never read it.
         """
-        shown, document = target.spot.shown, target.document
+        shown, document = target.location.shown, target.document
         there = "" if document is None or target.hidden else document.text
         if left := left_in(text, there):
             raise InvalidParamsError(
@@ -296,13 +298,13 @@ class Draft:
                 path=shown,
             )
         if document is None:
-            self._put(target, encode_new(text, shown, self._documents.given(target.spot.path)))
+            self._put(target, encode_new(text, shown, self._documents.given(target.location.path)))
             return
-        with self._judge.untold(target.spot, hidden=target.hidden):
+        with self._judge.untold(target.location, hidden=target.hidden):
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
-        shown, seen = target.spot.shown, target.seen
+        shown, seen = target.location.shown, target.seen
         if append:
             ends = adopt_line_ends(text, document.text)
             size = len(document.text)
@@ -316,7 +318,7 @@ class Draft:
             try:
                 check_taken_back(target, seen, mine)
             except StaleFileError:
-                self._seen.doubt(self.session, target.spot.path)
+                self._seen.doubt(self.session, target.location.path)
                 raise
         if seen is not None and target.moved:
             found = carried(target, seen, adopt_line_ends(text, seen.text))
@@ -331,29 +333,29 @@ class Draft:
             return
         self.notes.extend(found.notes)
         self._put(target, rewrite(document.source, found.edits, name=shown))
-        self._known[target.spot.path] = found.known
+        self._known[target.location.path] = found.known
 
     def _know_edits(self, target: Target, edits: EditList) -> None:
         """Update the known text after edits of the file's present text."""
         document, seen = existing(target), target.seen
-        if target.spot.path in self._known:
+        if target.location.path in self._known:
             return  # its own text, which was merged
         if seen is not None and not target.moved:
-            self._known[target.spot.path] = seen.edited(edits)
+            self._known[target.location.path] = seen.edited(edits)
             return
-        written = self._written[target.spot.path]
+        written = self._written[target.location.path]
         shown = shown_by_diff(document.text, edits.apply(document.text))
         known = KnownText.of(written, shown) if seen is None else seen.renewed(written, shown)
-        self._known[target.spot.path] = replace(known, read=seen is not None and seen.read)
+        self._known[target.location.path] = replace(known, read=seen is not None and seen.read)
 
     def put(self, target: Target, data: bytes, *, mode: int | None = None) -> None:
         """Give a file exactly these bytes, and a mode when one is named."""
-        self._known.pop(target.spot.path, None)
+        self._known.pop(target.location.path, None)
         self._put(target, data, mode=mode)
 
     def set_mode(self, target: Target, mode: int) -> None:
         """Give a file other permission bits, with what the draft makes of its bytes."""
-        change = self._changes.get(target.spot.shown)
+        change = self._changes.get(target.location.shown)
         if change is not None and change.after is not None:
             data = self._contents[change.after.content]
         else:
@@ -376,9 +378,9 @@ class Draft:
         elif self._placed(target, emptied_by).edits.apply(document.text):
             check_still(target)
             raise PatchContextMismatchError(
-                f"{target.spot.shown}: the file holds more than the patch removes",
+                f"{target.location.shown}: the file holds more than the patch removes",
                 hint="Read the file again; a patch that deletes it has to list every line.",
-                path=target.spot.shown,
+                path=target.location.shown,
             )
         self._remove(target)
 
@@ -409,34 +411,34 @@ class Draft:
             check_still(target)
         elif target.document is not None:
             raise InvalidParamsError(
-                f"{target.spot.shown}: cannot take this name, the file exists",
+                f"{target.location.shown}: cannot take this name, the file exists",
                 hint="Choose another name.",
-                path=target.spot.shown,
+                path=target.location.shown,
             )
         data = document.data
         found = None if make is None else self._placed(source, make)
         if found is not None:
-            data = rewrite(document.source, found.edits, name=source.spot.shown)
+            data = rewrite(document.source, found.edits, name=source.location.shown)
         self._put(target, data, mode=document.revision.mode, source=document)
         if make is None:
             # Its name says nothing of what it holds.
-            self._known[target.spot.path] = None if source.moved else source.seen
-        elif source.spot.path in self._known:
-            self._known[target.spot.path] = self._known.pop(source.spot.path)
+            self._known[target.location.path] = None if source.moved else source.seen
+        elif source.location.path in self._known:
+            self._known[target.location.path] = self._known.pop(source.location.path)
         self._remove(source)
         return None if found is None else found.made
 
     def _remove(self, target: Target) -> None:
         document = existing(target)
         self._contents[document.revision.content] = document.data
-        self._record(target, FileChange(target.spot.path, document.revision, None))
+        self._record(target, FileChange(target.location.path, document.revision, None))
 
     def _placed(self, target: Target, make: Callable[[str], Made]) -> RebasedFile[Made]:
         """Edits of what a file holds now, and what the session knows of it then."""
         found = placed(target, make)
         self.notes.extend(found.notes)
         if found.known is not None:
-            self._known[target.spot.path] = found.known
+            self._known[target.location.path] = found.known
         return found
 
     def _put(
@@ -450,39 +452,39 @@ class Draft:
         self.deadline.check()
         if len(data) > EDIT_LIMIT and (source is None or source.data != data):
             raise TooLargeError(
-                f"{target.spot.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",
+                f"{target.location.shown}: would have {len(data):,} bytes, the limit is {EDIT_LIMIT:,}",
                 hint="Write it in several smaller files.",
-                path=target.spot.shown,
+                path=target.location.shown,
             )
         document = target.document
         before = document.revision if document is not None else None
         if before is not None and target.hidden and target.waits is None:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
-        now = before.compared.mode if before is not None else target.spot.root.new_mode
+        now = before.compared.mode if before is not None else target.location.root.new_mode
         bits = now if mode is None else mode
         after = Revision.of(data, bits)
-        given = self._documents.given(target.spot.path)
-        written = Document(target.spot.path, data, after, given)
-        self._judge.check_held(target.spot, written)
+        given = self._documents.given(target.location.path)
+        written = Document(target.location.path, data, after, given)
+        self._judge.check_held(target.location, written)
         self._result = None
         self._contents[after.content] = data
         if document is not None:
             self._contents[document.revision.content] = document.data
         self.versions.add(written)
-        self._written[target.spot.path] = written
+        self._written[target.location.path] = written
         if before == after:
-            self._changes.pop(target.spot.shown, None)
-            self._judge.drop(target.spot)
+            self._changes.pop(target.location.shown, None)
+            self._judge.drop(target.location)
             return
-        change = FileChange(target.spot.path, before, after)
+        change = FileChange(target.location.path, before, after)
         self._record(target, change, source=source or document, written=written)
 
-    def _put_folder(self, spot: Location, change: FileChange) -> None:
+    def _put_folder(self, location: Location, change: FileChange) -> None:
         self._result = None
         self._contents[FOLDER.content] = b""
-        self._judge.hear(spot, change)
-        self._changes[f"{spot.shown}/"] = change
+        self._judge.hear(location, change)
+        self._changes[f"{location.shown}/"] = change
 
     def _record(
         self,
@@ -492,9 +494,9 @@ class Draft:
         source: Document | None = None,
         written: Document | None = None,
     ) -> None:
-        self._judge.hear(target.spot, change, source=source, written=written)
+        self._judge.hear(target.location, change, source=source, written=written)
         self._result = None
-        self._changes[target.spot.shown] = change
+        self._changes[target.location.shown] = change
 
     def _readable(self, target: Target) -> Document:
         """The document of a target, for a change that depends on its content.
@@ -506,10 +508,10 @@ class Draft:
         document = existing(target)
         if target.hidden:
             raise PathBlockedError(
-                f"{target.spot.shown}: what it holds may not be seen, so it cannot be edited in "
+                f"{target.location.shown}: what it holds may not be seen, so it cannot be edited in "
                 "part",
                 hint="Give it a whole new text with write_file; a person is asked first.",
-                path=target.spot.shown,
+                path=target.location.shown,
             )
         return document
 

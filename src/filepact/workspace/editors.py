@@ -77,8 +77,8 @@ class Editors:
             PathBlockedError: It lies outside.
         """
         if base is None or isinstance(path, str):
-            spot = self.locate(path)
-            path, base = spot.path, base or self._stored(spot)
+            location = self.locate(path)
+            path, base = location.path, base or self._stored(location)
         return self._buffers.open(path, text, client=client, version=version, base=base)
 
     def doubt(self, path: Name, *, client: str) -> None:
@@ -105,8 +105,8 @@ class Editors:
 
     def saved(self, path: Name, *, client: str) -> None:
         """An editor has written its text to the disk by itself."""
-        spot = self.locate(path)
-        self._buffers.saved(spot.path, client=client, base=self._stored(spot))
+        location = self.locate(path)
+        self._buffers.saved(location.path, client=client, base=self._stored(location))
 
     def close(self, path: Name, *, client: str) -> None:
         """An editor no longer shows a file; unsaved text is gone with it, as it is there."""
@@ -162,13 +162,13 @@ class Editors:
             NotAFileError: It is a root.
             PathBlockedError: It lies outside.
         """
-        spot = self._guard.find(path, "list")
-        if spot.place.path == ".":
-            check_is_file(spot, path if isinstance(path, str) else spot.shown)
-        return spot
+        location = self._guard.find(path, "list")
+        if location.place.path == ".":
+            check_is_file(location, path if isinstance(path, str) else location.shown)
+        return location
 
-    def _stored(self, spot: Location) -> Document | None:
-        return None if spot.place.kind == "missing" else self._documents.stored(spot)
+    def _stored(self, location: Location) -> Document | None:
+        return None if location.place.kind == "missing" else self._documents.stored(location)
 
 
 _DIFF_IN_ERROR = 4_000
@@ -256,17 +256,17 @@ class BufferWriter:
             StaleFileError: Both were changed in the same lines.
             EncodingUnsafeError: Nobody can know what the editor has of it.
         """
-        spot = self._guard.find(path, "list")
+        location = self._guard.find(path, "list")
         try:
-            return self._documents.merged(spot).shown
+            return self._documents.merged(location).shown
         except StaleFileError as error:
             buffer = self._buffers.get(path)
             if buffer is None or buffer.base is None or self._hides(path, agent, buffer):
                 raise
-            name = spot.shown
+            name = location.shown
             typed = unified(buffer.base.text, buffer.text, old_name=name, new_name=name)
             raise StaleFileError(
-                f"{spot.shown}: somebody typed in the same lines just now:\n"
+                f"{location.shown}: somebody typed in the same lines just now:\n"
                 + cut_diff(typed, _DIFF_IN_ERROR),
                 hint="Nothing was changed. Read the file again and make the change for what "
                 "it holds now.",
@@ -301,11 +301,11 @@ class BufferWriter:
             WriteFailedError: The system refused to put it back.
             TooLargeError: It is too large by now to be looked at.
         """
-        spot = self._guard.find(meant.path, "list")
-        with self._locks.hold({spot.lock_key}):
-            if spot.place.kind == "missing":
+        location = self._guard.find(meant.path, "list")
+        with self._locks.hold({location.lock_key}):
+            if location.place.kind == "missing":
                 return BufferWriteResult("gone", None)
-            stored = self._documents.stored(spot)
+            stored = self._documents.stored(location)
             if over is not None and over.revision != meant.revision:
                 stored = self._save_typed(client, over, meant, stored)
             if stored.revision == meant.revision:
@@ -314,7 +314,7 @@ class BufferWriter:
                 self._committer.put_back(meant, stored.revision, operation)
                 return BufferWriteResult("form", meant)
             if operation:
-                summary = f"{spot.shown} as the editor saved it"
+                summary = f"{location.shown} as the editor saved it"
                 self._adopt(_own(client), BY_EDITOR, summary, meant.revision, stored)
             return BufferWriteResult("text", stored)
 
@@ -341,17 +341,17 @@ class BufferWriter:
         Returns:
             What was put into the journal for it; None for nothing.
         """
-        spot = self._guard.find(told.path, "list")
-        with self._locks.hold({spot.lock_key}):
-            if spot.place.kind == "missing":
+        location = self._guard.find(told.path, "list")
+        with self._locks.hold({location.lock_key}):
+            if location.place.kind == "missing":
                 return None
-            stored = self._documents.stored(spot)
+            stored = self._documents.stored(location)
             if stored.data != told.data and not differs_in_form(stored, told):
                 return None
             for last in self._store.operations(root=told.path.root, path=told.path.path, limit=1):
                 for change in last.changes.changes:
                     if change.path == told.path and change.after != stored.revision:
-                        summary = f"{spot.shown} as the editor saved it after it was cancelled"
+                        summary = f"{location.shown} as the editor saved it after it was cancelled"
                         return self._adopt(
                             last.session, PAST_THE_DOORS, summary, change.after, stored
                         )
@@ -400,21 +400,21 @@ class BufferWriter:
             StaleFileError: Somebody writes to it at this moment.
             WriteFailedError: The system refused to put it back.
         """
-        spot = self._guard.find(meant.path, "list")
-        with self._locks.hold({spot.lock_key}):
-            if spot.place.kind == "missing":
+        location = self._guard.find(meant.path, "list")
+        with self._locks.hold({location.lock_key}):
+            if location.place.kind == "missing":
                 return None
-            stored = self._documents.stored(spot)
+            stored = self._documents.stored(location)
             if stored.revision == meant.revision or not same_text(sent, stored):
                 return stored
             path = meant.path
             for last in self._store.operations(root=path.root, path=path.path, limit=1):
                 if all(change.after != stored.revision for change in last.changes.changes):
-                    summary = f"{spot.shown} written past the doors"
+                    summary = f"{location.shown} written past the doors"
                     self._adopt(session, PAST_THE_DOORS, summary, meant.revision, stored)
             change = FileChange(path, stored.revision, meant.revision)
             contents = {one.revision.content: one.data for one in (stored, meant)}
-            summary = f"unsaved text of {spot.shown}, again"
+            summary = f"unsaved text of {location.shown}, again"
             self._committer.commit(
                 new_operation(_own(client), BY_EDITOR, summary, ChangeSet((change,))), contents
             )
@@ -439,14 +439,14 @@ class BufferWriter:
         buffer = self._buffers.get(path)
         if buffer is None:
             return
-        spot = self._guard.find(path, "list")
-        merged = self._documents.merged(spot)
+        location = self._guard.find(path, "list")
+        merged = self._documents.merged(location)
         stored, shown = merged.stored, merged.shown
         if shown is None or shown.revision != state.compared:
             raise StaleFileError(
-                f"{spot.shown}: somebody typed in it or wrote to it just now",
+                f"{location.shown}: somebody typed in it or wrote to it just now",
                 hint="Read the file again and make the change for what it holds now.",
-                path=spot.shown,
+                path=location.shown,
             )
         self._buffers.starts(buffer, shown)
         if stored is not None and stored.revision == state.compared:
@@ -456,7 +456,7 @@ class BufferWriter:
             known[stored.revision.content] = stored.data
         before = None if stored is None else stored.revision
         change = FileChange(path, before, state.compared)
-        summary = f"unsaved text of {spot.shown}"
+        summary = f"unsaved text of {location.shown}"
         self._committer.commit(
             new_operation(_own(buffer.client), BY_EDITOR, summary, ChangeSet((change,))), known
         )

@@ -150,12 +150,12 @@ def excerpt_of(text: str, wanted: ExcerptOptions, shown: str) -> Excerpt:
 
 
 def stream_excerpt(
-    spot: Location, given: NamedEncoding | None, wanted: ExcerptOptions, deadline: Deadline
+    location: Location, given: NamedEncoding | None, wanted: ExcerptOptions, deadline: Deadline
 ) -> Excerpt:
     """A part of a file on the disk, of any size.
 
     Args:
-        spot: The file.
+        location: The file.
         given: What is said about its encoding outside the file.
         wanted: Which part.
         deadline: How long it is read.
@@ -165,12 +165,12 @@ def stream_excerpt(
         TooLargeError: The part comes to more than is wanted.
         TimedOutError: It was not reached in time.
     """
-    with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+    with location.root.stream(location.place.path, follow=False) as (stream, size):
         head = stream.read(_HEAD)
         complete = len(head) == size
-        encoding = detect(head, complete=complete, name=spot.place.path, given=given)
+        encoding = detect(head, complete=complete, name=location.place.path, given=given)
         if encoding is None:
-            raise BinaryFileError(f"{spot.shown}: does not hold text ({size:,} bytes)")
+            raise BinaryFileError(f"{location.shown}: does not hold text ({size:,} bytes)")
         stream.seek(len(encoding.bom))
         if wanted.count == 0:
             return Excerpt("", None)
@@ -179,7 +179,7 @@ def stream_excerpt(
             left = _skip_lines(stream, left, deadline)
         skipped = wanted.first - left
         start = stream.tell()
-        part = _collect(stream, encoding, wanted, left, skipped, spot.shown, deadline)
+        part = _collect(stream, encoding, wanted, left, skipped, location.shown, deadline)
         within = _around(start, stream.tell(), len(part.text), left)
         return replace(part, within=within)
 
@@ -301,7 +301,7 @@ def _check(spent: int, wanted: ExcerptOptions, shown: str) -> None:
 
 
 def window(
-    spot: Location,
+    location: Location,
     document: Document | None,
     given: NamedEncoding | None,
     *,
@@ -314,7 +314,7 @@ def window(
     """Cut lines out of a document, or out of a stream when the file was too large to load.
 
     Args:
-        spot: The file.
+        location: The file.
         document: The loaded document, or None to stream.
         given: What is said about its encoding outside the file.
         first: 0-based number of the first line wanted; below 0 it counts from the end.
@@ -328,8 +328,8 @@ def window(
     """
     if document is None:
         wanted = _Lines(first, count, column, most, deadline)
-        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
-            return _stream_window(spot, given, stream, size, wanted)
+        with location.root.stream(location.place.path, follow=False) as (stream, size):
+            return _stream_window(location, given, stream, size, wanted)
     text = document.text
     if first < 0:
         first = max(line_window(text, 0, 0)[1] + first, 0)
@@ -338,7 +338,7 @@ def window(
     if lines and column:
         lines[0] = lines[0][column:]
     return LineExcerpt(
-        shown=spot.shown,
+        shown=location.shown,
         lines=tuple(lines),
         first=first,
         total=total,
@@ -364,13 +364,13 @@ class _Lines:
 
 
 def _stream_window(
-    spot: Location, given: NamedEncoding | None, stream: BinaryIO, size: int, wanted: _Lines
+    location: Location, given: NamedEncoding | None, stream: BinaryIO, size: int, wanted: _Lines
 ) -> LineExcerpt:
     head = stream.read(_HEAD)
-    encoding = detect(head, complete=len(head) == size, name=spot.place.path, given=given)
+    encoding = detect(head, complete=len(head) == size, name=location.place.path, given=given)
     if encoding is None:
         raise BinaryFileError(
-            f"{spot.shown}: does not hold text ({size:,} bytes)",
+            f"{location.shown}: does not hold text ({size:,} bytes)",
             hint="encoding base64 reads its bytes, in parts if need be.",
         )
     first, left = wanted.first, 0
@@ -387,14 +387,14 @@ def _stream_window(
             if stream.seek(0, SEEK_END) > len(encoding.bom):
                 stream.seek(-1, SEEK_END)
                 there += stream.read(1) != b"\n"
-            return _streamed(spot, encoding, size, wanted.first, _Cut((), there, more=False))
+            return _streamed(location, encoding, size, wanted.first, _Cut((), there, more=False))
     start = stream.tell()
     cut = _cut_lines(_decoded_with_gaps(stream, encoding, wanted.deadline), left, wanted)
     length = sum(map(len, cut.lines)) + len(cut.lines)
     within = _around(start, stream.tell(), length, left + wanted.column)
     total = None if cut.total is None or first < 0 else first - left + cut.total
     found = _Cut(cut.lines, total, more=cut.more, goes_on=cut.goes_on)
-    return replace(_streamed(spot, encoding, size, first, found, wanted.column), within=within)
+    return replace(_streamed(location, encoding, size, first, found, wanted.column), within=within)
 
 
 class _Cut(NamedTuple):
@@ -414,10 +414,10 @@ class _Cut(NamedTuple):
 
 
 def _streamed(
-    spot: Location, encoding: Encoding, size: int, first: int, cut: _Cut, column: int = 0
+    location: Location, encoding: Encoding, size: int, first: int, cut: _Cut, column: int = 0
 ) -> LineExcerpt:
     return LineExcerpt(
-        shown=spot.shown,
+        shown=location.shown,
         lines=cut.lines,
         first=first,
         total=cut.total,
@@ -475,7 +475,7 @@ def _line_parts(texts: Iterator[str]) -> Iterator[tuple[str, bool]]:
 def _decoded_with_gaps(stream: BinaryIO, encoding: Encoding, deadline: Deadline) -> Iterator[str]:
     """The text from here on, in pieces.
 
-    A damaged spot far down in a large file must not hide the rest from a reader; what is shown this
+    A damaged place far down in a large file must not hide the rest from a reader; what is shown this
     way is never written back, because streamed files are too large to edit.
     """
     decoder = codecs.getincrementaldecoder(encoding.name)(errors="replace")

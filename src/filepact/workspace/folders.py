@@ -69,21 +69,21 @@ class ProposalFolders:
         Raises:
             NotAFileError: A file has this name.
         """
-        spot = self._judge.find(path, follow=False)
-        if spot.place.path == ".":
-            return spot, True
-        layer = self._look(spot)
+        location = self._judge.find(path, follow=False)
+        if location.place.path == ".":
+            return location, True
+        layer = self._look(location)
         if layer is not None and layer.change.after is None:
-            return spot, False
-        if self._is_file(spot):
+            return location, False
+        if self._is_file(location):
             raise NotAFileError(f"{path}: a file has this name", path=path)
-        return spot, self.has(spot, spot.place.path)
+        return location, self.has(location, location.place.path)
 
-    def has(self, spot: Location, folder: str) -> bool:
+    def has(self, location: Location, folder: str) -> bool:
         """Whether there is a folder in the root of a place, or proposed files are in it."""
         proposed = self._documents.proposed
-        layers = () if proposed is None else proposed.below(spot.root.path, folder)
-        return spot.root.place(folder).kind != "missing" or any(
+        layers = () if proposed is None else proposed.below(location.root.path, folder)
+        return location.root.place(folder).kind != "missing" or any(
             one.change.after is not None for one in layers
         )
 
@@ -95,55 +95,57 @@ class ProposalFolders:
             PathBlockedError: It holds something that is neither file, link nor folder.
             TooLargeError: It holds more than is moved or removed at once.
         """
-        spot = self._judge.find(path, follow=False)
-        if spot.place.path == ".":
+        location = self._judge.find(path, follow=False)
+        if location.place.path == ".":
             raise InvalidParamsError("the root itself stays where it is", path=path)
-        if self._is_file(spot) or not self.has(spot, spot.place.path):
+        if self._is_file(location) or not self.has(location, location.place.path):
             return None
-        return _list_inside(spot, self._documents.proposed)
+        return _list_inside(location, self._documents.proposed)
 
-    def named(self, spot: Location, path: str) -> str:
+    def named(self, location: Location, path: str) -> str:
         """The name under which a place in the root of another is opened."""
-        return self._judge.show(WorkspacePath(spot.root.path, path))
+        return self._judge.show(WorkspacePath(location.root.path, path))
 
     def make(self, path: str) -> None:
         """Make a folder."""
-        spot = self._judge.find(path)
-        self._look(spot)
-        self._put(spot, FileChange(spot.path, None, FOLDER))
+        location = self._judge.find(path)
+        self._look(location)
+        self._put(location, FileChange(location.path, None, FOLDER))
 
     def remove(self, path: str) -> None:
         """Remove a folder, which is empty once the changes before this one are done."""
-        spot = self._judge.find(path)
-        self._look(spot)
-        self._put(spot, FileChange(spot.path, FOLDER, None))
+        location = self._judge.find(path)
+        self._look(location)
+        self._put(location, FileChange(location.path, FOLDER, None))
 
-    def _look(self, spot: Location) -> ProposalFile | None:
-        layer = self._documents.layer(spot.path)
+    def _look(self, location: Location) -> ProposalFile | None:
+        layer = self._documents.layer(location.path)
         if layer is not None:
-            self._layers[spot.path] = layer
+            self._layers[location.path] = layer
         return layer
 
-    def _is_file(self, spot: Location) -> bool:
-        return spot.place.kind in ("file", "link", "other") or self._documents.holds_file(spot.path)
+    def _is_file(self, location: Location) -> bool:
+        return location.place.kind in ("file", "link", "other") or self._documents.holds_file(
+            location.path
+        )
 
 
-def _list_inside(spot: Location, proposed: ProposalFiles | None) -> FolderContents:
+def _list_inside(location: Location, proposed: ProposalFiles | None) -> FolderContents:
     """Everything in a folder, ignored and hidden files too.
 
     Args:
-        spot: The folder.
+        location: The folder.
         proposed: What the session has proposed, which counts as done.
 
     Raises:
         TooLargeError: It holds more than is moved or removed at once.
         PathBlockedError: It holds something that is neither file, link nor folder.
     """
-    base = spot.place.path
+    base = location.place.path
     files: dict[str, None] = {}
     folders: dict[str, None] = {base: None}
-    if spot.place.kind == "directory":
-        with TreeReader(spot.root, base, allow=_every, ignore=False) as entries:
+    if location.place.kind == "directory":
+        with TreeReader(location.root, base, allow=_every, ignore=False) as entries:
             for entry in entries:
                 if entry.kind == "folder":
                     folders[entry.path] = None
@@ -151,19 +153,19 @@ def _list_inside(spot: Location, proposed: ProposalFiles | None) -> FolderConten
                     files[entry.path] = None
                 else:
                     raise PathBlockedError(
-                        f"{spot.shown}: holds {entry.path}, which is no regular file",
+                        f"{location.shown}: holds {entry.path}, which is no regular file",
                         hint="Move or remove the files one by one, or ask the person to do it.",
-                        path=spot.shown,
+                        path=location.shown,
                     )
                 if len(files) + len(folders) > MOST:
-                    raise _too_much(spot, f"more than {MOST} files and folders")
+                    raise _too_much(location, f"more than {MOST} files and folders")
             if not entries.complete or entries.beyond:
                 raise PathBlockedError(
-                    f"{spot.shown}: not everything in it can be seen",
+                    f"{location.shown}: not everything in it can be seen",
                     hint="Ask the person to do this step.",
-                    path=spot.shown,
+                    path=location.shown,
                 )
-    for layer in () if proposed is None else proposed.below(spot.root.path, base):
+    for layer in () if proposed is None else proposed.below(location.root.path, base):
         kept = folders if any(side and side.is_folder for side in layer.sides) else files
         if layer.change.after is None:
             kept.pop(layer.path.path, None)
@@ -171,10 +173,10 @@ def _list_inside(spot: Location, proposed: ProposalFiles | None) -> FolderConten
             kept[layer.path.path] = None
     size = 0
     for path in files:
-        stamp = stamp_at(spot.root, path)
+        stamp = stamp_at(location.root, path)
         size += stamp.size if stamp is not None else 0
     if size > _LARGEST:
-        raise _too_much(spot, f"{size:,} bytes; {_LARGEST:,} are the most")
+        raise _too_much(location, f"{size:,} bytes; {_LARGEST:,} are the most")
     return FolderContents(tuple(files), tuple(sorted(folders)))
 
 
@@ -182,9 +184,9 @@ def _every(_path: str, _is_folder: bool) -> bool:
     return True
 
 
-def _too_much(spot: Location, why: str) -> TooLargeError:
+def _too_much(location: Location, why: str) -> TooLargeError:
     return TooLargeError(
-        f"{spot.shown}: holds {why}",
+        f"{location.shown}: holds {why}",
         hint="Move or remove parts of it one after the other, or ask the person to do it.",
-        path=spot.shown,
+        path=location.shown,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from posixpath import dirname
 from typing import TYPE_CHECKING
@@ -161,20 +161,20 @@ class Guard:
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         return self._resolved(lookup, root.place(relative, follow=follow), asked)
 
-    def again(self, spot: Location, keep: ExitStack | None = None) -> Location:
+    def again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve the same name once more, for example under the lock of the file.
 
         The rules are pure, so they are asked again only where it leads elsewhere by now, or where
         something was made or removed.
 
         Args:
-            spot: Where it led before.
+            location: Where it led before.
             keep: Keeps open what it leads to now, unless that is a link itself.
 
         Raises:
             PathBlockedError: It leads outside by now, or to what a rule protects.
         """
-        lookup, before = spot.lookup, spot.place
+        lookup, before = location.lookup, location.place
         held = None
         if keep is not None and lookup.follow:
             held = keep.enter_context(closing(lookup.root.hold(lookup.relative)))
@@ -183,10 +183,7 @@ class Guard:
             place = lookup.root.place(lookup.relative, follow=lookup.follow)
         if place.path == before.path and (place.kind == "missing") == (before.kind == "missing"):
             self._check_narrowed(lookup.root, place.path, lookup.sent)
-            return Location(
-                *(spot.root, place, spot.shown, spot.decision, spot.action, lookup, spot.near),
-                held=held,
-            )
+            return replace(location, place=place, held=held)
         request = AccessRequest(lookup.root.path, lookup.relative, lookup.action, lookup.agent)
         return self._resolved(lookup, place, self._decide(request, lookup.sent), held)
 
@@ -244,13 +241,13 @@ class Guard:
             NotAFileError: It is a folder.
             PathBlockedError: It is neither file nor folder, or may not be used.
         """
-        spot = self.find(path, action, agent=agent, follow=follow)
-        if spot.place.kind == "missing" and not held(spot.path):
+        location = self.find(path, action, agent=agent, follow=follow)
+        if location.place.kind == "missing" and not held(location.path):
             advice = f"Look for the name with search_files; relative paths start at {self.start}."
-            sent = spot.as_sent(path)
-            raise not_there(spot, f"{sent}: no such file", advice, path=sent)
-        check_is_file(spot, spot.as_sent(path))
-        return spot
+            sent = location.as_sent(path)
+            raise not_there(location, f"{sent}: no such file", advice, path=sent)
+        check_is_file(location, location.as_sent(path))
+        return location
 
     def _near(self, root: Root, path: str, agent: str) -> tuple[str, ...]:
         """Names of what is there and may be seen that a name may have been meant for."""
@@ -541,30 +538,30 @@ class _Listing(EntryFilter):
         return decide(request, self._policy).verdict == "allow"
 
 
-def not_there(spot: Location, said: str, advice: str, *, path: str) -> NotFoundError:
+def not_there(location: Location, said: str, advice: str, *, path: str) -> NotFoundError:
     """The error for a place where nothing is, with names that may have been meant.
 
     Args:
-        spot: The place.
+        location: The place.
         said: What is wrong.
         advice: What to do if none of the names is the one.
         path: The name that was sent.
     """
-    near = spot.near()
+    near = location.near()
     if near:
         advice = f"Did you mean {' or '.join(map(shown_name, near))}? {advice}"
     return NotFoundError(said, hint=advice, path=path, near=near)
 
 
-def check_is_file(spot: Location, asked: str) -> None:
+def check_is_file(location: Location, asked: str) -> None:
     """Refuse folders and special files where a file is wanted."""
-    if spot.place.kind == "directory":
+    if location.place.kind == "directory":
         raise NotAFileError(
             f"{asked}: is a folder",
             hint="Name a file; directory_tree shows what the folder holds.",
             path=asked,
         )
-    if spot.place.kind == "other":
+    if location.place.kind == "other":
         raise PathBlockedError(
             f"{asked}: is not a regular file (a device, pipe or socket)",
             hint="Only regular files can be used.",

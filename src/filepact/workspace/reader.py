@@ -133,8 +133,8 @@ class Reader:
         if folder or self._guard.hides(layer.path, self._session.agent):
             return False
         try:
-            spot = self._guard.find(layer.path, "read", agent=self._session.agent)
-            now = self._documents.present(spot)
+            location = self._guard.find(layer.path, "read", agent=self._session.agent)
+            now = self._documents.present(location)
         except FilepactError:
             return True
         return (now and now.revision) != layer.change.before
@@ -148,12 +148,12 @@ class Reader:
             count: Most lines wanted.
             column: 0-based number of the first character wanted of the first line.
         """
-        spot = self._file(path)
-        streamed = spot.place.size > EDIT_LIMIT and not self._documents.held(spot.path)
+        location = self._file(path)
+        streamed = location.place.size > EDIT_LIMIT and not self._documents.held(location.path)
         part = window(
-            spot,
-            None if streamed else self._open(spot),
-            self._documents.given(spot.path) if streamed else None,
+            location,
+            None if streamed else self._open(location),
+            self._documents.given(location.path) if streamed else None,
             first=first,
             count=count,
             column=column,
@@ -161,8 +161,8 @@ class Reader:
             deadline=self._deadline,
         )
         if streamed:
-            self._check_around(spot, part.within)
-            self._asked.read(self._session, spot.path.absolute)
+            self._check_around(location, part.within)
+            self._asked.read(self._session, location.path.absolute)
         return part
 
     def piece(self, path: str, *, first: int, most: int) -> ByteExcerpt:
@@ -173,20 +173,20 @@ class Reader:
             first: The first byte wanted, from 0; below 0 it counts from the end.
             most: Most bytes wanted.
         """
-        spot = self._file(path)
-        if spot.place.size <= EDIT_LIMIT or self._documents.held(spot.path):
-            document = self._look(spot)
+        location = self._file(path)
+        if location.place.size <= EDIT_LIMIT or self._documents.held(location.path):
+            document = self._look(location)
             size = len(document.data)
             start = min(max(size + first, 0) if first < 0 else first, size)
             data = document.data[start : start + most]
             self.remember(document, None if len(data) == size else [])
             return ByteExcerpt(data, start, size, document.revision.short)
-        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+        with location.root.stream(location.place.path, follow=False) as (stream, size):
             start = min(max(size + first, 0) if first < 0 else first, size)
             stream.seek(start)
             data = stream.read(min(most, size - start))
-        self._check_around(spot, (start, start + len(data)))
-        self._asked.read(self._session, spot.path.absolute)
+        self._check_around(location, (start, start + len(data)))
+        self._asked.read(self._session, location.path.absolute)
         return ByteExcerpt(data, start, size, None)
 
     def picture(self, path: str, *, shown: bool = True) -> tuple[Image, bytes] | None:
@@ -199,24 +199,24 @@ class Reader:
         Raises:
             TooLargeError: It is one, and too large for those who look at it.
         """
-        spot = self._file(path)
-        if spot.place.size <= MAX_PICTURE:
-            document = self._look(spot)
+        location = self._file(path)
+        if location.place.size <= MAX_PICTURE:
+            document = self._look(location)
             picture = picture_of(document.data[:_HEAD])
             if picture is None:
                 return None
             if shown:
                 self.remember(document)
             return picture, document.data
-        with spot.root.stream(spot.place.path, follow=False) as (stream, size):
+        with location.root.stream(location.place.path, follow=False) as (stream, size):
             picture = picture_of(stream.read(_HEAD))
         if picture is None:
             return None
         raise TooLargeError(
-            f"{spot.shown}: is a {picture.name} of {size:,} bytes; pictures are shown up to "
+            f"{location.shown}: is a {picture.name} of {size:,} bytes; pictures are shown up to "
             f"{MAX_PICTURE:,}",
             hint="encoding base64 reads its bytes in parts.",
-            path=spot.shown,
+            path=location.shown,
             size=size,
             limit=MAX_PICTURE,
         )
@@ -249,21 +249,21 @@ class Reader:
             TooLargeError: The part is over what may be answered.
             BinaryFileError: It does not hold text there.
         """
-        spot = found if found is not None and found.place.kind == "file" else self._file(path)
-        if spot.place.size <= EDIT_LIMIT:
-            document = self._look(spot)
-            part = excerpt_of(document.text, wanted, spot.shown)
+        location = found if found is not None and found.place.kind == "file" else self._file(path)
+        if location.place.size <= EDIT_LIMIT:
+            document = self._look(location)
+            part = excerpt_of(document.text, wanted, location.shown)
             self.remember(document, [(part.start, part.start + len(part.text))])
             return part
-        typed = self._documents.typed(spot.path)
+        typed = self._documents.typed(location.path)
         if typed is not None:
-            part = excerpt_of(typed, wanted, spot.shown)
+            part = excerpt_of(typed, wanted, location.shown)
         else:
-            given = self._documents.given(spot.path)
-            part = stream_excerpt(spot, given, wanted, self._deadline)
-            self._check_around(spot, part.within)
-        self._check(part.text.encode("utf-8", "replace"), spot)
-        self._asked.read(self._session, spot.path.absolute)
+            given = self._documents.given(location.path)
+            part = stream_excerpt(location, given, wanted, self._deadline)
+            self._check_around(location, part.within)
+        self._check(part.text.encode("utf-8", "replace"), location)
+        self._asked.read(self._session, location.path.absolute)
         return part
 
     def document(self, path: Name) -> Document:
@@ -305,49 +305,49 @@ class Reader:
         self._deadline.check()
         agent, held = self._session.agent, self._documents.held
         with self._refusing():
-            spot = self._guard.find_file(path, "read", agent=agent, held=held)
-        layer = self._documents.layer(spot.path)
+            location = self._guard.find_file(path, "read", agent=agent, held=held)
+        layer = self._documents.layer(location.path)
         if layer is not None:
             if layer.change.after is None:
-                raise proposed_gone(spot.shown, layer)
+                raise proposed_gone(location.shown, layer)
             if layer.change.after.is_folder:
-                sent = spot.as_sent(path)
+                sent = location.as_sent(path)
                 raise NotAFileError(f"{sent}: is a folder, as you proposed", path=sent)
             self._marked[layer.path] = layer
-        return spot
+        return location
 
-    def _open(self, spot: Location) -> Document:
-        document = self._opened[spot.shown] = self._look(spot)
-        self._asked.read(self._session, spot.path.absolute)
+    def _open(self, location: Location) -> Document:
+        document = self._opened[location.shown] = self._look(location)
+        self._asked.read(self._session, location.path.absolute)
         return document
 
-    def _look(self, spot: Location) -> Document:
-        document = self._documents.load(spot)
+    def _look(self, location: Location) -> Document:
+        document = self._documents.load(location)
         if document is None:
-            raise NotFoundError(f"{spot.shown}: was removed just now", path=spot.shown)
-        self._check(document.data, spot)
+            raise NotFoundError(f"{location.shown}: was removed just now", path=location.shown)
+        self._check(document.data, location)
         return document
 
-    def _check(self, data: bytes, spot: Location) -> None:
+    def _check(self, data: bytes, location: Location) -> None:
         with self._refusing():
-            self._guard.check_held(spot.path, "read", data, agent=self._session.agent)
+            self._guard.check_held(location.path, "read", data, agent=self._session.agent)
 
-    def _check_around(self, spot: Location, within: tuple[int, int]) -> None:
+    def _check_around(self, location: Location, within: tuple[int, int]) -> None:
         """Refuse a part of a large file that may be the inside of a key: above it stands how it begins."""
         start, end = within
         first = max(start - LONGEST_KEY, 0)
-        with spot.root.stream(spot.place.path, follow=False) as (stream, _size):
+        with location.root.stream(location.place.path, follow=False) as (stream, _size):
             stream.seek(first)
             data = stream.read(end - first)
-        self._check(data, spot)
+        self._check(data, location)
 
     def find(self, directory: str, pattern: str, *, limit: int) -> NameSearchResult:
         """Files whose path matches a glob, in path order."""
-        spot = self._folder(directory)
-        allow, more = self._sight(spot)
+        location = self._folder(directory)
+        allow, more = self._sight(location)
         found = find_files(
-            spot.root,
-            spot.place.path,
+            location.root,
+            location.place.path,
             pattern,
             limit=limit,
             allow=allow,
@@ -355,7 +355,7 @@ class Reader:
             deadline=self._deadline,
             progress=self._progress,
         )
-        self._mark(spot, (path for path in found.paths if path in more))
+        self._mark(location, (path for path in found.paths if path in more))
         return found
 
     def grep(
@@ -370,12 +370,12 @@ class Reader:
         mode: Literal["content", "files", "count"],
     ) -> TextSearchResult:
         """Lines that match a query, in path order."""
-        spot = self._there(path)
-        self._asked.read(self._session, join(spot.root.path, spot.place.path))
-        allow, more = self._sight(spot)
+        location = self._there(path)
+        self._asked.read(self._session, join(location.root.path, location.place.path))
+        allow, more = self._sight(location)
         found = grep(
-            spot.root,
-            spot.place.path,
+            location.root,
+            location.place.path,
             query,
             glob=glob,
             limit=limit,
@@ -384,14 +384,14 @@ class Reader:
             mode=mode,
             allow=allow,
             more=more,
-            overlay=self._documents.newer(spot.root),
+            overlay=self._documents.newer(location.root),
             net=self._guard.net,
-            given=self._documents.given_in(spot.root),
+            given=self._documents.given_in(location.root),
             kept=self._texts.__setitem__,
             deadline=self._deadline,
             progress=self._progress,
         )
-        self._mark(spot, (file.path for file in found.files))
+        self._mark(location, (file.path for file in found.files))
         return found
 
     def showed_lines(self, path: str, found: Mapping[str, Sequence[MatchLine]]) -> None:
@@ -421,18 +421,18 @@ class Reader:
         self, path: str, *, depth: int, include_files: bool, pattern: str | None, budget: int
     ) -> FolderTree:
         """A folder and what it holds, as a drawing."""
-        spot = self._folder(path)
-        allow, more = self._sight(spot)
-        self._mark(spot, more)
+        location = self._folder(path)
+        allow, more = self._sight(location)
+        self._mark(location, more)
         return tree(
-            spot.root,
-            spot.place.path,
+            location.root,
+            location.place.path,
             depth=depth,
             include_files=include_files,
             pattern=pattern,
             budget=budget,
             page=self.page,
-            name=spot.shown,
+            name=location.shown,
             allow=allow,
             more=more,
             deadline=self._deadline,
@@ -443,11 +443,11 @@ class Reader:
         """The function that shows paths of the root that holds this one."""
         return partial(self._guard.show, self._there(path).root.path)
 
-    def _sight(self, spot: Location) -> tuple[EntryFilter, tuple[str, ...]]:
+    def _sight(self, location: Location) -> tuple[EntryFilter, tuple[str, ...]]:
         """Which names below a folder may be seen, and the files there that are only proposed."""
-        allow = self._guard.listing(spot.root, "read", agent=self._session.agent)
+        allow = self._guard.listing(location.root, "read", agent=self._session.agent)
         proposed = self._documents.proposed
-        layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
+        layers = () if proposed is None else proposed.below(location.root.path, location.place.path)
         gone = frozenset(one.path.path for one in layers if one.change.after is None)
         come = tuple(
             one.path.path
@@ -457,16 +457,16 @@ class Reader:
         )
         return (_Without(allow, gone) if gone else allow), come
 
-    def _mark(self, spot: Location, paths: Iterable[str]) -> None:
+    def _mark(self, location: Location, paths: Iterable[str]) -> None:
         for path in paths:
-            layer = self._documents.layer(WorkspacePath(spot.root.path, path))
+            layer = self._documents.layer(WorkspacePath(location.root.path, path))
             if layer is not None:
                 self._marked[layer.path] = layer
 
-    def _proposes_below(self, spot: Location) -> bool:
+    def _proposes_below(self, location: Location) -> bool:
         """Whether there is something at a place for this session alone."""
         proposed = self._documents.proposed
-        layers = () if proposed is None else proposed.below(spot.root.path, spot.place.path)
+        layers = () if proposed is None else proposed.below(location.root.path, location.place.path)
         return any(one.change.after is not None for one in layers)
 
     @contextmanager
@@ -480,27 +480,29 @@ class Reader:
 
     def _there(self, path: str) -> Location:
         with self._refusing():
-            spot = self._guard.find(path, "read", agent=self._session.agent)
-        layer = self._documents.layer(spot.path) if spot.place.path != "." else None
+            location = self._guard.find(path, "read", agent=self._session.agent)
+        layer = self._documents.layer(location.path) if location.place.path != "." else None
         if layer is not None and layer.change.after is None:
-            raise proposed_gone(spot.shown, layer)
-        if spot.place.kind == "missing" and not self._proposes_below(spot):
+            raise proposed_gone(location.shown, layer)
+        if location.place.kind == "missing" and not self._proposes_below(location):
             advice = "directory_tree shows what is there."
-            raise not_there(spot, f"{path}: no such file or folder", advice, path=path)
-        if spot.place.kind == "other":
-            check_is_file(spot, path)
-        return spot
+            raise not_there(location, f"{path}: no such file or folder", advice, path=path)
+        if location.place.kind == "other":
+            check_is_file(location, path)
+        return location
 
     def _folder(self, path: str) -> Location:
-        spot = self._there(path)
-        proposed = spot.place.kind == "missing" and not self._documents.holds_file(spot.path)
-        if spot.place.kind != "directory" and not proposed:
+        location = self._there(path)
+        proposed = location.place.kind == "missing" and not self._documents.holds_file(
+            location.path
+        )
+        if location.place.kind != "directory" and not proposed:
             raise NotAFileError(
                 f"{path}: is not a folder",
                 hint="Name a folder; read_file shows a file.",
                 path=path,
             )
-        return spot
+        return location
 
 
 class _Without(EntryFilter):

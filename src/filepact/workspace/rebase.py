@@ -146,16 +146,16 @@ class Rebase:
 
     def _current(self, path: WorkspacePath) -> Document | None:
         # A journal's path is a true name: what stands there is meant, also where it is a link.
-        spot = self._guard.find(path, "write", follow=False)
-        if spot.path != path:
+        location = self._guard.find(path, "write", follow=False)
+        if location.path != path:
             # What was shown was another file; what this one holds is not told.
             raise StaleFileError(
                 f"{self._show(path)}: leads elsewhere now, through a link",
                 hint="Put the file back in its place, or leave this change undone.",
             )
-        if spot.place.kind == "directory":
+        if location.place.kind == "directory":
             return Document(path, b"", FOLDER)
-        return self._documents.merged(spot, limit=LARGEST).shown
+        return self._documents.merged(location, limit=LARGEST).shown
 
 
 def fit(

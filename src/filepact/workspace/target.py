@@ -77,7 +77,7 @@ class Target:
         overtaken: The disk has changed under what the editor holds.
     """
 
-    spot: Location
+    location: Location
     document: Document | None
     seen: KnownText | None
     waits: ProposalFile | None = None
@@ -126,14 +126,14 @@ class FileReader:
         """Find one file, which may have to be there, by the path that was sent."""
         self._deadline.check()
         if there:
-            spot = self._authorizer.find_file(path, self._documents.held, follow=follow)
+            location = self._authorizer.find_file(path, self._documents.held, follow=follow)
         else:
-            spot = self._authorizer.find(path, follow=follow)
-        self._check_kind(spot, path, follow=follow)
-        return spot
+            location = self._authorizer.find(path, follow=follow)
+        self._check_kind(location, path, follow=follow)
+        return location
 
     def read(
-        self, path: str, spot: Location, *, itself: bool, keep: ExitStack | None
+        self, path: str, location: Location, *, itself: bool, keep: ExitStack | None
     ) -> tuple[Target, str]:
         """Find a file again, whose lock is held by now, and read it.
 
@@ -141,7 +141,7 @@ class FileReader:
 
         Args:
             path: The path as it was sent.
-            spot: Where it led before.
+            location: Where it led before.
             itself: Whether a link is meant itself; what only goes away or gets another name may be
                 large, for it is never looked into line by line.
             keep: Keeps the file open; None where there are too many.
@@ -150,20 +150,20 @@ class FileReader:
             The file, and a sentence about what was merged; empty when nothing was.
         """
         self._deadline.check()
-        spot = self._authorizer.again(spot, keep)
-        self._check_kind(spot, path, follow=not itself)
-        hidden = self._authorizer.hides(spot)
+        location = self._authorizer.again(location, keep)
+        self._check_kind(location, path, follow=not itself)
+        hidden = self._authorizer.hides(location)
         limit = LARGEST if itself else EDIT_LIMIT
         # Whether a text is the file's again must not be told where that may not be seen.
-        with self._authorizer.untold(spot, hidden=hidden):
-            merged = self._documents.merged(spot, limit=limit, proposed=not hidden)
+        with self._authorizer.untold(location, hidden=hidden):
+            merged = self._documents.merged(location, limit=limit, proposed=not hidden)
         if merged.shown is not None:
-            self._authorizer.check_held(spot, merged.shown)
-        layer = self._documents.layer(spot.path)
+            self._authorizer.check_held(location, merged.shown)
+        layer = self._documents.layer(location.path)
         target = Target(
-            spot,
+            location,
             merged.shown,
-            None if hidden else self._seen.last(self._session, spot.path),
+            None if hidden else self._seen.last(self._session, location.path),
             layer,
             hidden=hidden,
             saved=merged.saved if layer is None else None,
@@ -171,11 +171,11 @@ class FileReader:
         )
         return target, merged.note
 
-    def _check_kind(self, spot: Location, path: str, *, follow: bool) -> None:
+    def _check_kind(self, location: Location, path: str, *, follow: bool) -> None:
         """Refuse what is no file, and what is named as a folder."""
-        if spot.place.kind != "missing":
-            check_is_file(spot, path)
-        elif self._documents.held(spot.path) and not self._documents.holds_file(spot.path):
+        if location.place.kind != "missing":
+            check_is_file(location, path)
+        elif self._documents.held(location.path) and not self._documents.holds_file(location.path):
             raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
         elif follow and path.endswith("/"):
             hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."
@@ -200,11 +200,11 @@ def existing(target: Target) -> Document:
         NotFoundError: There is no such file.
     """
     if target.document is None and target.waits is not None:
-        raise proposed_gone(target.spot.shown, target.waits)
+        raise proposed_gone(target.location.shown, target.waits)
     if target.document is None:
-        shown = target.spot.shown
+        shown = target.location.shown
         advice = "Look for the name with search_files."
-        raise not_there(target.spot, f"{shown}: no such file", advice, path=shown)
+        raise not_there(target.location, f"{shown}: no such file", advice, path=shown)
     return target.document
 
 
@@ -212,20 +212,24 @@ def check_link_moves(source: Target, target: Target, *, edited: bool) -> None:
     """Refuse to give a link another name where that is not all, or where it would lead outside."""
     if edited:
         raise InvalidParamsError(
-            f"{source.spot.shown}: is a link, which has no lines of its own to be changed",
+            f"{source.location.shown}: is a link, which has no lines of its own to be changed",
             hint="Rename it without hunks, and change the file that it leads to by that one's name.",
-            path=source.spot.shown,
+            path=source.location.shown,
         )
-    root, old, new = source.spot.path.root, source.spot.place.path, target.spot.place.path
-    if root == target.spot.path.root and dirname(old) == dirname(new):
+    root, old, new = (
+        source.location.path.root,
+        source.location.place.path,
+        target.location.place.path,
+    )
+    if root == target.location.path.root and dirname(old) == dirname(new):
         return
     leads = existing(source).data.decode("utf-8", "replace")
     above = dirname(f"{root}/{new}")
     if not leads.startswith("/") and not f"{normpath(f'{above}/{leads}')}/".startswith(f"{root}/"):
         raise PathBlockedError(
-            f"{target.spot.shown}: the link would lead out of the root from there, to {leads}",
+            f"{target.location.shown}: the link would lead out of the root from there, to {leads}",
             hint="Leave the link in its folder.",
-            path=target.spot.shown,
+            path=target.location.shown,
         )
 
 
@@ -342,7 +346,7 @@ def kept_typed(target: Target, saved: str, mine: str) -> RebasedFile[EditResult]
         StaleFileError: Somebody typed in lines that the new text changes, or a place is not
             certain.
     """
-    name, revision = target.spot.shown, existing(target).revision
+    name, revision = target.location.shown, existing(target).revision
     text = adopt_line_ends(mine, saved)
     edits, _ = _joined(target, saved, text)
     if edits is None:
@@ -366,9 +370,9 @@ def check_revision(target: Target, expected: str) -> None:
     """
     if target.hidden:
         raise StaleFileError(
-            f"{target.spot.shown}: at which revision it is may not be known",
+            f"{target.location.shown}: at which revision it is may not be known",
             hint="Leave out expected_revision; a person sees what would change.",
-            path=target.spot.shown,
+            path=target.location.shown,
         )
     now = target.document.revision.short if target.document is not None else "none"
     if len(expected) >= 8 and now.startswith(expected.lower()):
@@ -378,9 +382,9 @@ def check_revision(target: Target, expected: str) -> None:
     if known is not None and known.revision.short == expected.lower():
         difference = "\n" + since(target)
     raise StaleFileError(
-        f"{target.spot.shown}: is at revision {now}, not {expected}{difference}",
+        f"{target.location.shown}: is at revision {now}, not {expected}{difference}",
         hint="Read the file again and make the change for what it holds now.",
-        path=target.spot.shown,
+        path=target.location.shown,
         revision=now,
     )
 
@@ -394,7 +398,7 @@ def check_unshown(target: Target, seen: KnownText, text: str) -> None:
     lost = seen.lost_unshown(text)
     if not lost:
         return
-    name = target.spot.shown
+    name = target.location.shown
     count = sum(last - first + 1 for first, last in lost)
     some = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in lost[:5])
     raise StaleFileError(
@@ -416,7 +420,7 @@ def check_taken_back(target: Target, seen: KnownText, text: str) -> None:
     earlier = seen.taken_back(text)
     if earlier is None:
         return
-    name, revision = target.spot.shown, existing(target).revision.short
+    name, revision = target.location.shown, existing(target).revision.short
     diff = unified(earlier, seen.text, old_name=name, new_name=name)
     raise StaleFileError(
         f"{name}: the new text was made from what the file held before, and would take "
@@ -440,9 +444,9 @@ def check_still(target: Target) -> None:
     with suppress(BinaryFileError):
         difference = ":\n" + since(target)
     raise StaleFileError(
-        f"{target.spot.shown}: somebody changed it since you read it{difference}",
+        f"{target.location.shown}: somebody changed it since you read it{difference}",
         hint="Read the file again before you remove what it holds.",
-        path=target.spot.shown,
+        path=target.location.shown,
         revision=target.document.revision.short,
     )
 
@@ -465,7 +469,7 @@ def since(target: Target) -> str:
     """The diff of a file since the session read it."""
     if target.seen is None or target.document is None:
         return ""
-    name, now = target.spot.shown, target.document.text
+    name, now = target.location.shown, target.document.text
     known = with_line_ends_of(now, target.seen.text)
     ends = (
         f"(its line ends were {line_ends(target.seen.text)} and are {line_ends(now)})\n"
@@ -477,8 +481,8 @@ def since(target: Target) -> str:
 
 def _stale(target: Target, why: str) -> StaleFileError:
     return StaleFileError(
-        f"{target.spot.shown}: {why}:\n{since(target)}",
+        f"{target.location.shown}: {why}:\n{since(target)}",
         hint="Read the file again and make the change for what it holds now.",
-        path=target.spot.shown,
+        path=target.location.shown,
         revision=existing(target).revision.short,
     )

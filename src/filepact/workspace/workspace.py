@@ -401,8 +401,8 @@ class Workspace:
         roots = self._root_ids()
         relative = None
         if path is not None:
-            spot = self.guard.find(path, "list")
-            roots, relative = (spot.root.path,), spot.place.path
+            location = self.guard.find(path, "list")
+            roots, relative = (location.root.path,), location.place.path
         return operations_on(self._store, roots, relative, limit, before_seq)
 
     def operation(self, change_id: str) -> Operation:

@@ -365,12 +365,12 @@ class SessionFiles:
             waits = draft.asks or self.workspace.mode == "preview"
             of_itself = target.document is not None and not draft.opened
             if asked is None or waits or of_itself or not self._remote.offers.write:
-                return self.workspace.submit(draft, f"write {target.spot.shown}")
+                return self.workspace.submit(draft, f"write {target.location.shown}")
             changes, document, text = draft.changes.changes, target.document, content
             if document is not None and changes and changes[0].after is not None:
                 after = changes[0].after
                 data = draft.contents[after.content]
-                document = Document(target.spot.path, data, after, document.given)
+                document = Document(target.location.path, data, after, document.given)
             if document is not None:
                 text = document.text
         return PendingWrite(asked, document, self._buffers.as_shown(asked.path, text)), draft

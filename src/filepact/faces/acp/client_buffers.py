@@ -238,15 +238,15 @@ class ClientBuffers:
         if method == "document/didOpen" and isinstance(text, str) and type(version) is int:
             self.opened(workspace, path, text, version)
             return
-        spot = workspace.editors.locate(path)
+        location = workspace.editors.locate(path)
         if method == "document/didChange":
             changes = params.get("contentChanges")
             if isinstance(changes, list) and type(version) is int:
-                self.changed(spot.path, list(map(typed_of, changes)), version)
+                self.changed(location.path, list(map(typed_of, changes)), version)
         elif method == "document/didSave":
-            self.saved(spot.path, workspace.editors.stored(spot))
+            self.saved(location.path, workspace.editors.stored(location))
         elif method == "document/didClose":
-            self.closed(spot.path)
+            self.closed(location.path)
 
     # -- what the client is to show -------------------------------------------------------
 

@@ -212,7 +212,7 @@ def write(
                 raise refuse(CANCELLED, "cancelled", "The request was cancelled.")
             if bound.turn != turn:
                 raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
-            return bound.workspace.submit(draft, f"write {target.spot.shown}")
+            return bound.workspace.submit(draft, f"write {target.location.shown}")
     except FilepactError as error:
         raise to_refusal(error, path, bound.roots) from None
 

@@ -163,10 +163,10 @@ def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDec
     for path in asked.paths:
         actions: tuple[Action, ...] = (asked.action,)
         try:
-            spot = guard.find(path, asked.action, agent=agent)
-            if asked.action == "write" and spot.place.kind == "missing":
+            location = guard.find(path, asked.action, agent=agent)
+            if asked.action == "write" and location.place.kind == "missing":
                 actions = ("write", "create")
-                spot = guard.find(path, "create", agent=agent)
+                location = guard.find(path, "create", agent=agent)
         except ApprovalRequiredError:
             open_question = True
             continue
@@ -178,7 +178,9 @@ def rule_on(asked: PermissionRequest, guard: Guard, agent: str) -> PermissionDec
             open_question = True
             continue
         decisions += [
-            decide(AccessRequest(spot.root.path, spot.place.path, action, agent), guard.policy)
+            decide(
+                AccessRequest(location.root.path, location.place.path, action, agent), guard.policy
+            )
             for action in actions
         ]
     spoken = [

@@ -278,12 +278,12 @@ class SessionBuffers:
         Raises:
             FilepactError: The session may not read the file.
         """
-        spot = self.workspace.guard.find(path, "read", agent=self.session.agent)
-        if spot.place.kind not in ("file", "missing") or spot.place.path == ".":
+        location = self.workspace.guard.find(path, "read", agent=self.session.agent)
+        if location.place.kind not in ("file", "missing") or location.place.path == ".":
             return None
-        name = f"{self._spellings[spot.root.path].rstrip('/')}/{spot.place.path}"
-        size = None if spot.place.kind == "missing" else spot.place.size
-        return ClientFile(spot.path, name, size)
+        name = f"{self._spellings[location.root.path].rstrip('/')}/{location.place.path}"
+        size = None if location.place.kind == "missing" else location.place.size
+        return ClientFile(location.path, name, size)
 
     def name_of(self, path: WorkspacePath) -> str | None:
         """The client's name for a file; None where it cannot have a text of it."""

@@ -283,21 +283,21 @@ def reject(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 def _chosen(workspace: Workspace, arguments: Namespace) -> tuple[Proposal, ...]:
     """The pending proposals that the arguments select."""
-    spot = None
+    location = None
     if arguments.path is not None:
-        spot = workspace.guard.find(here(workspace, arguments.path), "list")
+        location = workspace.guard.find(here(workspace, arguments.path), "list")
     return tuple(
         one
         for one in workspace.pending()
         if (not arguments.agent or one.session.actor.name == arguments.agent)
-        and (spot is None or any(_is_in(spot, path) for path in one.changes.paths))
+        and (location is None or any(_is_in(location, path) for path in one.changes.paths))
     )
 
 
-def _is_in(spot: Location, path: WorkspacePath) -> bool:
-    folder = spot.place.path
+def _is_in(location: Location, path: WorkspacePath) -> bool:
+    folder = location.place.path
     inside = folder in (".", path.path) or path.path.startswith(f"{folder}/")
-    return path.root == spot.root.path and inside
+    return path.root == location.root.path and inside
 
 
 _NAMED: Final = 6  # programs that one decision came through; the first of them say the most

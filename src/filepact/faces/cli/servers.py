@@ -394,14 +394,14 @@ def _chosen(
     guard, agent = workspace.guard, session.agent
     found: dict[str, None] = {}
     for name in [here(workspace, one) for one in named] or [root.path for root in guard.roots]:
-        spot = guard.find(name, "read", agent=agent)
-        if spot.place.kind == "missing":
+        location = guard.find(name, "read", agent=agent)
+        if location.place.kind == "missing":
             raise NotFoundError(f"{name}: no such file or folder", path=name)
-        if spot.place.kind != "directory":
-            found[spot.path.absolute] = None
+        if location.place.kind != "directory":
+            found[location.path.absolute] = None
             continue
         names = workspace.reader(session).find(name, "**/*", limit=_MOST_FILES).paths
-        for path in (f"{spot.root.path.rstrip('/')}/{one}" for one in names):
+        for path in (f"{location.root.path.rstrip('/')}/{one}" for one in names):
             # A link that leads out, or a file that went: nobody named it.
             with suppress(FilepactError):
                 if semantics.claims(path):

@@ -212,17 +212,17 @@ class Mutator:
 
     def _spot(self, message: Message) -> tuple[Any, Any]:
         """A container somewhere in a message, and a key of it; the outermost counts most."""
-        spots: list[tuple[Any, Any]] = []
+        locations: list[tuple[Any, Any]] = []
 
         def collect(found: Any, depth: int) -> None:
             keys = list(found) if isinstance(found, dict) else range(len(found))
             for key in keys:
-                spots.append((found, key))
+                locations.append((found, key))
                 if isinstance(found[key], dict | list):
                     collect(found[key], depth + 1)
 
         collect(message, 0)
-        return self._chance.choice(spots) if spots else (message, "params")
+        return self._chance.choice(locations) if locations else (message, "params")
 
     def _remove(self, message: Message) -> None:
         where, key = self._spot(message)
@@ -302,7 +302,7 @@ class Mutator:
 
     def _damaged(self, line: bytes) -> bytes:
         chance = self._chance
-        spot = chance.randrange(len(line))
+        location = chance.randrange(len(line))
 
         def flipped() -> bytes:
             wrong = bytearray(line)
@@ -317,9 +317,9 @@ class Mutator:
         ways: Sequence[Callable[[], bytes]] = (
             flipped,
             otherwise_encoded,
-            lambda: line[:spot],
-            lambda: line[spot:],
-            lambda: line[:spot] + chance.randbytes(chance.randint(1, 9)) + line[spot:],
+            lambda: line[:location],
+            lambda: line[location:],
+            lambda: line[:location] + chance.randbytes(chance.randint(1, 9)) + line[location:],
             lambda: b"[" + line + b"]",
             lambda: b"[" + b",".join([line] * 3) + b"]",
             lambda: line + line,

@@ -110,31 +110,31 @@ class EditorTexts:
         if not self._facts.reads:
             return
         action: Action = "write" if to_write else "read"
-        spot = found or bound.workspace.guard.find(path, action, agent=session.agent)
-        asked = self.question(bound, spot, path)
+        location = found or bound.workspace.guard.find(path, action, agent=session.agent)
+        asked = self.question(bound, location, path)
         if asked is not None:
             reply = self._questions.ask(READ, asked, patience=self.patience)
-            self.heard(bound, spot, self.text_in(bound, spot, reply))
+            self.heard(bound, location, self.text_in(bound, location, reply))
 
-    def question(self, bound: AcpSession, spot: Location, path: Name) -> Message | None:
+    def question(self, bound: AcpSession, location: Location, path: Name) -> Message | None:
         """Make the request for the editor's text of a file; None when there is nothing to ask.
 
         Args:
             bound: The session's folders.
-            spot: The file, about which the rules were asked.
+            location: The file, about which the rules were asked.
             path: As the agent sent it, or the file's true name.
         """
         if not self._facts.reads:
             return None
-        if spot.place.kind not in ("file", "missing") or spot.place.size > EDIT_LIMIT:
+        if location.place.kind not in ("file", "missing") or location.place.size > EDIT_LIMIT:
             # Too large to be changed here: it is read where it is.
             return None
-        if self._buffers.announces(spot.path):
+        if self._buffers.announces(location.path):
             return None
-        sent = path if isinstance(path, str) and path.startswith("/") else spot.path.absolute
+        sent = path if isinstance(path, str) and path.startswith("/") else location.path.absolute
         return {"sessionId": bound.id, "path": sent}
 
-    def text_in(self, bound: AcpSession, spot: Location, reply: EditorResult) -> str | None:
+    def text_in(self, bound: AcpSession, location: Location, reply: EditorResult) -> str | None:
         """The text that an editor answered with; None where the disk is to be looked at.
 
         Raises:
@@ -147,32 +147,34 @@ class EditorTexts:
                 REFUSED,
                 "timeout",
                 f"The editor did not say within {self.patience:g} s what it shows of "
-                f"{spot.shown}. Nothing was changed; try again, or ask the person to look at the "
+                f"{location.shown}. Nothing was changed; try again, or ask the person to look at the "
                 "editor.",
             )
             late.data["retriable"] = True
             raise late
         if reply.kind == "error":
             error: ClientResponseError = reply.value
-            if is_for_the_disk(error, _stored(bound, spot.path)):
+            if is_for_the_disk(error, _stored(bound, location.path)):
                 return None
             raise _refused("The editor refused to show this file", error)
         text = reply.value.get("content") if isinstance(reply.value, dict) else None
         if isinstance(text, str):
             return text
-        if spot.place.kind == "missing":
+        if location.place.kind == "missing":
             return None
-        raise refuse(REFUSED, "read_error", f"The editor sent no text of {spot.shown}.")
+        raise refuse(REFUSED, "read_error", f"The editor sent no text of {location.shown}.")
 
-    def heard(self, bound: AcpSession, spot: Location, text: str | None) -> None:
+    def heard(self, bound: AcpSession, location: Location, text: str | None) -> None:
         """Take what the editor said when it was asked.
 
         Raises:
             ClientRequestError: It is no text that can be written.
         """
-        path = spot.path
-        _check_whole(spot, text)
-        found = self._buffers.take(bound.workspace, path, text, partial(self._stored, bound, spot))
+        path = location.path
+        _check_whole(location, text)
+        found = self._buffers.take(
+            bound.workspace, path, text, partial(self._stored, bound, location)
+        )
         if found.kind == "nothing":
             self._absent.add(path)
         else:
@@ -312,15 +314,15 @@ class EditorTexts:
                 return (stored if joined == stored else joined), stored
             # What is known of it has gone into the change.
             self._buffers.close(path)
-            text, spot = None, None
+            text, location = None, None
             if path not in self._absent:
-                spot = workspace.guard.find(path, "list")
-                asked = self.question(bound, spot, path)
+                location = workspace.guard.find(path, "list")
+                asked = self.question(bound, location, path)
                 if asked is not None:
                     reply = self._questions.ask(READ, asked, patience=self.patience)
-                    text = self.text_in(bound, spot, reply)
-                    _check_whole(spot, text)
-            stored = self._stored(bound, spot or path)
+                    text = self.text_in(bound, location, reply)
+                    _check_whole(location, text)
+            stored = self._stored(bound, location or path)
             if text is None or stored is None:
                 return stored, stored
             return self._buffers.joined(workspace, stored, text, agent=agent), stored
@@ -428,13 +430,13 @@ def _text_of(document: Document) -> str | None:
         return None
 
 
-def _check_whole(spot: Location, text: str | None) -> None:
+def _check_whole(location: Location, text: str | None) -> None:
     """Refuse a text with half a character in it: it could not be written."""
     try:
         if text is not None and not text.isascii():
             text.encode()
     except UnicodeEncodeError:
-        said = f"The editor sent half a character in {spot.shown}."
+        said = f"The editor sent half a character in {location.shown}."
         raise refuse(REFUSED, "read_error", said) from None
 
 

@@ -64,7 +64,7 @@ class _Job:
         path: As it was sent.
         turn: The session's turn in which it came.
         reads: Whether it is one to read the file.
-        spot: The file, if the rules let it be used so; None where that is to be found out.
+        location: The file, if the rules let it be used so; None where that is to be found out.
         key: Of the file, for the executor.
     """
 
@@ -74,7 +74,7 @@ class _Job:
     path: str
     turn: int
     reads: bool
-    spot: Location | None = None
+    location: Location | None = None
     key: Hashable = None
     cancelled: bool = False
 
@@ -118,17 +118,17 @@ class FileRequests:
         """
         session, path = self._session(bound), str(request.params.get("path"))
         job = _Job(request, bound, session, path, bound.turn, request.method == READ)
-        job.spot = spot = _find(job)
-        job.key = files.key(bound, session, path) if spot is None else spot.lock_key
+        job.location = location = _find(job)
+        job.key = files.key(bound, session, path) if location is None else location.lock_key
         self._jobs[_name(request.id)] = job
-        small = spot is not None and spot.place.size <= _SMALL
+        small = location is not None and location.place.size <= _SMALL
         if not job.reads or not small or not self._executor.try_acquire(job.key):
             if not self._executor.is_free(job.key):
                 # What runs before it may make another file of it.
-                job.spot = None
+                job.location = None
             self._executor.submit(job.key, partial(self._finish, job, partial(self._act, job)))
             return
-        asked = None if spot is None else self._texts.question(bound, spot, path)
+        asked = None if location is None else self._texts.question(bound, location, path)
         if asked is None:
             self._finish_reserved(job, partial(self._found, job))
         else:
@@ -197,12 +197,12 @@ class FileRequests:
             self._write(job)
             return {}
         guard, agent = job.bound.workspace.guard, job.session.agent
-        job.spot = spot = job.spot or guard.find(path, "read", agent=agent)
-        asked = self._texts.question(job.bound, spot, path)
+        job.location = location = job.location or guard.find(path, "read", agent=agent)
+        asked = self._texts.question(job.bound, location, path)
         if asked is None:
             return self._found(job)
         # A long file takes as long to read here as there, and most often both have the same.
-        part = self._part(job, spot, asked)
+        part = self._part(job, location, asked)
         if part is not None:
             return self._result(part)
         question = self._questions.begin(READ, asked)
@@ -211,28 +211,28 @@ class FileRequests:
         if known is not None:
             ready = encode(response(job.request.id, self._result(known.part)))
         reply = self._questions.end_of(question, patience=self._texts.patience)
-        text = self._texts.text_in(job.bound, spot, reply)
+        text = self._texts.text_in(job.bound, location, reply)
         if ready is not None and known is not None and known.agrees(job.bound, job.session, text):
             self._texts.agreed(known.document)
             return ready
-        self._texts.heard(job.bound, spot, text)
-        job.spot = None
+        self._texts.heard(job.bound, location, text)
+        job.location = None
         return self._found(job)
 
-    def _part(self, job: _Job, spot: Location, asked: Message) -> Excerpt | None:
+    def _part(self, job: _Job, location: Location, asked: Message) -> Excerpt | None:
         """Some lines of a long file, where the editor shows there what the disk has.
 
         None where only the whole text tells what it shows.
         """
         _, line, limit = _window(job.request.params)
-        if limit is None or spot.place.size <= _SMALL:
+        if limit is None or location.place.size <= _SMALL:
             return None
         known = self._beforehand(job)
         if known is None:
             return None
         asked = {**asked, "line": max(line or 1, 1), "limit": limit}
         reply = self._questions.ask(READ, asked, patience=self._texts.patience)
-        if self._texts.text_in(job.bound, spot, reply) != known.part.text:
+        if self._texts.text_in(job.bound, location, reply) != known.part.text:
             return None
         known.remember(job.bound, job.session)
         return known.part
@@ -242,23 +242,23 @@ class FileRequests:
 
     def _heard(self, job: _Job, reply: EditorResult) -> Message:
         """The answer once the editor has said what it shows of a file that was found."""
-        spot = job.spot
-        if spot is None:
+        location = job.location
+        if location is None:
             raise AssertionError
-        text = self._texts.text_in(job.bound, spot, reply)
+        text = self._texts.text_in(job.bound, location, reply)
         known = None if text is None else self._beforehand(job)
         if known is not None and known.agrees(job.bound, job.session, text):
             self._texts.agreed(known.document)
             return self._result(known.part)
-        self._texts.heard(job.bound, spot, text)
-        job.spot = None
+        self._texts.heard(job.bound, location, text)
+        job.location = None
         return self._found(job)
 
     def _found(self, job: _Job) -> Message:
         """The answer from what is known of a file here, which may just have been found."""
         window = _window(job.request.params)
         try:
-            return self._result(files.excerpt(job.bound, job.session, *window, found=job.spot))
+            return self._result(files.excerpt(job.bound, job.session, *window, found=job.location))
         except ClientRequestError as refusal:
             if refusal.code == MISSING and quirks_of(self._facts.agent).missing_is_empty:
                 return {"content": ""}
@@ -274,7 +274,7 @@ class FileRequests:
         content = _text(params, "content")
         if not job.is_wanted:
             raise refuse(CANCELLED, "cancelled", "The turn ended before this was written.")
-        self._fetch(job, job.spot)
+        self._fetch(job, job.location)
         quirks = quirks_of(self._facts.agent)
         form = params.get("_meta") if quirks.tells_form else None
         comes = partial(self._texts.comes, bound, session, job.path, content)
