@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import time
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.faces.command_line import command
 from tests.faces.line_client import LineClient, serving
 
 if TYPE_CHECKING:
@@ -204,3 +206,25 @@ def test_a_damaged_file_of_what_was_known_is_begun_anew(host: Host):
     host.file.write_text(text(line_3="a person's"))
     with host.server() as server:
         assert "merged" in server.call("write_file", content=text(line_15="mine"))[1]
+
+
+@pytest.mark.parametrize(
+    ("client", "meta", "turn", "call"),
+    [
+        ("claude-code", {"claudecode/toolUseId": "toolu_01"}, "", "toolu_01"),
+        ("Visual Studio Code", {"vscode.requestId": "request_1"}, "request_1", ""),
+        ("codex-mcp-client", {"x-codex-turn-metadata": {"turn_id": "0199-a"}}, "0199-a", ""),
+        ("codex-mcp-client", {"x-codex-turn-metadata": '{"turn_id": "0199-a"}'}, "0199-a", ""),
+        ("codex-mcp-client", {"x-codex-turn-metadata": "no json", "threadId": "a"}, "", ""),
+        ("tester", {"vscode.requestId": "two words", "claudecode/toolUseId": 7}, "", ""),
+        ("tester", {"vscode.requestId": "x" * 201}, "", ""),
+    ],
+)
+def test_what_a_host_says_of_the_turn_and_the_call_is_kept(
+    host: Host, client: str, meta: dict, turn: str, call: str
+):
+    with host.server(client) as server:
+        assert server.call("write_file", meta, content="new\n")[0]
+    words = ("log", "--json", "--root", str(host.root), "--state", str(host.state))
+    (operation,) = json.loads(command(*words).out)["operations"]
+    assert (operation["turn"], operation["call"]) == (turn, call)

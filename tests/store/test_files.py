@@ -338,11 +338,13 @@ def test_a_journal_of_version_1_is_brought_to_the_newest_and_keeps_all(path: Pat
     )
     assert oldest.directories == ((ROOT, "src"),)
     assert (newest.kind, newest.target) == ("undo", "c00000000a1")
+    assert (newest.session.turn, newest.session.call) == ("", "")
     for one in oldest.changes.changes:
         for side in (one.before, one.after):
             if side is not None:
                 assert content_id(store.content(side.content)) == side.content
-    assert [one.id for one in store.proposals(root=OTHER)] == ["c00000000b1"]
+    [waiting] = store.proposals(root=OTHER)
+    assert (waiting.id, waiting.session.turn) == ("c00000000b1", "")
     assert store.checkpoint("start", ROOT).seq == 1
     assert [one.id for one in store.unfinished()] == ["c00000000a3"]
     assert do(store, None, b"new", path="new").seq == 4

@@ -36,7 +36,9 @@ def test_an_operation_comes_back_as_it_was(store: JournalStore, path: Path) -> N
                 Revision.of(b"", 0o644),
                 Revision.of(b"", 0o755),
             ),
-            session=Session("s\0\n", Actor("program", "na\udcefve")),
+            session=Session(
+                "s\0\n", Actor("program", "na\udcefve"), turn="turn 1", call="na\udcefve"
+            ),
             summary=f"edit {odd}",
             approved_by="ada",
             note="merged",
@@ -51,6 +53,7 @@ def test_an_operation_comes_back_as_it_was(store: JournalStore, path: Path) -> N
     again = SqliteStore(str(path))
     found = again.operation(begun.id)
     assert found == replace(begun, state="applied")
+    assert (found.session.turn, found.session.call) == ("turn 1", "na\udcefve")
     assert found.note == f"see {odd}"
     assert again.content(begun.changes.changes[0].after.content) == b"new\n"
     assert again.content(begun.changes.changes[2].before.content) == b"gone\n"

@@ -96,11 +96,17 @@ class Session:
         conversation: What lasts when a connection ends and another goes on with it: the host's
             name for it; empty where the host has none, so that the program stands for it; None
             where nothing lasts.
+        turn: What the person asked for just now, by a name that no other turn has, in whatever
+            session; empty where the host does not say where turns begin.
+        call: The agent's call of a tool that is carried out just now, by the host's name for it;
+            empty where the host does not tell.
     """
 
     id: str
     actor: Actor
     conversation: str | None = None
+    turn: str = field(default="", compare=False)
+    call: str = field(default="", compare=False)
 
     @property
     def agent(self) -> str:

@@ -51,13 +51,13 @@ Sides = tuple[int | None, int | None]
 _OPERATIONS = (
     "SELECT o.seq, o.id, o.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, o.tool,"
     " o.summary, o.created, o.target, o.undone_by, o.state, o.approved_by, o.note,"
-    " o.added, o.removed"
+    " o.added, o.removed, o.turn, o.call"
     " FROM operation o JOIN session s ON s.number = o.session "
 )
 _PROPOSALS = (
     "SELECT p.number, p.id, p.kind, s.id, s.actor_kind, s.actor_name, s.actor_version, p.tool,"
     " p.summary, p.created, p.target, p.state, p.rule, p.reason, p.superseded_by, p.decided_by,"
-    " p.expired"
+    " p.expired, p.turn, p.call"
     " FROM proposal p JOIN session s ON s.number = p.session "
 )
 _CHANGES = (
@@ -151,7 +151,8 @@ def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
     return int(
         tx.value(
             "INSERT INTO proposal (id, kind, session, tool, summary, created, target, state,"
-            " rule, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING number",
+            " rule, reason, turn, call) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " RETURNING number",
             (
                 proposal.id,
                 proposal.kind,
@@ -163,6 +164,8 @@ def insert_proposal(tx: Transaction, proposal: Proposal) -> int:
                 proposal.state,
                 to_text(proposal.rule),
                 to_text(proposal.reason),
+                to_text(proposal.session.turn),
+                to_text(proposal.session.call),
             ),
         )
     )
@@ -173,8 +176,8 @@ def insert_operation(tx: Transaction, operation: Operation) -> int:
     return int(
         tx.value(
             "INSERT INTO operation (id, kind, session, tool, summary, created, target, undone_by,"
-            " state, approved_by, note, added, removed)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?)"
+            " state, approved_by, note, added, removed, turn, call)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 'intended', ?, ?, ?, ?, ?, ?)"
             " RETURNING seq",
             (
                 operation.id,
@@ -187,6 +190,8 @@ def insert_operation(tx: Transaction, operation: Operation) -> int:
                 to_text(operation.approved_by),
                 to_text(operation.note),
                 *(operation.lines or (None, None)),
+                to_text(operation.session.turn),
+                to_text(operation.session.call),
             ),
         )
     )
@@ -247,7 +252,7 @@ def select_operations(
             id=row[1],
             seq=row[0],
             kind=row[2],
-            session=to_session(row[3:7]),
+            session=to_session((*row[3:7], *row[17:19])),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -273,7 +278,7 @@ def select_proposals(
     return tuple(
         Proposal(
             id=row[1],
-            session=to_session(row[3:7]),
+            session=to_session((*row[3:7], *row[17:19])),
             tool=from_text(row[7]),
             summary=from_text(row[8]),
             changes=changes[row[0]],
@@ -291,8 +296,10 @@ def select_proposals(
 
 
 def to_session(row: Sequence[Any]) -> Session:
-    """A session by its id and what is known of its actor."""
-    return Session(from_text(row[0]), Actor(row[1], from_text(row[2]), from_text(row[3])))
+    """A session by its id, what is known of its actor, and of its turn and call if that follows."""
+    id_, kind, *texts = row
+    name, version, turn, call = (*map(from_text, texts), "", "")[:4]
+    return Session(from_text(id_), Actor(kind, name, version), turn=turn, call=call)
 
 
 def _changes(tx: Transaction, owner: Owner, numbers: list[int]) -> dict[int, ChangeSet]:

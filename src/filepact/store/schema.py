@@ -180,6 +180,15 @@ ALTER TABLE operation ADD COLUMN added INTEGER;
 ALTER TABLE operation ADD COLUMN removed INTEGER;
 """
 
+# What the person had asked for, and the agent's call of a tool; older rows know neither.
+_VERSION_7 = """
+ALTER TABLE operation ADD COLUMN turn ANY NOT NULL DEFAULT '';
+ALTER TABLE operation ADD COLUMN call ANY NOT NULL DEFAULT '';
+ALTER TABLE proposal ADD COLUMN turn ANY NOT NULL DEFAULT '';
+ALTER TABLE proposal ADD COLUMN call ANY NOT NULL DEFAULT '';
+CREATE INDEX operation_turn ON operation (turn) WHERE turn <> '';
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _VERSION_1,
     _VERSION_2,
@@ -187,6 +196,7 @@ MIGRATIONS: tuple[str, ...] = (
     _VERSION_4,
     _VERSION_5,
     _VERSION_6,
+    _VERSION_7,
 )
 """Step ``n`` (from 1) takes a journal from version ``n - 1`` to ``n``."""
 

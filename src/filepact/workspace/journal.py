@@ -31,6 +31,7 @@ __all__ = [
     "new_id",
     "new_operation",
     "new_proposal",
+    "new_turn",
 ]
 
 
@@ -295,5 +296,14 @@ def new_proposal(session: Session, tool: str, summary: str, changes: ChangeSet) 
 
 def new_id() -> ChangeId:
     """``c`` and ten characters without look-alikes: fifty bits, not to be guessed."""
+    return ChangeId(_name("c"))
+
+
+def new_turn() -> str:
+    """The name of a turn that begins now, where the host has none: ``t`` and ten such characters."""
+    return _name("t")
+
+
+def _name(kind: str) -> str:
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-    return ChangeId("c" + "".join(secrets.choice(alphabet) for _ in range(10)))
+    return kind + "".join(secrets.choice(alphabet) for _ in range(10))

@@ -1,6 +1,7 @@
 """An agent's files, with a real client of the official package at the other end of two pipes."""
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from filepact.acp import AgentFiles, ClientFileSystem, Settings
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_methods import ClientMethods, FileCapabilities
 from tests.faces.acp.agent_and_client import Agent, Editor, pipe, talking
+from tests.faces.command_line import command
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "acp_agent.py"
 
@@ -505,3 +507,5 @@ def test_the_example_is_an_agent_that_edits_unsaved_text(tmp_path):
     assert "undo with `filepact undo" in editor.said
     assert editor.unsaved[str(path)] == "good evening\n"
     assert path.read_text() == "good evening\n"
+    said = command("log", "--json", "--root", str(work), "--state", str(tmp_path / "state"))
+    assert json.loads(said.out)["operations"][0]["turn"] != ""

@@ -1,12 +1,14 @@
 """What a session has changed, as its client can show it, take it back and bring it again."""
 
 import asyncio
+import json
 
 import pytest
 
 from filepact.acp import ClientFileSystem
 from filepact.errors import FilepactError, InvalidParamsError, NoChangeError, NotFoundError
 from tests.faces.acp.talking import READ, WRITE, talk
+from tests.faces.command_line import command
 
 
 class Scene:
@@ -170,6 +172,15 @@ def test_a_change_that_is_left_waiting_stays_so(tmp_path, work):
     scene = Scene(tmp_path, mode="preview")
     talk(tmp_path, scene.files, prompt=[(WRITE, {"path": str(work / "a.txt"), "content": "1\n"})])
     assert scene.states() == [("pending", "a.txt")]
+
+
+def test_what_is_written_for_one_prompt_has_the_name_of_its_turn(tmp_path, work):
+    files = ClientFileSystem(state_dir=str(tmp_path / "state"))
+    script = [(WRITE, {"path": str(work / name), "content": "1\n"}) for name in ("a", "b")]
+    talk(tmp_path, files, prompt=script)
+    said = command("log", "--json", "--root", str(work), "--state", str(tmp_path / "state"))
+    one, other = json.loads(said.out)["operations"]
+    assert one["turn"] == other["turn"] != ""
 
 
 def test_a_client_that_cannot_take_what_it_is_told_loses_nothing(tmp_path, work):

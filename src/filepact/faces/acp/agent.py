@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +30,7 @@ from filepact.tools.registry import CallContext, CallResult
 from filepact.workspace.buffers import Buffers
 from filepact.workspace.documents import EDIT_LIMIT
 from filepact.workspace.excerpt import ExcerptOptions, excerpt_of
+from filepact.workspace.journal import new_turn
 from filepact.workspace.receipt import Receipt
 
 if TYPE_CHECKING:
@@ -86,6 +88,13 @@ class SessionFiles:
         self._lock = asyncio.Lock()
         self._stops: set[CancelScope] = set()
         self._closed = False
+
+    def turn_started(self) -> None:
+        """The person asks for something: what is done from now on belongs to another turn.
+
+        Learned from the connection; an agent on another calls it itself.
+        """
+        self._session = replace(self._session, turn=new_turn())
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -491,6 +500,10 @@ class AgentFiles:
                 info = params.get("clientInfo")
                 if isinstance(info, dict) and isinstance(info.get("name"), str):
                     self._client = info["name"][:200] or self._client
+            if method == "session/prompt" and isinstance(params, dict):
+                prompted = self._sessions.get(str(params.get("sessionId")))
+                if prompted is not None:
+                    prompted.turn_started()
             answer = await handler(method, params, is_notification)
             if method in {"session/close", "session/delete", "nes/close"}:
                 session_id = params.get("sessionId") if isinstance(params, dict) else None

@@ -214,7 +214,7 @@ class ClientFileSystem:
         """A session may write again, if its last turn was cancelled."""
         bound = self._sessions.get(session_id)
         if bound is not None:
-            bound.cancelled = False
+            bound.begin_turn()
 
     def turn_cancelled(self, session_id: str) -> None:
         """Drop what a session still has to write, and what it wants to until its next turn."""
@@ -389,9 +389,9 @@ class ClientFileSystem:
         if not self._can_read:
             raise RequestError.method_not_found("fs/read_text_file")
         quirks = quirks_of(self._agent.name)
-        session = Session(session_id, self._agent, session_id)
         try:
             bound = await self._find(session_id, early=True)
+            session = Session(session_id, self._agent, session_id)
             async with self._locks.hold(files.key(bound, session, path)):
                 self._check_open(bound)
                 work = partial(files.excerpt, bound, session, path, line, limit)
@@ -412,9 +412,9 @@ class ClientFileSystem:
         if not self._can_write:
             raise RequestError.method_not_found("fs/write_text_file")
         form = meta if quirks_of(self._agent.name).tells_form else None
-        session, dropped = Session(session_id, self._agent, session_id), Event()
         try:
             bound = await self._find(session_id)
+            session, dropped = bound.caller(self._agent), Event()
             if bound.cancelled:
                 raise refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             turn = bound.turn
@@ -513,7 +513,7 @@ class ClientFileSystem:
     async def _carry_out(
         self, bound: AcpSession, dialog: ApprovalRequest, path: str, turn: int, *, allowed: bool
     ) -> None:
-        session = Session(bound.id, self._agent, bound.id)
+        session = bound.caller(self._agent)
         async with self._locks.hold(files.key(bound, session, path)):
             self._check_open(bound)
             if bound.turn != turn:

@@ -8,15 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from filepact.app import open_workspace
+from filepact.domain.operation import Session
 from filepact.errors import InvalidParamsError
 from filepact.faces.acp.approvals import SessionPermissions
 from filepact.faces.acp.permissions import ToolCalls, call_of, read_question, rule_on
 from filepact.workspace.buffers import Buffers
+from filepact.workspace.journal import new_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from filepact.config.settings import Settings
+    from filepact.domain.operation import Actor
     from filepact.faces.acp.permissions import PermissionDecision, PermissionRequest
     from filepact.semantic.service import SemanticWorkspace
     from filepact.wire.messages import Message
@@ -35,6 +38,7 @@ class AcpSession:
         roots: Its folders as they were sent, the working folder first.
         workspace: Of these folders; open as long as somebody holds the session.
         turn: Counts what ends a turn; a write that began in an earlier one is dropped.
+        turn_name: What the journal calls the turn that began last; empty before the first.
         cancelled: Its turn was cancelled, and no other has begun: nothing is written for it.
         ending: Nothing more is begun for it.
         ended: It is not found any more, and only held to finish what has begun.
@@ -53,6 +57,7 @@ class AcpSession:
     roots: tuple[str, ...]
     workspace: Workspace
     turn: int = 0
+    turn_name: str = ""
     cancelled: bool = False
     ending: bool = False
     ended: bool = False
@@ -65,6 +70,15 @@ class AcpSession:
     grants: SessionPermissions = field(default_factory=SessionPermissions)
     waiting: dict[Any, str] = field(default_factory=dict)
     holds: int = 1
+
+    def caller(self, agent: Actor) -> Session:
+        """The session as the journal keeps it, for what its agent does just now."""
+        return Session(self.id, agent, self.id, turn=self.turn_name)
+
+    def begin_turn(self) -> None:
+        """The person asks for something; it may write again if its last turn was cancelled."""
+        self.turn_name = new_turn()
+        self.cancelled = False
 
     def judge(self, params: Message, agent: str) -> tuple[PermissionRequest, PermissionDecision]:
         """Read the subject of a ``session/request_permission``, and apply the rules to it."""

@@ -290,6 +290,7 @@ def details(workspace: Workspace, change: Operation | Proposal) -> list[Terminal
         ("what", change.summary),
         ("when", f"{moment(change.created)}, {age(change.created, time.time())} ago"),
         ("who", f"{who(actor)} (session {change.session.id}{how})"),
+        ("turn", change.session.turn),
         ("tool", "none: past the doors" if change.tool == PAST_THE_DOORS else change.tool),
         ("state", state(change)),
     ]
@@ -374,6 +375,8 @@ def facts(
             "version": change.session.actor.version,
         },
         "session": change.session.id,
+        "turn": change.session.turn,
+        "call": change.session.call,
         "target": change.target,
         "added": counted.added if counted else None,
         "removed": counted.removed if counted else None,

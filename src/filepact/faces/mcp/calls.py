@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.faces.mcp.clients import conversation_in, page_for
+from filepact.faces.mcp.clients import conversation_in, page_for, turn_and_call
 from filepact.faces.mcp.fast_path import call_result, describe_tool
 from filepact.wire.keyed_executor import KeyedExecutor
 from filepact.wire.messages import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, ErrorResponse
@@ -173,6 +173,8 @@ class ToolExecutor:
             if actor not in self._sessions:
                 self._sessions[actor] = self._session_factory(actor)
             session = self._sessions[actor]
+        turn, called = turn_and_call(meta)
+        session = replace(session, turn=turn, call=called)
         named = "" if session.conversation is None else conversation_in(actor.name, meta)
         return replace(session, conversation=named) if named else session
 

@@ -10,14 +10,17 @@ anything: it decides only whose text a change is merged from.
 
 from __future__ import annotations
 
+import json
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.text.page import PAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["PAGES", "conversation_in", "conversation_of_server", "page_for"]
+__all__ = ["PAGES", "conversation_in", "conversation_of_server", "page_for", "turn_and_call"]
 
 PAGES: Final[dict[str, int]] = {
     # Cline's issue 13263: tools' results are cut after 8,000 characters; and its model is given
@@ -74,6 +77,8 @@ Programs hand on what they inherit, so a variable counts for its own host's clie
 """
 
 _LONGEST: Final = 200
+_LONGEST_NOTE: Final = 4_000
+_NAME: Final = re.compile(r"[\w.:-]{1,200}", re.ASCII)
 
 
 def conversation_in(client: str, meta: Mapping[str, Any] | None) -> str:
@@ -88,6 +93,39 @@ def conversation_in(client: str, meta: Mapping[str, Any] | None) -> str:
         if isinstance(value, str) and client.startswith(whose) and 0 < len(value) <= _LONGEST:
             return f"{key} {value}"
     return ""
+
+
+_TURNS: Final = {
+    # In an object of Codex's own; by the name of the value in it.
+    "x-codex-turn-metadata": "turn_id",
+    "vscode.requestId": "",
+}
+_CALLS: Final = ("claudecode/toolUseId",)
+
+
+def turn_and_call(meta: Mapping[str, Any] | None) -> tuple[str, str]:
+    """The host's names for the turn, and for the agent's call of a tool; empty where it tells none.
+
+    Args:
+        meta: The call's notes.
+    """
+    notes = meta or {}
+    told = [_inside(notes.get(key), name) for key, name in _TURNS.items()]
+    return _name(told), _name(notes.get(key) for key in _CALLS)
+
+
+def _inside(note: object, name: str) -> object:
+    if not name:
+        return note
+    if isinstance(note, str):
+        with suppress(ValueError):
+            note = json.loads(note[:_LONGEST_NOTE])
+    return note.get(name) if isinstance(note, dict) else None
+
+
+def _name(told: Iterable[object]) -> str:
+    """The first that can be a name; short, and to be typed as it is shown."""
+    return next((one for one in told if isinstance(one, str) and _NAME.fullmatch(one)), "")
 
 
 def conversation_of_server(client: str, variables: Mapping[str, str]) -> str:

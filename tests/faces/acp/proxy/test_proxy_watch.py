@@ -30,8 +30,9 @@ def test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not
         (rig.work / "a.txt").write_text("two\n")
         (rig.work / "new.txt").write_text("new\n")
         end(rig, prompt)
-        newest = wait_for(rig, 2)[0]
+        newest, by_door = wait_for(rig, 2)
         assert newest["tool"] == "outside"
+        assert newest["turn"] == by_door["turn"] != ""
         assert {one["path"] for one in newest["files"]} == {"a.txt", "new.txt"}
         rig.command("undo", "--unattended")
         assert (rig.work / "a.txt").read_text() == "one\n"
@@ -45,6 +46,7 @@ def test_what_is_written_in_a_turn_is_seen_and_undone_and_the_persons_own_is_not
             {"method": "session/update", "params": {"sessionId": "s1", "update": update}}
         )
         newest = wait_for(rig, 4)[0]
+        assert newest["turn"] not in ("", by_door["turn"])
         assert [one["path"] for one in newest["files"]] == ["b.txt"]
         # The last that is written before everything ends is seen too.
         (rig.work / "c.txt").write_text("c\n")

@@ -333,7 +333,7 @@ class FileRequests:
         return receipt
 
     def _session(self, bound: AcpSession) -> Session:
-        return Session(bound.id, Actor("agent", self._facts.agent, self._facts.version), bound.id)
+        return bound.caller(Actor("agent", self._facts.agent, self._facts.version))
 
 
 def settle(

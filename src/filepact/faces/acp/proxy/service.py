@@ -6,9 +6,10 @@ import logging
 import threading
 from collections import deque
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from filepact.domain.operation import Actor, Session
+from filepact.domain.operation import Actor
 from filepact.errors import FilepactError
 from filepact.faces.acp.client_buffers import PATIENCE
 from filepact.faces.acp.errors import CANCELLED, INVALID, refuse
@@ -83,7 +84,7 @@ class ExternalWatcher:
         self._looked = looked
         self._let_go = let_go
         self._changed = threading.Condition()
-        self._tasks: deque[tuple[Task, AcpSession]] = deque()
+        self._tasks: deque[tuple[Task, AcpSession, str]] = deque()
         self._unread: deque[AcpSession] = deque()
         self._working: list[AcpSession] = []
         self._closing = False
@@ -118,7 +119,7 @@ class ExternalWatcher:
     def look(self, bound: AcpSession) -> None:
         """Look at what the agent has done so far in its turn."""
         with self._changed:
-            waiting = ("look", bound) in tuple(self._tasks)[1:]
+            waiting = ("look", bound, bound.turn_name) in tuple(self._tasks)[1:]
         if not waiting:
             self._put("look", bound)
 
@@ -137,7 +138,8 @@ class ExternalWatcher:
 
     def _put(self, task: Task, bound: AcpSession) -> None:
         with self._changed:
-            self._tasks.append((task, bound))
+            # By the time that it is done another turn may have begun.
+            self._tasks.append((task, bound, bound.turn_name))
             self._changed.notify_all()
 
     def _run(self) -> None:
@@ -146,9 +148,9 @@ class ExternalWatcher:
                 self._changed.wait_for(lambda: self._tasks or self._unread or self._closing)
                 if not self._tasks and self._closing:
                     return
-                task, bound = self._tasks[0] if self._tasks else ("read", self._unread[0])
+                task, bound, turn = self._tasks[0] if self._tasks else ("read", self._unread[0], "")
             try:
-                self._do(task, bound)
+                self._do(task, bound, turn)
             except FilepactError as error:
                 _log.warning("what was written past the doors is not known: %s", error.message)
             except Exception:  # noqa: BLE001 - looking must not end what is looked at
@@ -157,11 +159,11 @@ class ExternalWatcher:
                 with self._changed:
                     self._tasks.popleft()
 
-    def _do(self, task: Task, bound: AcpSession) -> None:
+    def _do(self, task: Task, bound: AcpSession, turn: str) -> None:
         outside = bound.workspace.external
         if task == "look":
             actor = Actor("agent", self._facts.agent, self._facts.version)
-            looked = outside.detect(Session(bound.id, actor))
+            looked = outside.detect(replace(bound.caller(actor), turn=turn))
             if looked.operation is not None:
                 changes = len(looked.operation.changes.changes)
                 self._doors.count("past", changes)
@@ -187,7 +189,7 @@ class ExternalWatcher:
 
     def _nobody_needs_it(self) -> bool:
         """Whether everything ends before an agent has begun."""
-        return self._closing and not any(task == "look" for task, _ in tuple(self._tasks))
+        return self._closing and not any(task == "look" for task, *_ in tuple(self._tasks))
 
 
 _log = logging.getLogger(__name__)
@@ -411,7 +413,9 @@ class ProxyExecutor:
         if not begins:
             self._end_turn(session_id)
         else:
-            self._set_cancelled(session_id, cancelled=False)
+            with self._lock:
+                for one in self._sessions.named(session_id):
+                    one.begin_turn()
         if begins and session is not None:
             session.workspace.asked.turn(session_id)
         if self._watch is not None and session is not None:
@@ -437,13 +441,10 @@ class ProxyExecutor:
         if session_id is None:
             self._files.cancel(request)
             return
-        self._set_cancelled(session_id, cancelled=True)
-        self._end_turn(session_id)
-
-    def _set_cancelled(self, session_id: str, *, cancelled: bool) -> None:
         with self._lock:
             for session in self._sessions.named(session_id):
-                session.cancelled = cancelled
+                session.cancelled = True
+        self._end_turn(session_id)
 
     def _end_turn(self, session_id: str) -> None:
         """Drop what a session still has to write."""

@@ -63,6 +63,9 @@ class EditorTools(Toolset):
     def call(self, name: str, arguments: Mapping[str, object], call: CallContext) -> CallResult:
         """Call a tool, once the editor has said what it shows of the files that are named."""
         self._doors.count("calls")
+        call = replace(
+            call, session=replace(call.session, turn=self._bound.turn_name or call.session.turn)
+        )
         for path in named_files(name, arguments):
             try:
                 self._texts.fetch(self._bound, call.session, path, to_write=name not in _LOOKING)
