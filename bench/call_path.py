@@ -42,7 +42,7 @@ _ROUNDS = 7
 _TEXT = "".join(f"row {number} = old\n" for number in range(200))
 
 _NAMED = {
-    "names resolved": ("workspace.guard:Guard.find", "workspace.guard:Guard.again"),
+    "names resolved": ("workspace.guard:Guard.find", "workspace.guard:Guard.find_again"),
     "openat2": ("fs.kernel:openat2",),
     "whole reads": ("fs.read:read_whole",),
     "texts decoded": ("text.codec:decode",),

@@ -278,9 +278,9 @@ def _news(scene: Scene, done: WorkspaceUpdate) -> str:
     waits = done.kind == "pending" or (done.findings is not None and done.findings.pending)
     end = time.monotonic() + (PATIENT / 4 if waits else 0)
     while time.monotonic() < end:
-        found = scene.semantics.news(AGENT.id)
+        found = scene.semantics.events(AGENT.id)
         if found:
-            scene.semantics.heard(AGENT.id, found)
+            scene.semantics.acknowledge(AGENT.id, found)
             return "\n".join(one.text for one in found)
         if not scene.semantics.waits(AGENT.id):
             return ""
@@ -292,7 +292,7 @@ def _drop(scene: Scene) -> None:
     end = time.monotonic() + PATIENT
     while scene.semantics.waits(AGENT.id) and time.monotonic() < end:
         time.sleep(0.05)
-    scene.semantics.heard(AGENT.id, scene.semantics.news(AGENT.id))
+    scene.semantics.acknowledge(AGENT.id, scene.semantics.events(AGENT.id))
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from filepact.config.settings import parse_settings
 from filepact.errors import StateFailedError
 from filepact.lsp.pool import ServerPool
 
-TRUSTING = ServerTrust().given("clangd", "/home/me/c").given("typescript", "/home/me")
+TRUSTING = ServerTrust().with_folder("clangd", "/home/me/c").with_folder("typescript", "/home/me")
 
 
 def test_what_is_trusted_is_kept_for_the_person_alone(tmp_path):
@@ -21,15 +21,15 @@ def test_what_is_trusted_is_kept_for_the_person_alone(tmp_path):
     assert read_trust(str(tmp_path)) == TRUSTING
     (kept,) = tmp_path.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    write_trust(str(tmp_path), TRUSTING.withdrawn("clangd", "/home/me/c"))
+    write_trust(str(tmp_path), TRUSTING.without_folder("clangd", "/home/me/c"))
     assert read_trust(str(tmp_path)).folders == {"typescript": ("/home/me",)}
 
 
 def test_trust_is_given_once_and_withdrawn_whole():
-    twice = TRUSTING.given("clangd", "/home/me/c")
+    twice = TRUSTING.with_folder("clangd", "/home/me/c")
     assert twice == TRUSTING
-    assert twice.withdrawn("clangd", "/home/me/c").of("clangd") == ()
-    assert twice.withdrawn("clangd", "/elsewhere") == TRUSTING
+    assert twice.without_folder("clangd", "/home/me/c").of("clangd") == ()
+    assert twice.without_folder("clangd", "/elsewhere") == TRUSTING
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def child(base: Path, kind: str, at: int, way: Way) -> None:
     said["calls"] = spoiler.end()
     at_once = tree(root)
     workspace.log(limit=1)
-    said["unsettled"] = len(workspace.unsettled())
+    said["unsettled"] = len(workspace.unfinished())
     after_next = tree(root)
     # Folders that a failing device did not let go may go now.
     said["moved"] = files(at_once) != files(after_next)
@@ -213,7 +213,7 @@ def run(base: Path, kind: str, at: int, way: Way, before: Tree, after: Tree) -> 
             assert like(found) in (like(before), like(after)), f"torn: {sorted(found)}"
             assert not said or found == now, "the next start has changed files"
         assert not leftovers(root), f"left: {leftovers(root)}"
-        assert not workspace.unsettled(), "neither done nor taken back after the next start"
+        assert not workspace.unfinished(), "neither done nor taken back after the next start"
         check_record(workspace, kind, root, like(before), like(after), like)
     if not said:
         return "killed, done" if found == after else "killed, not there", at

@@ -158,7 +158,7 @@ def check(
     try:
         now = tree(base / "root")
         assert now in (before, after), f"torn: {sorted(now)} {now}"
-        assert not workspace.unsettled(), "an operation is neither done nor taken back"
+        assert not workspace.unfinished(), "an operation is neither done nor taken back"
         if (base / "acknowledged").exists():
             assert now == after, "an acknowledged change is lost"
         newest = workspace.log(limit=1)

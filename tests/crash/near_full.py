@@ -100,7 +100,7 @@ def one(base: Path, leave: int, *, together: bool) -> str:
             held = now()
             (base / "fill").unlink()
             workspace.log()
-            assert not workspace.unsettled(), "not settled when there was room again"
+            assert not workspace.unfinished(), "not settled when there was room again"
         with open_workspace([str(root)], state_dir=str(base / "state")) as workspace:
             assert now() == held, "the next start has changed files"
             if held == after:

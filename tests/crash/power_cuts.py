@@ -111,7 +111,7 @@ def one(base: Path, seed: int) -> str:
     with open_workspace([str(root)], state_dir=str(base / "state")) as workspace:
         now = {path.name: path.read_text() for path in root.iterdir()}
         assert now == found, f"the start has changed files: {sorted(now)} {sorted(found)}"
-        assert not workspace.unsettled(), "an operation is not settled"
+        assert not workspace.unfinished(), "an operation is not settled"
         for operation in said["answered"]:
             state = workspace.operation(operation["id"]).state
             assert state == "applied", f"what was answered is {state} ({done})"

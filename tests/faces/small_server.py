@@ -154,11 +154,11 @@ class SmallEngine:
         receipt = {"operation": "c0123456789", "status": "applied", "files": files}
         return CallResult(f"Done: {summary}.", receipt=receipt)
 
-    def news(self, _call) -> tuple[SessionEvent, ...]:
-        return self.unheard.news("")
+    def events(self, _call) -> tuple[SessionEvent, ...]:
+        return self.unheard.of("")
 
-    def heard(self, _call, news) -> None:
-        self.unheard.heard("", news)
+    def acknowledge(self, _call, news) -> None:
+        self.unheard.acknowledge("", news)
 
 
 TOOLS = (read, write, fail, wait, meet, chatter, who, size, slow)

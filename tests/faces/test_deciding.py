@@ -147,7 +147,7 @@ def test_an_agent_hears_nothing_of_the_programs_of_a_person(cli: CommandLine) ->
             draft.write(draft.open("proposed.txt"), "x\n")
             change = workspace.submit(draft, "create proposed.txt").operation
         cli("approve", "--unattended", str(change))
-        (news,) = workspace.news(session)
+        (news,) = workspace.events(session)
     assert "terminal" not in news.text
 
 

@@ -310,8 +310,8 @@ def test_folders_that_cannot_be_used_are_a_line_in_the_log(caplog):
         raise PathBlockedError("no")
 
     folders = ClientFolders(narrow)
-    folders.asked()
-    folders.told({"result": {"roots": [{"uri": "file:///a"}]}})
+    folders.hold_calls()
+    folders.receive({"result": {"roots": [{"uri": "file:///a"}]}})
     folders.wait()
     assert "could not be used" in caplog.text
 

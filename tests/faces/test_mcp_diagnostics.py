@@ -129,7 +129,7 @@ def test_a_server_with_a_risk_works_once_a_person_trusts_it_here(base: Path, wal
     path.write_text(f'{path.read_text()}risk = "discloses"\n')
     with served(base, options=words) as (_process, client):
         assert "Diagnostics" not in write(client, "a.x", "fine\nwrong\n")
-    trust = ServerTrust().given("fake", str(base / "root"))
+    trust = ServerTrust().with_folder("fake", str(base / "root"))
     write_trust(str(base / "state"), trust)
     with served(base, options=words) as (_process, client):
         assert "Diagnostics (fake): 1 new error." in write(client, "a.x", "wrong\nwrong\n")

@@ -102,7 +102,7 @@ class Library:
 def library(world: World, mode: Mode, folders: Sequence[str] = ()) -> Iterator[Library]:
     with closing(_workspace(world, mode)) as workspace:
         if folders:
-            ClientFolders(workspace.guard.narrow).told(_shared(folders))
+            ClientFolders(workspace.guard.narrow).receive(_shared(folders))
         yield Library(workspace)
 
 

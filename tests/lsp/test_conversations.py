@@ -152,7 +152,7 @@ def test_notifications_of_another_shape_and_bodies_that_are_none_are_counted() -
     side.peer.feed(b"Content-Length: 1\r\n\r\n{")
     assert side.told == ["a", "b"]
     assert side.peer.nonsense == 2
-    assert side.peer.heard == 2
+    assert side.peer.message_count == 2
 
 
 def test_an_answer_that_cannot_be_sent_ends_the_conversation() -> None:

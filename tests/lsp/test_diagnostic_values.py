@@ -115,8 +115,8 @@ class TestRacyTexts:
             assert not texts
         texts.sent_text("/a", "4321", replaced=False)
         assert texts
-        texts.sent()
-        texts.answered()
+        texts.note_sent()
+        texts.confirm()
         assert texts.pause == 0.75
         now[0] = 11.5
         assert texts.pause == 0
@@ -135,7 +135,7 @@ class TestRacyTexts:
         texts.sent_text("/a", "1234", replaced=False)
         if answered:
             now[0] = answered
-            texts.answered()
+            texts.confirm()
         now[0] = later
         texts.sent_text("/a", "4321", replaced=False)
         assert bool(texts) is racy
@@ -149,19 +149,19 @@ class TestRacyTexts:
     ) -> None:
         now = [10.25]
         texts = RacyTexts(lambda: now[0])
-        texts.answered()
+        texts.confirm()
         if waiting:
-            texts.sent()
+            texts.note_sent()
         now[0] = at
         texts.sent_text("/a", "1234", replaced=replaced)
         assert bool(texts) is racy
 
     def test_what_was_left_or_forgotten_is_not_racy(self) -> None:
         texts = RacyTexts(lambda: 10.25)
-        for end in (lambda: texts.closed("/a"), texts.clear):
+        for end in (lambda: texts.forget("/a"), texts.clear):
             texts.sent_text("/a", "1234", replaced=False)
             texts.sent_text("/a", "4321", replaced=False)
             end()
             texts.sent_text("/a", "5678", replaced=False)
             assert not texts
-            texts.closed("/a")
+            texts.forget("/a")

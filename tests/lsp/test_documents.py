@@ -97,20 +97,20 @@ def test_versions_rise_over_closing_and_a_new_start() -> None:
 )
 def test_a_server_is_told_what_it_asked_for(kind: dict, expected: list[str]) -> None:
     held = documents(**kind)
-    sent = [*held.hold(PATH, "a"), *held.hold(PATH, "b"), *held.saved(PATH), *held.close(PATH)]
+    sent = [*held.hold(PATH, "a"), *held.hold(PATH, "b"), *held.save(PATH), *held.close(PATH)]
     assert methods(sent) == [f"textDocument/{name}" for name in expected]
 
 
 def test_a_save_carries_the_text_where_it_is_wanted() -> None:
     held = documents(save=True, save_text=True)
     held.hold(PATH, "a")
-    ((_, params),) = held.saved(PATH)
+    ((_, params),) = held.save(PATH)
     assert params["text"] == "a"
 
 
 def test_what_is_not_open_is_neither_saved_nor_closed() -> None:
     held = documents(save=True)
-    assert held.saved(PATH) == []
+    assert held.save(PATH) == []
     assert held.close(PATH) == []
     assert PATH not in held
 

@@ -31,9 +31,9 @@ def news(scene: Scene) -> str:
     """What is told next, once there is something."""
     end = time.monotonic() + LONG
     while time.monotonic() < end:
-        found = scene.semantics.news(AGENT.id)
+        found = scene.semantics.events(AGENT.id)
         if found:
-            scene.semantics.heard(AGENT.id, found)
+            scene.semantics.acknowledge(AGENT.id, found)
             return "\n".join(one.text for one in found)
         scene.semantics.sync()
     return ""
@@ -46,7 +46,7 @@ def test_what_a_change_breaks_elsewhere_is_told_later(ty: Scene) -> None:
     text = news(ty)
     assert "use.py:3" in text
     assert "lib.py" in text.splitlines()[0]
-    assert not ty.semantics.news(AGENT.id)
+    assert not ty.semantics.events(AGENT.id)
 
 
 def test_a_later_change_takes_nothing_away_from_what_is_told(ty: Scene) -> None:

@@ -134,13 +134,13 @@ class Engine:
             f"Done: {summary} \udc80", receipt={"status": "applied", "files": ["\udc80"]}
         )
 
-    def news(self, call):
+    def events(self, call):
         assert call is CALL
         if self.news_text is None:
             raise StateFailedError("the journal cannot be read")
         return [SessionEvent(line, line) for line in self.news_text.split("\n") if line]
 
-    def heard(self, call, news):
+    def acknowledge(self, call, news):
         assert call is CALL
         self.told += [one.text for one in news]
 

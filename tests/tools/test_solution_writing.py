@@ -379,8 +379,8 @@ class Script:
 
     def __init__(self, work, news, heard) -> None:
         self.work = work
-        self.news = lambda _call: news()
-        self.heard = lambda _call, told: heard(told)
+        self.events = lambda _call: news()
+        self.acknowledge = lambda _call, told: heard(told)
 
     @contextmanager
     def port(self, call, _name):

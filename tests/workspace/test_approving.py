@@ -191,14 +191,14 @@ def test_the_author_goes_on_from_what_was_fitted_and_hears_of_it(
     person = open_here()
     assert refused(lambda: person.approve(shown.id, PERSON)).code == "PROPOSAL_CHANGED"
     (fitted,) = person.pending()
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert (said.about, fitted.id in said.text) == (shown.id, True)
-    preview.heard(session, [said])
-    assert preview.news(session) == ()
+    preview.acknowledge(session, [said])
+    assert preview.events(session) == ()
     assert "by hand" in read(preview, session, "a.txt")
     assert "LINE 3" in read(preview, session, "a.txt")
     person.approve(fitted.id, PERSON)
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert said.about == fitted.id
 
 
@@ -358,7 +358,7 @@ def test_a_save_in_the_last_moment_leaves_the_change_waiting(
     assert error.code == "PROPOSAL_CHANGED"
     assert (root / "a.txt").read_text() == moved
     (fitted,) = preview.pending()
-    assert [one.text for one in preview.news(session) if "applied" in one.text] == []
+    assert [one.text for one in preview.events(session) if "applied" in one.text] == []
     preview.approve(fitted.id, PERSON)
     assert (root / "a.txt").read_text() == moved.replace("line 3\n", "LINE 3\n")
 
@@ -394,16 +394,16 @@ def test_what_a_crash_cut_off_waits_again_under_its_id_and_the_agent_hears_nothi
         person.approve(shown, PERSON)
     monkeypatch.undo()
     assert (root / "a.txt").read_text() == "a\n"
-    assert preview.news(session) == (), "nobody knows yet what becomes of it"
+    assert preview.events(session) == (), "nobody knows yet what becomes of it"
     later = open_here()
     assert [one.id for one in later.recovered] == [shown]
     assert (root / "a.txt").read_text() == TEXT
     assert [one.id for one in later.pending()] == [shown]
-    assert preview.news(session) == ()
+    assert preview.events(session) == ()
     assert read(preview, session, "b.txt") == "b\n"
     later.approve(shown, PERSON)
     assert (root / "b.txt").read_text() == "b\n"
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert said.about == shown
     assert [one.state for one in later.log()] == ["applied"]
 
@@ -438,7 +438,7 @@ def test_what_was_done_in_part_and_cannot_be_taken_back_waits_once_more(
     (again,) = person.pending()
     assert again.id == error.details["proposal"] != shown
     assert again.changes.exact == preview.proposal(shown).changes.exact
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert said.about == shown
     assert "applied" not in said.text
     (root / "a.txt").write_text(TEXT)
@@ -512,7 +512,7 @@ def test_what_waited_for_too_long_expires_with_its_contents(
     assert person.pending() == ()
     assert bytes_of(tmp_path / "state") < before + 200_000
     assert person.proposal(shown).state == "expired"
-    assert {one.about for one in agent.news(session)} >= {shown}
+    assert {one.about for one in agent.events(session)} >= {shown}
     assert refused(lambda: read(agent, session, "large.txt")).code == "NOT_FOUND"
 
 

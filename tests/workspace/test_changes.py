@@ -353,7 +353,7 @@ def test_an_approval_that_the_disk_refuses_leaves_a_proposal_to_approve_again(
     assert caught.value.code == "WRITE_ERROR"
     (again,) = waiting.pending()
     assert caught.value.details["proposal"] == again.id == receipt.operation
-    assert waiting.news(session) == ()
+    assert waiting.events(session) == ()
     (root / "a.txt").chmod(0o644)
     with pytest.raises(FilepactError):
         waiting.approve(again.id, person)

@@ -332,9 +332,9 @@ def test_a_change_whose_end_cannot_be_told_is_done_and_the_next_call_tells_it(
     assert (receipt.status, receipt.confirmed) == ("applied", False)
     assert receipt.notes
     assert (root / "a.txt").read_text() == "A\n"
-    assert [one.id for one in workspace.unsettled()] == [receipt.operation]
+    assert [one.id for one in workspace.unfinished()] == [receipt.operation]
     next_call(workspace, session)
-    assert workspace.unsettled() == ()
+    assert workspace.unfinished() == ()
     assert receipt.operation in {one.id for one in workspace.log() if one.state == "applied"}
 
 
@@ -368,7 +368,7 @@ def test_without_room_for_the_end_nothing_is_begun(
         edit(workspace, session, "a.txt", "a", "A")
     assert caught.value.details["outcome"] == "not_applied"
     assert (root / "a.txt").read_text() == "a\n"
-    assert workspace.unsettled() == ()
+    assert workspace.unfinished() == ()
     assert workspace.log() == ()
 
 

@@ -299,21 +299,21 @@ def test_an_agent_hears_at_its_next_call_what_a_person_has_said(
         with workspace.draft(session, "write_file") as draft:
             draft.write(draft.open(name), "be kind\n")
             waiting.append(workspace.submit(draft, f"write {name}").operation)
-    assert workspace.news(session) == ()
+    assert workspace.events(session) == ()
     ann = Actor("person", "ann")
     person = open_here()
     person.approve(waiting[0], Approval(ann))
     person.reject(waiting[1], Approval(ann, "not here"))
-    news = workspace.news(session)
+    news = workspace.events(session)
     assert [one.text for one in news] == [
         f"Proposal {waiting[0]} was approved by a person and applied.",
         f"Proposal {waiting[1]} was rejected by a person: not here",
     ]
-    assert workspace.news(session) == news
-    workspace.heard(session, news[:1])
-    assert workspace.news(session) == news[1:]
-    workspace.heard(session, news)
-    assert workspace.news(session) == ()
+    assert workspace.events(session) == news
+    workspace.acknowledge(session, news[:1])
+    assert workspace.events(session) == news[1:]
+    workspace.acknowledge(session, news)
+    assert workspace.events(session) == ()
     assert (root / "AGENTS.md").read_text() == "be kind\n"
     assert not (root / "CLAUDE.md").exists()
 
@@ -340,17 +340,17 @@ def test_what_a_name_leads_to_by_now_is_judged_when_it_is_resolved_again(
     two: Workspace, tmp_path: Path
 ) -> None:
     location = two.guard.find("sub/one.txt", "write", missing="create")
-    assert two.guard.again(location).decision is location.decision
+    assert two.guard.find_again(location).decision is location.decision
     (tmp_path / "one" / ".env").write_text("KEY=1\n")
     (tmp_path / "one" / "sub" / "one.txt").unlink()
     (tmp_path / "one" / "sub" / "one.txt").symlink_to("../.env")
     assert location.decision.verdict == "allow"
-    assert two.guard.again(location).decision.verdict == "ask"
-    assert two.guard.hides(two.guard.again(location).path, "tester")
+    assert two.guard.find_again(location).decision.verdict == "ask"
+    assert two.guard.hides(two.guard.find_again(location).path, "tester")
     (tmp_path / "one" / "sub" / "one.txt").unlink()
     (tmp_path / "one" / "sub" / "one.txt").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(PathBlockedError):
-        two.guard.again(location)
+        two.guard.find_again(location)
 
 
 def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Path) -> None:
@@ -359,10 +359,10 @@ def test_a_file_that_is_gone_by_now_is_made_only_where_one_may_be_made(root: Pat
     with Root.open(root) as opened:
         judge = ChangePolicy(Guard([opened], policy=Policy((rule,))), "agent")
         location = judge.find_file("a.txt", lambda _path: False)
-        assert judge.again(location).decision is location.decision
+        assert judge.find_again(location).decision is location.decision
         (root / "a.txt").unlink()
         with pytest.raises(PathBlockedError):
-            judge.again(location)
+            judge.find_again(location)
         # An editor has it, and it would be made on the disk.
         with pytest.raises(PathBlockedError):
             judge.find_file("a.txt", lambda _path: True)
@@ -375,4 +375,4 @@ def test_a_folder_that_is_not_shared_any_more_is_refused_when_it_is_resolved_aga
     location = two.guard.find("sub/one.txt", "write")
     two.guard.narrow([str(tmp_path / "one" / "other")])
     with pytest.raises(PathBlockedError):
-        two.guard.again(location)
+        two.guard.find_again(location)

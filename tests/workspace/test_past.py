@@ -143,7 +143,7 @@ def test_a_proposal_is_taken_back_by_its_author(
     assert past.undo(change, dry_run=False).status == "withdrawn"
     assert preview.pending() == ()
     assert read(preview, session, "a.txt") == "one\n"
-    assert preview.news(session) == ()
+    assert preview.events(session) == ()
     assert code_of(lambda: past.undo(change, dry_run=False)) == "NO_CHANGE"
 
 

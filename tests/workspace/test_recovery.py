@@ -148,7 +148,7 @@ def test_what_a_replacement_left_tells_what_became_of_it(
     assert settled.note.startswith("kept; ")
     assert left(root) == ({} if own is None else {"a.txt": own})
     assert rescued(tmp_path) == []
-    assert open_here().unsettled() == ()
+    assert open_here().unfinished() == ()
 
 
 @pytest.mark.parametrize(
@@ -613,7 +613,7 @@ def test_an_operation_of_another_root_is_left_to_whoever_has_it(
     (tmp_path / "other").mkdir()
     other = open_here(roots=[str(tmp_path / "other")])
     assert other.recovered == ()
-    assert len(other.unsettled()) == 1
+    assert len(other.unfinished()) == 1
 
 
 # -- what a power cut brings back of operations that had ended ------------------------------------

@@ -127,7 +127,7 @@ def test_a_text_that_keeps_something_of_the_last_change_takes_nothing_back() -> 
     seen = KnownTextCache()
     path = document("").path
     seen.shown(AGENT, document("1\n2\n3\n4\n5\n"))
-    seen.wrote(AGENT, {path: KnownText.of(document("one\n2\n3\n4\nfive\n"))})
+    seen.record_write(AGENT, {path: KnownText.of(document("one\n2\n3\n4\nfive\n"))})
     now = seen.last(AGENT, path)
     assert now is not None
     assert now.taken_back("one\n2\nthree\n4\n5\n") is None

@@ -208,7 +208,7 @@ def test_a_change_back_to_what_it_started_from_takes_the_proposal_back(
     assert receipt.status == "withdrawn"
     assert preview.pending() == ()
     assert read(preview, session, "a.py") == before
-    assert preview.news(session) == ()
+    assert preview.events(session) == ()
 
 
 def test_a_change_of_one_file_grows_a_proposal_over_several(
@@ -286,7 +286,7 @@ def test_after_an_approval_the_files_are_what_they_are_and_the_session_hears_of_
     receipt = edit(preview, session, "a.py", "return 1", "return 10")
     preview.approve(str(receipt.operation), PERSON)
     assert read(preview, session, "a.py") == (root / "a.py").read_text()
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert str(receipt.operation) in said.text
     reader = preview.reader(session)
     reader.window("a.py", first=0, count=10)
@@ -311,9 +311,9 @@ def test_after_a_rejection_the_session_knows_what_it_had_read_before(
 def test_only_the_newest_of_a_grown_proposal_is_news(preview: Workspace, session: Session) -> None:
     edit(preview, session, "a.py", "return 1", "return 10")
     second = edit(preview, session, "a.py", "return 10", "return 11")
-    assert preview.news(session) == ()
+    assert preview.events(session) == ()
     preview.reject(str(second.operation), Approval(PERSON.actor, "no"))
-    (said,) = preview.news(session)
+    (said,) = preview.events(session)
     assert str(second.operation) in said.text
 
 
@@ -411,7 +411,7 @@ def test_a_later_session_of_the_same_conversation_goes_on_with_what_waits(
     grown = edit(later, resumed, "a.py", "return 10", "return 11")
     assert [one.id for one in later.pending()] == [grown.operation]
     later.reject(str(grown.operation), PERSON)
-    assert len(later.news(resumed)) == 1
+    assert len(later.events(resumed)) == 1
 
 
 def test_a_later_session_of_the_same_conversation_takes_its_own_changes_back(

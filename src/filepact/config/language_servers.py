@@ -154,11 +154,11 @@ class ServerTrust:
         """The folders in which a server is trusted."""
         return self.folders.get(server, ())
 
-    def given(self, server: str, folder: str) -> ServerTrust:
+    def with_folder(self, server: str, folder: str) -> ServerTrust:
         """The same, with a server trusted in a folder."""
         return self._with(server, (*self._others(server, folder), folder))
 
-    def withdrawn(self, server: str, folder: str) -> ServerTrust:
+    def without_folder(self, server: str, folder: str) -> ServerTrust:
         """The same, without a server's trust in a folder."""
         return self._with(server, self._others(server, folder))
 

@@ -66,7 +66,7 @@ class ProblemList:
 
     def add(self, key: Key, said: str, *, unmet: bool = False) -> None:
         """Take one down."""
-        self.found.append(SettingsProblem(self.name, self.line(key), written(key), said, unmet))
+        self.found.append(SettingsProblem(self.name, self.line(key), key_text(key), said, unmet))
 
 
 def refuse(problems: Sequence[SettingsProblem]) -> None:
@@ -95,7 +95,7 @@ def no_toml(text: str, name: str, error: ValueError) -> SettingsProblem:
     return SettingsProblem(name, line, "", f"is not TOML: {error}")
 
 
-def written(key: Key) -> str:
+def key_text(key: Key) -> str:
     """A key as people write it, with ``[2]`` for the second table of a list."""
     words = ""
     for number, part in enumerate(key):
@@ -116,7 +116,7 @@ def refusal(text: str, name: str, path: Key, why: str) -> InvalidParamsError:
         path: The key, from the outermost table inwards.
         why: What is wrong with it.
     """
-    problem = SettingsProblem(name, TomlPositions(text).of(path), written(path), why)
+    problem = SettingsProblem(name, TomlPositions(text).of(path), key_text(path), why)
     return InvalidParamsError(
         str(problem),
         hint="Correct the file; nothing starts before.",

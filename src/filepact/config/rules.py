@@ -93,7 +93,7 @@ class _Reading:
         found: list[Rule] = []
         for number, table in enumerate(self._tables(verdict, tables)):
             key = (verdict, number)
-            self._fields.known(key, table, _FIELDS)
+            self._fields.check_keys(key, table, _FIELDS)
             paths = self._fields.texts(key, table, "paths", needed=True)
             groups = grouped(paths, (*key, "paths"), self._source.folders, self._problems)
             if self._source.layer == "project" and any(base for base, _patterns in groups):
@@ -216,7 +216,7 @@ class _Reading:
         found: list[RuleCheck] = []
         for number, table in enumerate(self._tables("expect", tables)):
             key = ("expect", number)
-            self._fields.known(key, table, _EXPECTED_FIELDS)
+            self._fields.check_keys(key, table, _EXPECTED_FIELDS)
             paths = self._fields.texts(key, table, "paths", needed=True)
             action = self._fields.text(key, table, "action", needed=True)
             verdict = self._verdict((*key, "verdict"), table.get("verdict"))
@@ -289,7 +289,7 @@ class _Fields:
     def __init__(self, problems: ProblemList) -> None:
         self._problems = problems
 
-    def known(self, key: Key, table: Mapping[str, Any], names: Sequence[str]) -> None:
+    def check_keys(self, key: Key, table: Mapping[str, Any], names: Sequence[str]) -> None:
         """Take down what a table holds besides these."""
         for name in table:
             if name not in names:

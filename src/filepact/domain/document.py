@@ -133,13 +133,13 @@ class Document:
         path: Its true name.
         data: All its bytes.
         revision: What exactly was seen.
-        given: What was said about its encoding outside the file.
+        named_encoding: What was said about its encoding outside the file.
     """
 
     path: WorkspacePath
     data: bytes
     revision: Revision
-    given: NamedEncoding | None = None
+    named_encoding: NamedEncoding | None = None
 
     @property
     def size(self) -> int:
@@ -153,7 +153,7 @@ class Document:
         Raises:
             BinaryFileError: The bytes are not text.
         """
-        return decode(self.data, name=self.path.path, given=self.given)
+        return decode(self.data, name=self.path.path, given=self.named_encoding)
 
     @cached_property
     def text(self) -> str:

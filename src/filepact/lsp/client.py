@@ -153,18 +153,18 @@ class LanguageClient:
         return 0 if self._process is None else self._process.pid
 
     @property
-    def over(self) -> str:
+    def end_reason(self) -> str:
         """Why the conversation is over; empty while it goes on."""
         return self._over
 
     @property
-    def heard(self) -> int:
+    def message_count(self) -> int:
         """The number of messages received from the server."""
-        return self._peer.heard
+        return self._peer.message_count
 
-    async def worked(self, seconds: float) -> int:
+    async def cpu_ticks(self, seconds: float) -> int:
         """Clock ticks for which the server has worked; -1 if it does, or that is not known."""
-        return -1 if self._process is None else await self._process.worked(seconds)
+        return -1 if self._process is None else await self._process.cpu_ticks(seconds)
 
     def send(self, notifications: Iterable[Notification]) -> None:
         """Send notifications, in order.
@@ -463,7 +463,7 @@ class ServerLifecycle:
     @property
     def state(self) -> ServerState:
         """The present state of the server."""
-        if self.client is not None and not self.client.over:
+        if self.client is not None and not self.client.end_reason:
             return "ready"
         if self._starting is not None and not self._starting.done():
             return "starting"
@@ -481,7 +481,7 @@ class ServerLifecycle:
             ServerError: It is not there by then; its start goes on.
         """
         while True:
-            if self.client is not None and not self.client.over:
+            if self.client is not None and not self.client.end_reason:
                 return self.client
             state = self.state
             if state == "broken" or (state == "waiting" and self._not_before >= deadline):

@@ -139,7 +139,7 @@ class OpenDocuments:
         """Send the text of an open document once more, under a new version."""
         return self._changed(self._open[path], self._open[path].text)
 
-    def saved(self, path: str) -> list[Notification]:
+    def save(self, path: str) -> list[Notification]:
         """Say that an open document is on the disk as it is; nothing if the server did not ask."""
         document = self._open.get(path)
         if document is None or not self.kind.save:
@@ -299,7 +299,7 @@ class SyncProtocol:
                 self._arrive(change, found)
         if found.save and not found.saves:
             for path in self._documents.paths[-1:]:
-                found.saves += self._documents.saved(path)
+                found.saves += self._documents.save(path)
         if self._spec.sync.coarse:
             # It dates all open texts anew when one was saved, and then cannot tell them apart.
             found.saves.clear()
@@ -350,7 +350,7 @@ class SyncProtocol:
             found.result.restart |= hidden
         elif path in self._documents or (notice == "open" and known):
             found.texts += self._documents.hold(path, change.text)
-            found.saves += self._documents.saved(path)
+            found.saves += self._documents.save(path)
         elif hidden:
             # The server could not tell the new text from the old one by the file's date, but it
             # takes the text of an open document, and reads the disk when that is closed.

@@ -60,7 +60,7 @@ class ClientProtocol:
         self._reader = FrameReader()
         self._pending = PendingRequests[asyncio.Future[Any]]()
         self._over = ""
-        self.heard = 0
+        self.message_count = 0
         self.nonsense = 0
 
     def feed(self, data: bytes) -> None:
@@ -72,7 +72,7 @@ class ClientProtocol:
                 if isinstance(message, InvalidMessage):
                     self.nonsense += 1
                 else:
-                    self.heard += 1
+                    self.message_count += 1
                     self._take(message)
         except FrameError as error:
             self.close(str(error))

@@ -211,7 +211,7 @@ class ServerProcess:
                 self._loop.add_writer(self._stdin, self._flush)
             self._unsent += memoryview(data)[sent:]
 
-    async def worked(self, seconds: float) -> int:
+    async def cpu_ticks(self, seconds: float) -> int:
         """Clock ticks for which it, with all it has started, has worked; -1 if it does, or is not known.
 
         Args:

@@ -271,7 +271,7 @@ class ServerSession:
         try:
             client = await self._shown(texts, deadline, as_of)
             value = await question.ask(client, self._sync.documents, deadline)
-            self._sync.answered()
+            self._sync.confirm()
             if self._sync.racy:
                 await self._sync.repeat_racy(texts)
                 value = await question.ask(client, self._sync.documents, deadline)
@@ -365,7 +365,8 @@ class ServerSession:
             client, began = self._lifecycle.client, self._loop.time()
             # One that has given way often has its turn.
             yields = background and self._yielded < _MOST_YIELDED
-            if client is None or client.over or began >= deadline or (yields and self._urgent):
+            late = began >= deadline or (yields and self._urgent > 0)
+            if client is None or client.end_reason or late:
                 self._yielded += background
                 break
             # A server that publishes is waited for as long for one file as for many.
@@ -461,7 +462,7 @@ class ServerSession:
         self, client: LanguageClient, files: Iterable[str], deadline: float
     ) -> tuple[FileDiagnostics, ...]:
         """Ask about documents at once; a server that stays silent for long is given up."""
-        heard, began = client.heard, self._loop.time()
+        heard, began = client.message_count, self._loop.time()
         asked = {path: self._question(client, path) for path in files}
         if asked:
             wait = max(deadline - began, 0)
@@ -473,8 +474,8 @@ class ServerSession:
                 look.cancel()
         reports = [self._report(path, task) for path, task in asked.items()]
         if any(one.fresh for one in reports):
-            self._sync.answered()
-        if any(one.fresh for one in reports) or client.heard != heard:
+            self._sync.confirm()
+        if any(one.fresh for one in reports) or client.message_count != heard:
             self._silent_for = 0.0
         elif reports:
             self._silent_for += self._loop.time() - began
@@ -490,8 +491,8 @@ class ServerSession:
         Only of one that can be asked: what publishes may have nothing to say.
         """
         ticks = -1
-        if client.heard == heard and client.capabilities.pull_identifiers:
-            ticks = await client.worked(_HUNG_SECONDS / 4)
+        if client.message_count == heard and client.capabilities.pull_identifiers:
+            ticks = await client.cpu_ticks(_HUNG_SECONDS / 4)
         was, now = self._idle, self._loop.time()
         if ticks < 0 or was is None or was[:2] != (ticks, heard):
             self._idle = None if ticks < 0 else (ticks, heard, now)

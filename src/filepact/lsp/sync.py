@@ -188,9 +188,9 @@ class DocumentSync:
             self._behind |= set(self.documents.paths)
         self._send(sent)
 
-    def answered(self) -> None:
+    def confirm(self) -> None:
         """The server has answered a request behind all that was sent."""
-        self._racy.answered()
+        self._racy.confirm()
 
     @property
     def racy(self) -> bool:
@@ -254,8 +254,8 @@ class DocumentSync:
             if document is not None and method.endswith(("didOpen", "didChange")):
                 self._racy.sent_text(document.path, document.text, replaced=replaced)
             elif path is not None and method.endswith("didClose"):
-                self._racy.closed(path)
-        self._racy.sent()
+                self._racy.forget(path)
+        self._racy.note_sent()
 
     def _language(self, path: str) -> str:
         name = beneath(self._root, path)
@@ -310,16 +310,16 @@ class RacyTexts:
             self._again.add(path)
         self._got[path] = (None, {**texts, size: text})
 
-    def closed(self, path: str) -> None:
+    def forget(self, path: str) -> None:
         """The server reads the file from the disk again, and nothing is known of its date."""
         self._got.pop(path, None)
         self._again.discard(path)
 
-    def sent(self) -> None:
+    def note_sent(self) -> None:
         """Something was sent that the server has not answered yet."""
         self._waiting = True
 
-    def answered(self) -> None:
+    def confirm(self) -> None:
         """The server has answered a request behind all that was sent."""
         self._waiting, self._answered = False, int(self._clock())
         for path, (last, texts) in self._got.items():

@@ -12,7 +12,7 @@ from filepact.semantic.updates import (
     DiagnosticsSummary,
     ServerUpdate,
     kind_of,
-    merged,
+    merge_changes,
     preview_of,
     update_of,
 )
@@ -121,7 +121,9 @@ class ChangeDiagnostics:
                 if not report.fresh and report.path not in proposed:
                     left.add(report.path)
                     continue
-                was = self.servers.known(answer.server, report.path, asked.texts.get(report.path))
+                was = self.servers.last_diagnostics(
+                    answer.server, report.path, asked.texts.get(report.path)
+                )
                 if report.path in new:
                     was = ()
                 elif report.path in before:
@@ -144,7 +146,7 @@ class ChangeDiagnostics:
             for path in ((one.old or one.path),)
             if one.before is not None and self.may_see(path)
         ]
-        if self.servers.disk.begun:
+        if self.servers.disk.started:
             self.servers.baseline(
                 [*there, *self._dependents(DiagnosticsSummary("dependents"))[0]], deadline
             )
@@ -194,7 +196,7 @@ class ChangeDiagnostics:
             only_new = servers.only_new(answer.server)
             own = [one for one in answer.reports if one.path in changed]
             if own and answer.server not in slow and answer.state != "failed":
-                servers.judge(answer.server, in_time=all(one.fresh for one in own))
+                servers.record_timeliness(answer.server, in_time=all(one.fresh for one in own))
             for report in answer.reports:
                 if any(report.path == one.absolute for one in witness if one not in also):
                     continue
@@ -209,7 +211,7 @@ class ChangeDiagnostics:
         tally.leave(len(left))
         for step in self.changes if gone else ():
             for server in servers.servers(step.absolute) if step.kind == "deleted" else ():
-                tally.gone(servers.known(server, step.absolute, step.before) or ())
+                tally.gone(servers.last_diagnostics(server, step.absolute, step.before) or ())
         updates = [update_of(one, wanted, changed, told) for one in asked.answers]
         updates = [
             replace(one, message=_NOT_WAITED)
@@ -223,13 +225,13 @@ class ChangeDiagnostics:
         return UpdateResult(updates, rest_of, unsure, frozenset(answered))
 
     @property
-    def seen(self) -> list[WorkspacePath]:
+    def visible_paths(self) -> list[WorkspacePath]:
         """The changed files that are there and that the caller may be told of."""
         return [
             one.path for one in self.changes if one.after is not None and self.may_see(one.path)
         ]
 
-    def before(self, paths: Iterable[WorkspacePath]) -> _Found:
+    def diagnostics_before(self, paths: Iterable[WorkspacePath]) -> _Found:
         """The diagnostics before the change, of all files, as far as they are known."""
         servers = self.servers
         texts = servers.disk.texts(paths)
@@ -237,7 +239,7 @@ class ChangeDiagnostics:
         past = {(one.old or one.path).absolute: one.before for one in self.changes}
         for path, text in {**texts, **past}.items():
             for server in servers.servers(path):
-                known = servers.known(server, path, text)
+                known = servers.last_diagnostics(server, path, text)
                 if known is not None:
                     found[server, path] = known
         return found
@@ -261,12 +263,14 @@ class ChangeDiagnostics:
         for report in (one for each in asked.answers for one in each.reports):
             step = steps.get(report.path)
             if step is None:
-                known = self.servers.known(report.server, report.path, asked.texts[report.path])
+                known = self.servers.last_diagnostics(
+                    report.server, report.path, asked.texts[report.path]
+                )
             elif step.kind == "created":
                 known = ()
             else:
                 old = (step.old or step.path).absolute
-                known = self.servers.known(report.server, old, step.before)
+                known = self.servers.last_diagnostics(report.server, old, step.before)
                 known = known and tuple(replace(one, path=report.path) for one in known)
             if known is not None:
                 found[report.server, report.path] = known
@@ -401,11 +405,11 @@ class PendingDiagnostics:
             told: The same, as the session is told it now.
         """
         own = any(one.kind == "pending" for one in verified.servers)
-        before = analysis.before(verified.left)
+        before = analysis.diagnostics_before(verified.left)
         with self._lock:
             one = self._of(session, analysis)
             if one is not None:
-                steps = merged(one.analysis.changes, analysis.changes)
+                steps = merge_changes(one.analysis.changes, analysis.changes)
                 one.analysis = replace(one.analysis, changes=steps)
             elif own or verified.left or verified.unsure:
                 patience = CallDeadline.after(_PATIENCE, self._over.is_set, patient=True)
@@ -427,7 +431,7 @@ class PendingDiagnostics:
                 )
                 self._thread.start()
 
-    def waits(self, session: str) -> bool:
+    def is_pending(self, session: str) -> bool:
         """Whether something is still to be found out for a session."""
         with self._lock:
             return any(one.session == session for one in self._waiting)
@@ -486,7 +490,7 @@ class PendingDiagnostics:
                 one.unsure = False
                 one.left |= dict.fromkeys(more)
         wait = CallDeadline.after(_SLICE, never, patient=True)
-        own = servers.ask(analysis.seen, (), wait, background=True)
+        own = servers.ask(analysis.visible_paths, (), wait, background=True)
         failed = {each.server for each in own.answers if each.state == "failed"}
         if not own.answers or any(
             not each.fresh for each in own.answers if each.server not in failed and each.reports
@@ -494,7 +498,7 @@ class PendingDiagnostics:
             return None
         for each in own.answers:
             if each.reports and each.server not in failed:
-                servers.judge(each.server, in_time=each.seconds < _SLICE)
+                servers.record_timeliness(each.server, in_time=each.seconds < _SLICE)
         with self._lock:
             part = list(islice(one.left, _PART))
         if part:
@@ -533,10 +537,10 @@ class PendingDiagnostics:
         wrong = {path for (_, path), each in one.found.items() if each.diagnostics}
         paths = [path for path in servers.paths(wrong - changed) if analysis.may_see(path)]
         wait = CallDeadline.after(_LAST_QUESTION, self._over.is_set, patient=True)
-        asked = servers.ask(analysis.seen, paths, wait)
+        asked = servers.ask(analysis.visible_paths, paths, wait)
         if not asked.answers:
             return None
-        before = analysis.earlier(one.before, asked, [*analysis.seen, *paths], wait)
+        before = analysis.earlier(one.before, asked, [*analysis.visible_paths, *paths], wait)
         tally = DiagnosticsSummary("dependents")
         names: dict[str, None] = {}
         for answer in asked.answers:

@@ -81,7 +81,7 @@ class DiskSync:
         self._recent: deque[tuple[int, int]] = deque(maxlen=_MOST_RECENT)
         self._shown: dict[str, None] = {}
         self._latest: dict[str, int] = {}
-        self.begun = False
+        self.started = False
         """Whether servers may have read something of the root."""
         self.turn = 0
         """Rises with each file that the servers are told of, and with each beginning."""
@@ -109,9 +109,9 @@ class DiskSync:
 
     def begin(self) -> None:
         """Take the disk as it is for known; call it before a server is started."""
-        if not self.begun:
+        if not self.started:
             with self._looking:
-                if not self.begun:
+                if not self.started:
                     self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -123,7 +123,7 @@ class DiskSync:
                 self.turn += 1
                 self._snapshot.begin(seen)
                 self._racy_contents.clear()
-                self.begun = True
+                self.started = True
 
     def close(self) -> None:
         """Look at the disk no more."""
@@ -164,7 +164,7 @@ class DiskSync:
         Raises:
             PathBlockedError: The root is no longer there.
         """
-        if not self.begun:
+        if not self.started:
             self.begin()
             return ()
         # One after the other: what one has seen, and not told yet, the next would not see.

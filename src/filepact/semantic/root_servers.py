@@ -354,7 +354,9 @@ class RootServers:
 
     # -- what the servers find ------------------------------------------------------------
 
-    def known(self, server: str, path: str, text: str | None) -> tuple[Diagnostic, ...] | None:
+    def last_diagnostics(
+        self, server: str, path: str, text: str | None
+    ) -> tuple[Diagnostic, ...] | None:
         """The last diagnostics of a file; None if they are of another text, or there are none."""
         mark, found = self._known.get((server, path), (0, None))
         return found if text is not None and mark == hash(text) else None
@@ -409,7 +411,7 @@ class RootServers:
         """The servers that were too late the last times, and are not waited for."""
         return frozenset(name for name, count in self._misses.items() if count >= _MOST_MISSES)
 
-    def judge(self, server: str, *, in_time: bool) -> None:
+    def record_timeliness(self, server: str, *, in_time: bool) -> None:
         """Record whether a server has answered about changed files in the time of a receipt."""
         self._misses[server] = 0 if in_time else self._misses.get(server, 0) + 1
 
@@ -485,7 +487,7 @@ class RootServers:
             paths: Files that are going to change, or others because of them.
             deadline: How long to wait.
         """
-        if not self.disk.begun:
+        if not self.disk.started:
             return
         texts = self.disk.texts(paths)
         new = [
@@ -493,7 +495,8 @@ class RootServers:
             for path in paths
             for text in (texts.get(path.absolute),)
             if any(
-                self.known(one, path.absolute, text) is None for one in self.servers(path.absolute)
+                self.last_diagnostics(one, path.absolute, text) is None
+                for one in self.servers(path.absolute)
             )
         ]
         if new:

@@ -218,7 +218,7 @@ class SemanticWorkspace:
         try:
             for analysis in self._analyses(changes, versions, session):
                 disk = analysis.servers.disk
-                told = disk.tell(analysis.changes) if disk.begun else 0
+                told = disk.tell(analysis.changes) if disk.started else 0
                 if not analysis.concerns_servers:
                     continue
                 verified = analysis.verify(tally, deadline, told, rest=rest)
@@ -240,21 +240,21 @@ class SemanticWorkspace:
     ) -> str:
         return describe_late(servers, findings, paths, self._show, warnings=self._warnings)
 
-    def listed(self, found: Iterable[Diagnostic]) -> str:
+    def list_diagnostics(self, found: Iterable[Diagnostic]) -> str:
         """The first of some diagnostics, one on each line."""
         return "\n".join(list_found(found, self._show))
 
-    def news(self, session_id: str) -> tuple[SessionEvent, ...]:
-        """The diagnostics found after the receipts of changes; told until they were `heard`."""
-        return self._deferred.unheard.news(session_id)
+    def events(self, session_id: str) -> tuple[SessionEvent, ...]:
+        """The diagnostics found after the receipts of changes; told until they are acknowledged."""
+        return self._deferred.unheard.of(session_id)
 
     def waits(self, session_id: str) -> bool:
         """Whether servers are still asked about changes of a session."""
-        return self._deferred.waits(session_id)
+        return self._deferred.is_pending(session_id)
 
-    def heard(self, session_id: str, news: Sequence[SessionEvent]) -> None:
+    def acknowledge(self, session_id: str, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not about servers is left out."""
-        self._deferred.unheard.heard(session_id, news)
+        self._deferred.unheard.acknowledge(session_id, news)
 
     # -- looking --------------------------------------------------------------------------
 
@@ -365,7 +365,7 @@ class SemanticWorkspace:
         before, reason = sum(one.disk.turn for one in roots), ""
         known: dict[str, bool] = {}
         for servers in roots:
-            if force and servers.disk.begun:
+            if force and servers.disk.started:
                 files = servers.files()
                 if len(files) > _EVERY_FILE:
                     reason = "there are too many files to tell of each"
@@ -408,7 +408,7 @@ class SemanticWorkspace:
         members.opened = opened
         if absolute.lower().endswith(_SOLUTIONS):
             self._pool.know(root, solution_uri=uri_of(absolute))
-        if servers.disk.begun and other:
+        if servers.disk.started and other:
             servers.unlearn()
             self._pool.restart(root, announced=True)
         return self._loaded(absolute, servers)

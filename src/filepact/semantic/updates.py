@@ -42,7 +42,7 @@ __all__ = [
     "WorkspaceUpdate",
     "combine",
     "kind_of",
-    "merged",
+    "merge_changes",
     "preview_of",
     "text_changes",
     "update_of",
@@ -75,7 +75,9 @@ class TextChange:
         return self.path.absolute
 
 
-def merged(earlier: Iterable[TextChange], later: Iterable[TextChange]) -> tuple[TextChange, ...]:
+def merge_changes(
+    earlier: Iterable[TextChange], later: Iterable[TextChange]
+) -> tuple[TextChange, ...]:
     """Join two sequences of changes that follow each other."""
     found = {one.path: one for one in earlier}
     for one in later:

@@ -143,8 +143,10 @@ class _Search:
         first = self._there[low - 1] + 1 if low else 0
         last = self._there[high] if high < len(self._there) else len(self._back)
         depth = self._base.depths[header]
-        before = sum(self._base.depths[at] == depth for at in self._base.told(low, high))
-        after = [at for at in self._other.told(first, last) if self._other.depths[at] == depth]
+        before = sum(self._base.depths[at] == depth for at in self._base.statements(low, high))
+        after = [
+            at for at in self._other.statements(first, last) if self._other.depths[at] == depth
+        ]
         return 0 < len(after) <= before and any(
             at in now and not self._was_there(self._other.keys[at]) for at in after
         )
@@ -224,13 +226,13 @@ class _Search:
             self._there[at] - at == new - low for at in range(above + 1, low)
         ):
             own = self._base.depths[above] if above >= 0 else 0
-            told = self._base.told(above + 1, low)
+            told = self._base.statements(above + 1, low)
             if own <= depth and all(self._base.depths[at] >= own for at in told):
                 return True
         if not depth or below >= len(self._there) or self._there[below] - below != new - low:
             return False
         return all(self._there[at] - at == new - low for at in range(high, below)) and all(
-            self._base.depths[at] >= depth for at in self._base.told(high, below + 1)
+            self._base.depths[at] >= depth for at in self._base.statements(high, below + 1)
         )
 
     def _without_neighbours(self, first: int, end: int, there: int) -> str:
@@ -306,7 +308,7 @@ class _Layout:
                 return index
         return -1
 
-    def told(self, first: int, end: int) -> Iterator[int]:
+    def statements(self, first: int, end: int) -> Iterator[int]:
         """Lines that are neither blank nor a remark nor the end of something."""
         for at in range(max(first, 0), min(end, len(self.keys))):
             if self.depths[at] >= 0 and not self.keys[at].lstrip().startswith(("@", *_CLOSING)):

@@ -117,11 +117,11 @@ class _Marks:
     that of the text's own edits.
     """
 
-    __slots__ = ("placed", "shown", "wrote")
+    __slots__ = ("placed", "shown", "writers")
 
     def __init__(self, text: str, shown: str) -> None:
-        self.wrote = _NOBODY * len(text)
-        self.placed = self.wrote
+        self.writers = _NOBODY * len(text)
+        self.placed = self.writers
         self.shown = shown
 
     def add(self, placement: MatchResult, number: int) -> None:
@@ -130,7 +130,7 @@ class _Marks:
         Raises:
             InvalidParamsError: It reaches across what an earlier one wrote.
         """
-        if self.wrote.strip(_NOBODY):
+        if self.writers.strip(_NOBODY):
             for start, end in placement.spans:
                 other = self._crossed(start, end, exact=placement.exact)
                 if other is not None:
@@ -143,12 +143,12 @@ class _Marks:
                     )
         sign = chr(number)
         written = placement.edits.trim(placement.text)
-        self.wrote = _marked(written, self.wrote, sign)
+        self.writers = _marked(written, self.writers, sign)
         self.placed = _claimed(self.placed, placement, sign)
 
     def _crossed(self, start: int, end: int, *, exact: bool) -> int | None:
         """The replacement that wrote a part of this place without enclosing it."""
-        for sign in sorted(set(self.wrote[start:end]) - {_NOBODY}):
+        for sign in sorted(set(self.writers[start:end]) - {_NOBODY}):
             if not exact or self.placed[start:end].strip(sign):
                 return ord(sign)
         return None

@@ -80,16 +80,16 @@ class EngineEvents:
         self._workspace = workspace
         self._semantics = semantics
 
-    def news(self, call: CallContext) -> tuple[SessionEvent, ...]:
+    def events(self, call: CallContext) -> tuple[SessionEvent, ...]:
         """The notices about people's decisions and servers' late findings; empty mostly."""
-        late = () if self._semantics is None else self._semantics.news(call.session.id)
-        return (*self._workspace.news(call.session), *late)
+        late = () if self._semantics is None else self._semantics.events(call.session.id)
+        return (*self._workspace.events(call.session), *late)
 
-    def heard(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
+    def acknowledge(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
         """The caller was told these."""
-        self._workspace.heard(call.session, news)
+        self._workspace.acknowledge(call.session, news)
         if self._semantics is not None:
-            self._semantics.heard(call.session.id, news)
+            self._semantics.acknowledge(call.session.id, news)
 
 
 class WorkspaceEngine(EngineEvents):
@@ -190,7 +190,7 @@ def refuse_new_errors(semantics: SemanticWorkspace, draft: Draft, update: Worksp
     errors = [one for one in findings.new if one.severity == "error"] if findings else []
     if errors and semantics.new_errors == "deny":
         count = len(errors)
-        listed = semantics.listed(errors)
+        listed = semantics.list_diagnostics(errors)
         raise NewErrorsError(
             f"the change would bring {count} new {'error' if count == 1 else 'errors'}, "
             f"nothing was written:\n{listed}",
@@ -200,7 +200,7 @@ def refuse_new_errors(semantics: SemanticWorkspace, draft: Draft, update: Worksp
         )
     if errors and semantics.new_errors == "ask":
         draft.require(NEW_ERRORS_RULE)
-        draft.notes.append(f"It would bring new errors:\n{semantics.listed(errors)}")
+        draft.notes.append(f"It would bring new errors:\n{semantics.list_diagnostics(errors)}")
         return
     if update.kind == "none":
         return

@@ -151,11 +151,11 @@ def _read_several(files: Reader, paths: list[str], part: _Part) -> str:
     for at, share in enumerate(shares):
         left = share - 2 - size_of(names[at])
         if size_of(texts[at]) + 2 <= share:
-            shown.append(names[at] + sheets[at].told(files))
+            shown.append(names[at] + sheets[at].show(files))
         elif (share < _LEAST or left < _FOOTER) and len(paths) > 1:
             missing.append(paths[at])
         else:
-            shown.append(names[at] + _rendered(found[at], part, left).told(files))
+            shown.append(names[at] + _rendered(found[at], part, left).show(files))
     missing += paths[len(found) :]
     if missing:
         named = json.dumps(missing, ensure_ascii=False)
@@ -197,10 +197,10 @@ class _Sheet:
     sent: int = 0
     reached: int = 0
 
-    def told(self, files: Reader) -> str:
+    def show(self, files: Reader) -> str:
         """The text, which the session is shown now."""
         if self.window is not None:
-            files.showed(self.window, self.sent, self.reached)
+            files.record_shown(self.window, self.sent, self.reached)
         return self.text
 
 
@@ -232,7 +232,7 @@ def _shares(sizes: list[int], room: int) -> list[int]:
 
 def _read_text(files: Reader, path: str, part: _Part, page: int) -> str:
     window = files.window(path, first=part.offset, count=part.lines, column=part.column)
-    return _render_window(window, numbers=part.numbers, page=page).told(files)
+    return _render_window(window, numbers=part.numbers, page=page).show(files)
 
 
 def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
@@ -374,7 +374,7 @@ def grep(  # noqa: PLR0913 - the parameters of the tool
         page=files.page,
         shown=lambda name, line: lines.setdefault(name, []).append(line),
     )
-    files.showed_lines(path, lines)
+    files.record_shown_lines(path, lines)
     return files.marked(text)
 
 

@@ -101,10 +101,10 @@ class ToolEngine(Protocol):
     def answer(self, call: CallContext, draft: Any, submitted: Any, /) -> CallResult:
         """The answer to a change, once its draft is closed: nobody waits for its locks any more."""
 
-    def news(self, call: CallContext, /) -> Sequence[SessionEvent]:
-        """The notices for the caller besides the answer, each until it was `heard`."""
+    def events(self, call: CallContext, /) -> Sequence[SessionEvent]:
+        """The notices for the caller besides the answer, each until it is acknowledged."""
 
-    def heard(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
+    def acknowledge(self, call: CallContext, news: Sequence[SessionEvent], /) -> None:
         """An answer that told these was sent."""
 
 
@@ -249,7 +249,7 @@ class Toolset:
         self._form = form
         self._seconds = seconds
         self._clock = clock
-        self._unheard = SessionEvents()
+        self._own_events = SessionEvents()
         self._tools = tuple(
             one
             for one in tools
@@ -276,7 +276,7 @@ class Toolset:
         if called is None:
             raise UnknownToolError(name, tuple(self._by_name))
         timed = replace(call, deadline=Deadline(self._seconds, call.cancelled, self._clock))
-        news = self._news(called, call)
+        news = self._events(called, call)
         result: CallResult | FilepactError
         done = ""
         try:
@@ -293,26 +293,26 @@ class Toolset:
             )
         outcome = self._form.answer(timed, result, news)
         if outcome.told:
-            outcome = replace(outcome, sent=partial(self._heard, call, outcome.told))
+            outcome = replace(outcome, sent=partial(self._acknowledge, call, outcome.told))
         if done:
             said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
-            outcome = replace(outcome, lost=partial(self._unheard.add, call.session.id, said))
+            outcome = replace(outcome, lost=partial(self._own_events.add, call.session.id, said))
         return outcome
 
-    def _news(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
+    def _events(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:
         """What the caller should hear besides; nothing where that cannot be had.
 
         What was done must not be hidden by that.
         """
         try:
-            return (*self._unheard.news(call.session.id), *self._engine.news(call))
+            return (*self._own_events.of(call.session.id), *self._engine.events(call))
         except Exception:  # noqa: BLE001 - as said, and it is logged
             _log.exception("the news for %s are not known", called.name)
             return ()
 
-    def _heard(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
-        self._unheard.heard(call.session.id, news)
-        self._engine.heard(call, news)
+    def _acknowledge(self, call: CallContext, news: Sequence[SessionEvent]) -> None:
+        self._own_events.acknowledge(call.session.id, news)
+        self._engine.acknowledge(call, news)
 
     def _carry_out(
         self, called: Tool, arguments: Mapping[str, object], call: CallContext

@@ -99,7 +99,7 @@ class Approvals:
             self._guard.check_together(proposal.changes, agent=proposal.session.agent)
             fitted = self._fitting.fit(proposal.changes, self._writer.hides(reader))
             versions = self._writer.versions(fitted.contents.__getitem__)
-            self._hear(judge, locations, fitted.changes, versions)
+            self._record(judge, locations, fitted.changes, versions)
             if fitted.changes.exact != proposal.changes.exact:
                 asks = filter(None, judge.asks.split(", "))
                 rules = tuple(dict.fromkeys((*proposal.rules, *asks)))
@@ -153,7 +153,7 @@ class Approvals:
         proposal.check_waits()
         return proposal
 
-    def _hear(
+    def _record(
         self,
         judge: ChangePolicy,
         locations: Mapping[WorkspacePath, Location],
@@ -176,7 +176,7 @@ class Approvals:
             for side in (before, after):
                 if side is not None:
                     judge.check_held(location, side)
-            judge.hear(location, change, source=before, written=after)
+            judge.record(location, change, source=before, written=after)
 
     def _moved(
         self,

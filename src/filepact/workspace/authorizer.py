@@ -69,13 +69,13 @@ class ChangePolicy:
             return self.find(self._guard.meant(path), follow=follow)
         return location
 
-    def again(self, location: Location, keep: ExitStack | None = None) -> Location:
-        """Resolve a location again, as it is now; arguments as for `Guard.again`.
+    def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
+        """Resolve a location again, as it is now; arguments as for `Guard.find_again`.
 
         Raises:
             PathBlockedError: It leads outside by now, or a rule denies where it leads.
         """
-        now = self._guard.again(location, keep)
+        now = self._guard.find_again(location, keep)
         if now.place.kind == "missing" and now.action == "write":
             # It was there: nobody has asked yet whether it may be made.
             return self.find(self._guard.meant(now.lookup.sent), follow=now.lookup.follow)
@@ -102,7 +102,7 @@ class ChangePolicy:
         return self._guard.hides_key(path, self._agent, held)
 
     @contextmanager
-    def untold(self, location: Location, *, hidden: bool) -> Iterator[None]:
+    def conceal_errors(self, location: Location, *, hidden: bool) -> Iterator[None]:
         """Replace errors that would reveal the content of a hidden file by one that does not.
 
         Raises:
@@ -119,7 +119,7 @@ class ChangePolicy:
                 path=location.shown,
             ) from None
 
-    def hear(
+    def record(
         self,
         location: Location,
         change: FileChange,

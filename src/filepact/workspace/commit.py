@@ -99,8 +99,8 @@ class Committer:
         self._show = show
         self.cut_off = False
         self._late = DisplacedFiles(store, state)
-        self._owed: list[OperationResult] = []
-        self._owing = Lock()
+        self._unrecorded: list[OperationResult] = []
+        self._recording = Lock()
 
     def commit(
         self,
@@ -124,7 +124,7 @@ class Committer:
                 ``outcome`` in the details as well.
             StateFailedError: The journal cannot be written; nothing was changed.
         """
-        self.tell_ends()
+        self.record_ends()
         begun = self._begin(operation, contents)
         parts: list[_Part] = []
         made: list[FileChange] = []
@@ -200,24 +200,24 @@ class Committer:
         if written.displaced is not None:
             self._late.watch(ChangeId(change_id), meant.path, written.displaced)
 
-    def tell_ends(self) -> None:
+    def record_ends(self) -> None:
         """Tell the journal how operations ended, where it could not take that down before."""
-        if not self._owed:
+        if not self._unrecorded:
             return
-        with self._owing:
-            owed, self._owed = self._owed, []
+        with self._recording:
+            owed, self._unrecorded = self._unrecorded, []
         for end in owed:
             self._tell(end)
 
     @property
-    def owed(self) -> tuple[OperationResult, ...]:
+    def unrecorded(self) -> tuple[OperationResult, ...]:
         """Ends that the journal could not take down yet."""
-        return tuple(self._owed)
+        return tuple(self._unrecorded)
 
     def close(self) -> None:
         """Look at replaced files for the last time, and tell what is left to be told."""
         self._late.close()
-        self.tell_ends()
+        self.record_ends()
 
     # -- the beginning --------------------------------------------------------------------
 
@@ -332,8 +332,8 @@ class Committer:
         try:
             tell_end(self._store, self._state, end)
         except FilepactError:
-            with self._owing:
-                self._owed.append(end)
+            with self._recording:
+                self._unrecorded.append(end)
             return False
         return True
 

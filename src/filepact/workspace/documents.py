@@ -45,8 +45,8 @@ __all__ = [
     "Documents",
     "EncodingSettings",
     "MergedDocument",
+    "merge_unsaved",
     "read_project_file",
-    "with_typed",
 ]
 
 EDIT_LIMIT = 10_000_000
@@ -220,7 +220,7 @@ class Documents:
         self.proposed = proposed
         self._said: dict[WorkspacePath, NamedEncoding | None] | None = {} if once else None
 
-    def over(self, proposed: ProposalFiles, *, once: bool = False) -> Documents:
+    def with_proposals(self, proposed: ProposalFiles, *, once: bool = False) -> Documents:
         """These documents, with a session's proposals before everything else."""
         return Documents(self._encodings, self._buffers, proposed, once=once)
 
@@ -240,7 +240,7 @@ class Documents:
         """`given` for the files of one root, by their canonical paths."""
         return lambda path: self.given(WorkspacePath(root.path, path))
 
-    def held(self, path: WorkspacePath) -> bool:
+    def has_newer(self, path: WorkspacePath) -> bool:
         """Whether there is a text of the file that the disk need not have."""
         layer = self.layer(path)
         if layer is not None:
@@ -251,9 +251,9 @@ class Documents:
         """Whether a buffer or a proposal holds a text of the path, and not a folder."""
         layer = self.layer(path)
         after = None if layer is None else layer.change.after
-        return self.held(path) and not (after is not None and after.is_folder)
+        return self.has_newer(path) and not (after is not None and after.is_folder)
 
-    def typed(self, path: WorkspacePath) -> str | None:
+    def newer_text(self, path: WorkspacePath) -> str | None:
         """The text of a file that the disk need not have: proposed, or unsaved in an editor."""
         layer = self.layer(path)
         if layer is not None and self.proposed is not None:
@@ -262,15 +262,15 @@ class Documents:
         buffer = self._unsaved(path)
         return None if buffer is None else buffer.text
 
-    def unwritten(self, root: RootId) -> dict[WorkspacePath, str]:
-        """The texts of all files of a root that the disk need not have, as `typed` has each."""
+    def newer_texts(self, root: RootId) -> dict[WorkspacePath, str]:
+        """The texts of all files of a root that the disk need not have, as `newer_text` has each."""
         paths = [one.path for one in self._buffers.unsaved if one.path.root == root]
         if self.proposed is not None:
             paths += [layer.path for layer in self.proposed.below(root, ".")]
         found: dict[WorkspacePath, str] = {}
         for path in paths:
             with suppress(BinaryFileError):
-                text = self.typed(path)
+                text = self.newer_text(path)
                 if text is not None:
                     found[path] = text
         return found
@@ -360,7 +360,7 @@ class Documents:
             return MergedDocument(stored, stored, note)
         if not moved:
             return MergedDocument(stored, _with_text(stored, buffer.text))
-        both = with_typed(stored, base, buffer.text)
+        both = merge_unsaved(stored, base, buffer.text)
         if both is None:
             raise StaleFileError(
                 f"{location.shown}: the editor has unsaved changes on lines that the disk has "
@@ -370,7 +370,7 @@ class Documents:
             )
         return MergedDocument(stored, both, note)
 
-    def newer(self, root: Root) -> Callable[[str], bytes | None]:
+    def newer_bytes(self, root: Root) -> Callable[[str], bytes | None]:
         """The question of a search: the bytes of a file of a root that the disk need not have."""
         waits = self.proposed is not None and self.proposed.below(root.path, ".")
         if not self._buffers and not waits:
@@ -392,7 +392,7 @@ class Documents:
         return buffer if buffer is not None and buffer.is_unsaved else None
 
 
-def with_typed(stored: Document, base: Document, typed: str) -> Document | None:
+def merge_unsaved(stored: Document, base: Document, typed: str) -> Document | None:
     """Unsaved text, typed into an earlier state of a file, merged into its present state on the disk.
 
     None where both changed the same lines.
@@ -415,7 +415,7 @@ def _with_text(document: Document, text: str) -> Document:
         return document
     data = rewrite(document.source, edits, name=document.path.path)
     revision = Revision.of(data, document.revision.mode)
-    return Document(document.path, data, revision, document.given)
+    return Document(document.path, data, revision, document.named_encoding)
 
 
 PROJECT_FILE: Final = ".filepact.toml"

@@ -300,7 +300,7 @@ class Draft:
         if document is None:
             self._put(target, encode_new(text, shown, self._documents.given(target.location.path)))
             return
-        with self._judge.untold(target.location, hidden=target.hidden):
+        with self._judge.conceal_errors(target.location, hidden=target.hidden):
             self._write_over(target, document, text, append=append)
 
     def _write_over(self, target: Target, document: Document, text: str, *, append: bool) -> None:
@@ -483,7 +483,7 @@ class Draft:
     def _put_folder(self, location: Location, change: FileChange) -> None:
         self._result = None
         self._contents[FOLDER.content] = b""
-        self._judge.hear(location, change)
+        self._judge.record(location, change)
         self._changes[f"{location.shown}/"] = change
 
     def _record(
@@ -494,7 +494,7 @@ class Draft:
         source: Document | None = None,
         written: Document | None = None,
     ) -> None:
-        self._judge.hear(target.location, change, source=source, written=written)
+        self._judge.record(target.location, change, source=source, written=written)
         self._result = None
         self._changes[target.location.shown] = change
 

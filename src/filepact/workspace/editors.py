@@ -242,7 +242,7 @@ class BufferWriter:
             self._bring(document.path, document.revision, document.data)
             self._buffers.deliver(document)
 
-    def joined(self, path: WorkspacePath, *, agent: str) -> Document | None:
+    def merge(self, path: WorkspacePath, *, agent: str) -> Document | None:
         """A file with what an editor has typed in it; neither of them has it yet.
 
         Args:
@@ -278,7 +278,7 @@ class BufferWriter:
         held = (text.encode("utf-8", "surrogatepass") for text in texts)
         return self._guard.hides(path, agent, held)
 
-    def look_after(
+    def check_saved(
         self,
         meant: Document,
         *,
@@ -332,7 +332,7 @@ class BufferWriter:
         self._store.adopt(operation, contents)
         return stored
 
-    def own_up(self, told: Document) -> Operation | None:
+    def record_late_save(self, told: Document) -> Operation | None:
         """See whether an editor made a change all the same that it was told to forget.
 
         Args:
@@ -367,7 +367,7 @@ class BufferWriter:
             if one.after is not None and FOLDER not in (one.before, one.after)
         )
 
-    def overtaken(self, disk: Document) -> Document | None:
+    def before_external(self, disk: Document) -> Document | None:
         """What a file was before something written past the doors made it what it is now.
 
         None where that is not what happened to it last.
@@ -378,10 +378,12 @@ class BufferWriter:
                 if change.path == path and change.after == disk.revision and change.before:
                     with suppress(FilepactError):
                         data = self._store.content(change.before.content)
-                        return Document(path, data, change.before, disk.given)
+                        return Document(path, data, change.before, disk.named_encoding)
         return None
 
-    def keep(self, meant: Document, sent: str, session: Session, *, client: str) -> Document | None:
+    def restore_merge(
+        self, meant: Document, sent: str, session: Session, *, client: str
+    ) -> Document | None:
         """Undo that an agent has written over a file by itself what it had sent before.
 
         What it had sent was merged with what an editor held, and its own writing knows nothing of

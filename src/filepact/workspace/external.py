@@ -171,7 +171,7 @@ class ExternalChanges:
             PathBlockedError: A root is no longer there.
         """
         with self._lock:
-            if not self._files.begun:
+            if not self._files.started:
                 self._begin(cancelled, anew=False)
         if contents:
             self.read_contents(cancelled=cancelled)
@@ -220,7 +220,7 @@ class ExternalChanges:
                     self._files.put(path, state)
 
     def _figures(self) -> SnapshotStatus:
-        complete = self._files.begun and not self._unread
+        complete = self._files.started and not self._unread
         files = len(self._files)
         kept = sum(state.packed is not None for _, state in self._files)
         return SnapshotStatus(
@@ -241,7 +241,7 @@ class ExternalChanges:
             TimedOutError: Another process looks at the same files for too long.
         """
         with self._lock, self._locks.hold(self._keys):
-            if not self._files.begun:
+            if not self._files.started:
                 return ChangeList()
             return self._find(session, tool, self._files.differences())
 
@@ -369,7 +369,7 @@ class ExternalChanges:
         ]
         # What is not finished may stand before what is, and is asked for again.
         settled = min([last, *(one.seq - 1 for one in open_)])
-        after = self._seq if self._files.begun else settled
+        after = self._seq if self._files.started else settled
         for operation in self._store.operations(after_seq=after, limit=None, newest_first=False):
             if operation.id not in self._applied:
                 self._applied[operation.id] = operation.seq

@@ -161,7 +161,7 @@ class Guard:
         asked = self._decide(AccessRequest(root.path, relative, action, agent), sent)
         return self._resolved(lookup, root.place(relative, follow=follow), asked)
 
-    def again(self, location: Location, keep: ExitStack | None = None) -> Location:
+    def find_again(self, location: Location, keep: ExitStack | None = None) -> Location:
         """Resolve the same name once more, for example under the lock of the file.
 
         The rules are pure, so they are asked again only where it leads elsewhere by now, or where

@@ -73,7 +73,7 @@ class KnownFiles:
     def __init__(self, guard: Guard, limits: KnownFileLimits) -> None:
         self._guard = guard
         self.limits = limits
-        self.begun = False
+        self.started = False
         self.held = 0
         self._states: dict[WorkspacePath, FileState] = {}
         self._marks: deque[int] = deque()
@@ -178,7 +178,7 @@ class KnownFiles:
                     unread.append((path, stamp))
             for name in suspects.hidden:
                 self.drop(WorkspacePath(root.path, name))
-        self.begun = True
+        self.started = True
         unread.reverse()  # They are taken from the end.
         return unread
 
@@ -227,7 +227,7 @@ class KnownFiles:
     def _leave(self, path: WorkspacePath, stamp: Stamp | None, seen: RootEvents) -> None:
         """Have a file found as different, of which it may not be known what it was before."""
         old = self._states.get(path)
-        made = self.begun and seen.late is not None and path.path in seen.late
+        made = self.started and seen.late is not None and path.path in seen.late
         changed_before = path.path in (seen.early or ())
         if changed_before or (old is None and not made):
             mode = stamp.mode if stamp is not None else 0o100600

@@ -233,12 +233,12 @@ class PendingProposals:
         for change in proposal.changes.changes:
             if change.after is None:
                 self._seen.forget(session, change.path)
-        self._seen.wrote(session, knows or {})
+        self._seen.record_write(session, knows or {})
 
     def replace(self, proposal: Proposal, contents: Mapping[str, bytes], old: ChangeId) -> None:
         """Replace a proposal that does not fit the files any more by another that waits.
 
-        Its session, which may be of another process, hears of it by `news`.
+        Its session, which may be of another process, is told by `events`.
 
         Raises:
             NoChangeError: Somebody has decided about the old one, or it was replaced before.
@@ -266,8 +266,8 @@ class PendingProposals:
                 self._open[session.id] = [id_ for id_ in waiting if id_ != one.id]
             self._uncover(session)
 
-    def news(self, session: str) -> tuple[SessionEvent, ...]:
-        """One sentence for each proposal that was answered, until it was `heard`."""
+    def events(self, session: str) -> tuple[SessionEvent, ...]:
+        """One sentence for each proposal that was answered, until it is acknowledged."""
         with self._lock:
             waiting = tuple(self._open.get(session, ()))
         later = self._later(waiting)
@@ -281,15 +281,15 @@ class PendingProposals:
             self._forget(session, settled)
         return tuple(SessionEvent(one, answer) for one, answer in answers.items() if answer)
 
-    def heard(self, session: str, news: Iterable[SessionEvent]) -> None:
+    def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
         """The session was told these."""
         self._forget(session, {one.about for one in news})
 
-    def answered(self, session: str, change_id: ChangeId) -> None:
+    def acknowledge_answer(self, session: str, change_id: ChangeId) -> None:
         """The session is told in another way what was said to a proposal, or to what replaced it."""
         with suppress(NotFoundError):
             told = {change_id, self.newest(change_id)}
-            self.heard(session, [one for one in self.news(session) if one.about in told])
+            self.acknowledge(session, [one for one in self.events(session) if one.about in told])
 
     def _later(self, waiting: Iterable[ChangeId]) -> tuple[ChangeId, ...]:
         """The proposals that have superseded some others."""
@@ -352,7 +352,7 @@ class PendingProposals:
                 if covered.known is None:
                     self._seen.forget(*key)
                 else:
-                    self._seen.put_back(*key, covered.known)
+                    self._seen.record_undo(*key, covered.known)
 
     def _state(self, change_id: ChangeId) -> tuple[ChangeId, str]:
         """The newest version of a proposal and its state; ``proposed`` while it is being done."""
@@ -463,12 +463,12 @@ class SessionEvents:
             news = SessionEvent(f"{id(self)}-{next(self._numbers)}", text)
             self._waiting[session] = [*self._waiting.get(session, []), news][-_MOST_NEWS:]
 
-    def news(self, session: str) -> tuple[SessionEvent, ...]:
-        """The notices for a session; each stays until it was `heard`."""
+    def of(self, session: str) -> tuple[SessionEvent, ...]:
+        """The notices for a session; each stays until it is acknowledged."""
         with self._lock:
             return tuple(self._waiting.get(session, ()))
 
-    def heard(self, session: str, news: Iterable[SessionEvent]) -> None:
+    def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
         """An answer that told these was sent."""
         about = {one.about for one in news}
         with self._lock:

@@ -443,7 +443,7 @@ class KnownTextCache:
             was = "" if before is None else before.text
             self.shown(session, after, shown_by_diff(was, after.text))
 
-    def wrote(self, session: Session, files: Mapping[WorkspacePath, KnownText]) -> None:
+    def record_write(self, session: Session, files: Mapping[WorkspacePath, KnownText]) -> None:
         """The session has changed files, and knows this of them now."""
         with self._lock:
             for path, known in files.items():
@@ -458,7 +458,7 @@ class KnownTextCache:
         with self._lock:
             self._doubted.add(_key(session, path))
 
-    def put_back(self, session: Session, path: WorkspacePath, known: KnownText) -> None:
+    def record_undo(self, session: Session, path: WorkspacePath, known: KnownText) -> None:
         """Restore a known text after the session's change came to nothing."""
         with self._lock:
             self._put(session, path, known)

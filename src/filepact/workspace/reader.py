@@ -140,7 +140,7 @@ class Reader:
         return (now and now.revision) != layer.change.before
 
     def window(self, path: str, *, first: int, count: int, column: int = 0) -> LineExcerpt:
-        """Lines of a text file of any size; say with `showed` which of them were shown.
+        """Lines of a text file of any size; say with `record_shown` which of them were shown.
 
         Args:
             path: The file.
@@ -149,7 +149,7 @@ class Reader:
             column: 0-based number of the first character wanted of the first line.
         """
         location = self._file(path)
-        streamed = location.place.size > EDIT_LIMIT and not self._documents.held(location.path)
+        streamed = location.place.size > EDIT_LIMIT and not self._documents.has_newer(location.path)
         part = window(
             location,
             None if streamed else self._open(location),
@@ -174,7 +174,7 @@ class Reader:
             most: Most bytes wanted.
         """
         location = self._file(path)
-        if location.place.size <= EDIT_LIMIT or self._documents.held(location.path):
+        if location.place.size <= EDIT_LIMIT or self._documents.has_newer(location.path):
             document = self._look(location)
             size = len(document.data)
             start = min(max(size + first, 0) if first < 0 else first, size)
@@ -221,7 +221,7 @@ class Reader:
             limit=MAX_PICTURE,
         )
 
-    def showed(self, part: LineExcerpt, sent: int, reached: int = 0) -> None:
+    def record_shown(self, part: LineExcerpt, sent: int, reached: int = 0) -> None:
         """The session is shown the first lines of a window.
 
         Args:
@@ -255,7 +255,7 @@ class Reader:
             part = excerpt_of(document.text, wanted, location.shown)
             self.remember(document, [(part.start, part.start + len(part.text))])
             return part
-        typed = self._documents.typed(location.path)
+        typed = self._documents.newer_text(location.path)
         if typed is not None:
             part = excerpt_of(typed, wanted, location.shown)
         else:
@@ -283,7 +283,7 @@ class Reader:
 
         Files that may not be read are not among them.
         """
-        found = self._documents.unwritten(root)
+        found = self._documents.newer_texts(root)
         hides, agent = self._guard.hides, self._session.agent
         return {
             path: text
@@ -303,7 +303,7 @@ class Reader:
 
     def _file(self, path: Name) -> Location:
         self._deadline.check()
-        agent, held = self._session.agent, self._documents.held
+        agent, held = self._session.agent, self._documents.has_newer
         with self._refusing():
             location = self._guard.find_file(path, "read", agent=agent, held=held)
         layer = self._documents.layer(location.path)
@@ -384,7 +384,7 @@ class Reader:
             mode=mode,
             allow=allow,
             more=more,
-            overlay=self._documents.newer(location.root),
+            overlay=self._documents.newer_bytes(location.root),
             net=self._guard.net,
             given=self._documents.given_in(location.root),
             kept=self._texts.__setitem__,
@@ -394,7 +394,7 @@ class Reader:
         self._mark(location, (file.path for file in found.files))
         return found
 
-    def showed_lines(self, path: str, found: Mapping[str, Sequence[MatchLine]]) -> None:
+    def record_shown_lines(self, path: str, found: Mapping[str, Sequence[MatchLine]]) -> None:
         """The session is shown some lines of files that were searched.
 
         Args:

@@ -276,8 +276,8 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
     if now.data == before:
         return after
     try:
-        base = Document(now.path, before, now.revision, now.given).source
-        wanted = Document(now.path, after, now.revision, now.given).source
+        base = Document(now.path, before, now.revision, now.named_encoding).source
+        wanted = Document(now.path, after, now.revision, now.named_encoding).source
         present = now.source
     except BinaryFileError:
         raise _stale(shown, "the file is not text and was changed meanwhile") from None

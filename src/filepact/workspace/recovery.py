@@ -171,12 +171,12 @@ class Recovery:
 
     def mend(self, committer: Committer) -> None:
         """Bring to an end what an earlier call of this process could not."""
-        owed = [end for end in committer.owed if end.state != "applied"]
+        owed = [end for end in committer.unrecorded if end.state != "applied"]
         for end in owed:
             # What refused the journal has often refused to let go of files as well.
             with suppress(FilepactError):
                 self._clear_away(self._store.operation(end.operation))
-        committer.tell_ends()
+        committer.record_ends()
         for end in owed:
             with suppress(FilepactError):
                 told = self._store.operation(end.operation)

@@ -126,7 +126,7 @@ class FileReader:
         """Find one file, which may have to be there, by the path that was sent."""
         self._deadline.check()
         if there:
-            location = self._authorizer.find_file(path, self._documents.held, follow=follow)
+            location = self._authorizer.find_file(path, self._documents.has_newer, follow=follow)
         else:
             location = self._authorizer.find(path, follow=follow)
         self._check_kind(location, path, follow=follow)
@@ -150,12 +150,12 @@ class FileReader:
             The file, and a sentence about what was merged; empty when nothing was.
         """
         self._deadline.check()
-        location = self._authorizer.again(location, keep)
+        location = self._authorizer.find_again(location, keep)
         self._check_kind(location, path, follow=not itself)
         hidden = self._authorizer.hides(location)
         limit = LARGEST if itself else EDIT_LIMIT
         # Whether a text is the file's again must not be told where that may not be seen.
-        with self._authorizer.untold(location, hidden=hidden):
+        with self._authorizer.conceal_errors(location, hidden=hidden):
             merged = self._documents.merged(location, limit=limit, proposed=not hidden)
         if merged.shown is not None:
             self._authorizer.check_held(location, merged.shown)
@@ -175,7 +175,9 @@ class FileReader:
         """Refuse what is no file, and what is named as a folder."""
         if location.place.kind != "missing":
             check_is_file(location, path)
-        elif self._documents.held(location.path) and not self._documents.holds_file(location.path):
+        elif self._documents.has_newer(location.path) and not self._documents.holds_file(
+            location.path
+        ):
             raise NotAFileError(f"{path}: is a folder, as you proposed", path=path)
         elif follow and path.endswith("/"):
             hint = "Leave out the slash to write a file; create_dir of manage_files makes a folder."

@@ -177,7 +177,9 @@ class Workspace:
             self.guard,
             self._seen,
             session,
-            documents=documents.over(self._waiting.of(session)) if proposed else documents,
+            documents=documents.with_proposals(self._waiting.of(session))
+            if proposed
+            else documents,
             asked=self.asked,
             deadline=deadline,
             progress=progress,
@@ -196,7 +198,7 @@ class Workspace:
             self.guard,
             self._state.locks,
             self._seen,
-            documents=self._documents.over(self._waiting.of(session), once=True),
+            documents=self._documents.with_proposals(self._waiting.of(session), once=True),
             session=session,
             tool=tool,
             deadline=deadline,
@@ -247,7 +249,7 @@ class Workspace:
         operation = self._writer.write(
             proposal, fitted, shown, draft.versions, open_folders=draft.open_folders
         )
-        self._seen.wrote(draft.session, draft.known)
+        self._seen.record_write(draft.session, draft.known)
         return done_receipt(operation, shown, notes)
 
     def _nothing_new(self, draft: Draft, summary: str, notes: tuple[str, ...]) -> Receipt:
@@ -262,12 +264,12 @@ class Workspace:
         if not draft.dry_run:
             if self._buffers and (draft.mode or self.mode) == "auto":
                 self.unsaved.agree(draft.opened)
-            self._seen.wrote(draft.session, draft.known)
+            self._seen.record_write(draft.session, draft.known)
         return Receipt(None, "unchanged", summary, notes=notes)
 
-    def wrote(self, draft: Draft) -> None:
+    def record_write(self, draft: Draft) -> None:
         """Mark the draft's texts as known: another program has written them for its session."""
-        self._seen.wrote(draft.session, draft.known)
+        self._seen.record_write(draft.session, draft.known)
 
     def _shown_draft(self, draft: Draft, changes: ChangeSet) -> ChangeDiff:
         """The changes of a draft as its author may see them."""
@@ -288,17 +290,17 @@ class Workspace:
         """Whether a change of a file by this session waits for a person."""
         return self._waiting.of(session).of(path) is not None
 
-    def news(self, session: Session) -> tuple[SessionEvent, ...]:
-        """The notices about decisions on a session's proposals, each until it was `heard`."""
-        return self._waiting.news(session.id)
+    def events(self, session: Session) -> tuple[SessionEvent, ...]:
+        """The notices about decisions on a session's proposals, each until it is acknowledged."""
+        return self._waiting.events(session.id)
 
-    def heard(self, session: Session, news: Sequence[SessionEvent]) -> None:
+    def acknowledge(self, session: Session, news: Sequence[SessionEvent]) -> None:
         """The session was told these; what is not of its proposals is left out."""
-        self._waiting.heard(session.id, news)
+        self._waiting.acknowledge(session.id, news)
 
-    def answered(self, session: Session, change_id: str) -> None:
+    def acknowledge_answer(self, session: Session, change_id: str) -> None:
         """Drop the notice about a proposal, which the answer itself tells."""
-        self._waiting.answered(session.id, ChangeId(change_id))
+        self._waiting.acknowledge_answer(session.id, ChangeId(change_id))
 
     def proposal(self, change_id: str) -> Proposal:
         """One proposal by its id or the beginning of it."""
@@ -434,7 +436,7 @@ class Workspace:
         """
         return patch_of(change.changes, self._store.content)
 
-    def unsettled(self) -> tuple[Operation, ...]:
+    def unfinished(self) -> tuple[Operation, ...]:
         """Operations that were begun and are neither done nor taken back, over all roots."""
         return self._store.unfinished()
 

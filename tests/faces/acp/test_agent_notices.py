@@ -203,9 +203,9 @@ def test_a_document_is_named_by_a_file_address(uri):
 )
 def test_a_change_that_is_none_leaves_the_text_in_doubt(change):
     texts = ClientDocuments()
-    texts.hear(OPEN, opened("/a", "text"))
+    texts.receive(OPEN, opened("/a", "text"))
     with pytest.raises(FilepactError) as caught:
-        texts.hear(CHANGE, changed("/a", 2, change))
+        texts.receive(CHANGE, changed("/a", 2, change))
     assert caught.value.code == "INVALID_PARAMS"
     (known,) = texts.present()
     assert known.likely is None
@@ -213,18 +213,18 @@ def test_a_change_that_is_none_leaves_the_text_in_doubt(change):
 
 def test_versions_grow_and_only_open_documents_change():
     texts = ClientDocuments()
-    texts.hear(OPEN, opened("/a", "text", version=5))
+    texts.receive(OPEN, opened("/a", "text", version=5))
     for path, version in (("/a", 5), ("/a", 4), ("/b", 9)):
         with pytest.raises(FilepactError) as caught:
-            texts.hear(CHANGE, changed(path, version, typed("x")))
+            texts.receive(CHANGE, changed(path, version, typed("x")))
         assert caught.value.code == "INVALID_PARAMS"
-    texts.hear(CHANGE, {**changed("/a", None, typed("x")), "version": True})
+    texts.receive(CHANGE, {**changed("/a", None, typed("x")), "version": True})
     assert [one.likely for one in texts.present()] == ["x"]
     with pytest.raises(FilepactError):
-        texts.hear(OPEN, {**opened("/a", ""), "text": 1})
+        texts.receive(OPEN, {**opened("/a", ""), "text": 1})
     assert [one.likely for one in texts.present()] == [None]
     texts.confirm("/a", "x")
-    texts.told("/a", "x")
+    texts.record_sent("/a", "x")
     assert [one.sure for one in texts.present()] == [True]
 
 
@@ -237,7 +237,7 @@ EDITS = st.lists(
 @given(st.text("ab\n\r\u2028é😀", max_size=30), EDITS)
 def test_edits_by_line_and_column_make_the_text_that_the_client_has(text, edits):
     texts = ClientDocuments()
-    texts.hear(OPEN, opened("/a", text))
+    texts.receive(OPEN, opened("/a", text))
     for version, (one, other, new) in enumerate(edits, 2):
         start, end = sorted((min(one, len(text)), min(other, len(text))))
         if text[:start].endswith("\r") and text[start:].startswith("\n"):
@@ -247,7 +247,7 @@ def test_edits_by_line_and_column_make_the_text_that_the_client_has(text, edits)
         index = LineIndex(text)
         places = [index.position(at, "utf-16") for at in (start, end)]
         change = typed(new, *[(place.line, place.column) for place in places])
-        texts.hear(CHANGE, changed("/a", version, change))
+        texts.receive(CHANGE, changed("/a", version, change))
         text = text[:start] + new + text[end:]
     assert [one.likely for one in texts.present()] == [text]
 
@@ -274,10 +274,10 @@ LIKE_NOTICES = st.fixed_dictionaries(
 @given(st.lists(st.tuples(st.sampled_from([OPEN, CHANGE, SAVE, CLOSE]), LIKE_NOTICES | JSON)))
 def test_whatever_a_client_sends_a_text_stays_one_that_can_be_written(notices):
     texts = ClientDocuments()
-    texts.hear(OPEN, opened("/a", "one\ntwo\n"))
+    texts.receive(OPEN, opened("/a", "one\ntwo\n"))
     for method, params in notices:
         with suppress(InvalidParamsError):
-            texts.hear(method, params)
+            texts.receive(method, params)
     for one in texts.present():
         (one.likely or "").encode()
 
@@ -285,7 +285,7 @@ def test_whatever_a_client_sends_a_text_stays_one_that_can_be_written(notices):
 def test_only_so_many_documents_are_remembered():
     texts = ClientDocuments()
     for number in range(1_100):
-        texts.hear(OPEN, opened(f"/{number}", "x"))
+        texts.receive(OPEN, opened(f"/{number}", "x"))
     paths = [one.path for one in texts.present()]
     assert len(paths) == 1_000
     assert paths[-1] == "/1099"

@@ -134,7 +134,9 @@ def test_more_than_a_person_reads_is_not_kept_for_the_question(tmp_path):
     def tell(name, letters=1):
         diff = {"type": "diff", "path": "a.txt", "newText": "x" * letters}
         call = {"toolCallId": name, "title": "Edit", "kind": "edit", "content": [diff]}
-        client.told({"sessionId": "s1", "update": {"sessionUpdate": "tool_call", **call}})
+        client.update_received(
+            {"sessionId": "s1", "update": {"sessionUpdate": "tool_call", **call}}
+        )
 
     async def show(params):
         shown.append(sorted(params["toolCall"]))

@@ -191,9 +191,9 @@ class SessionFiles:
         small = (asked.size or 0) <= EDIT_LIMIT
         if small and await asyncio.to_thread(self._buffers.may_be_older, asked.path):
             # Only of all of it can be told whether anybody typed it.
-            await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
+            await self._sync.take(asked, await stop.wait_for(self._remote.read(asked.name)))
             return await asyncio.to_thread(self._read_here, asked, line, limit)
-        text = await stop.unless(self._remote.read(asked.name, line, limit))
+        text = await stop.wait_for(self._remote.read(asked.name, line, limit))
         whole = limit is None and (line or 0) <= 1 and small
         if await self._sync.take(asked, text, read=True, whole=whole):
             if (
@@ -202,7 +202,7 @@ class SessionFiles:
                 and not await asyncio.to_thread(self._is_saved, asked, line, limit, text)
             ):
                 # What was typed counts as shown once it is known where it stands.
-                await self._sync.take(asked, await stop.unless(self._remote.read(asked.name)))
+                await self._sync.take(asked, await stop.wait_for(self._remote.read(asked.name)))
                 await asyncio.to_thread(self._read_here, asked, line, limit)
             return text
         return await asyncio.to_thread(self._read_here, asked, line, limit)
@@ -237,7 +237,7 @@ class SessionFiles:
             refusal = await self._try_and_save(tool, arguments, paths, call, stop)
             if refusal is not None:
                 return refusal
-            before = await asyncio.to_thread(self._sync.before, paths)
+            before = await asyncio.to_thread(self._sync.files_before, paths)
             outcome = await asyncio.to_thread(self._toolbox.call, tool, arguments, call)
             receipt = outcome.receipt or {}
             if receipt.get("status") == "pending":
@@ -295,7 +295,7 @@ class SessionFiles:
                 allowed: bool | None = True
                 if question is not None:
                     asking = self._remote.choose(question.call, question.options)
-                    allowed = dialog.understand(await stop.unless(asking))
+                    allowed = dialog.understand(await stop.wait_for(asking))
                 if allowed is None:
                     break
                 await self._sync.catch_up(paths, stop)
@@ -311,7 +311,7 @@ class SessionFiles:
                     await self._remote.close(call_id, done=dialog.done)
         if dialog.done:
             # What was said to this change is in the answer to it, and is not told again.
-            await asyncio.to_thread(self.workspace.answered, self._session, change)
+            await asyncio.to_thread(self.workspace.acknowledge_answer, self._session, change)
         return outcome if dialog.receipt is None else _outcome(dialog.receipt)
 
     async def _undo(self, operation: str | None, stop: CancelScope) -> CallResult:
@@ -322,7 +322,7 @@ class SessionFiles:
             paths = [file.path for file in plan.files]
             await self._sync.catch_up(paths, stop)
             await self._sync.save(paths, stop)
-            before = await asyncio.to_thread(self._sync.before, paths)
+            before = await asyncio.to_thread(self._sync.files_before, paths)
             receipt = await asyncio.to_thread(
                 self.workspace.undo, self._session, operation, dry_run=False
             )
@@ -337,7 +337,7 @@ class SessionFiles:
         _check_path(path)
         _check_content(path, content)
         await self._sync.catch_up([path], stop)
-        before = await asyncio.to_thread(self._sync.before, [path])
+        before = await asyncio.to_thread(self._sync.files_before, [path])
         made = await asyncio.to_thread(self._make, path, content, stop)
         if isinstance(made, Receipt):
             outcome = _outcome(made)
@@ -354,11 +354,11 @@ class SessionFiles:
                 outcome = await self._sync.carry_out(outcome, str(facts["operation"]), before, stop)
             return outcome
         news, draft = made
-        news = await self._sync.with_typed(news, stop)
-        await stop.unless(self._remote.write(news.file.name, news.text))
+        news = await self._sync.merge_typed(news, stop)
+        await stop.wait_for(self._remote.write(news.file.name, news.text))
         self._sync.mark(news)
         note = await asyncio.to_thread(self._buffers.settle, news)
-        self.workspace.wrote(draft)
+        self.workspace.record_write(draft)
         said = [f"The client has written {path}.", *draft.notes, note]
         return CallResult("\n".join(filter(None, said)))
 
@@ -379,10 +379,10 @@ class SessionFiles:
             if document is not None and changes and changes[0].after is not None:
                 after = changes[0].after
                 data = draft.contents[after.content]
-                document = Document(target.location.path, data, after, document.given)
+                document = Document(target.location.path, data, after, document.named_encoding)
             if document is not None:
                 text = document.text
-        return PendingWrite(asked, document, self._buffers.as_shown(asked.path, text)), draft
+        return PendingWrite(asked, document, self._buffers.in_client_style(asked.path, text)), draft
 
 
 def _outcome(receipt: Receipt) -> CallResult:
@@ -479,7 +479,7 @@ class AgentFiles:
         """
         if not method.startswith("document/"):
             return False
-        self._texts.hear(method, params)
+        self._texts.receive(method, params)
         return True
 
     def _listen(self) -> None:

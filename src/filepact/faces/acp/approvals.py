@@ -234,7 +234,7 @@ class SessionPermissions:
             options.append({"optionId": _SESSION, "name": said, "kind": "allow_always"})
         return [*options, _REFUSE]
 
-    def hear(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
+    def receive(self, proposal: Proposal, option: object, offered: list[Message]) -> bool | None:
         """Take the chosen option, and remember what it allows for longer than once.
 
         Returns:
@@ -371,7 +371,7 @@ class ApprovalRequest:
 
     def understand(self, option: object) -> bool | None:
         """Whether a chosen option allows the change; None for none, or for deciding later."""
-        return self._proposal is not None and self._grants.hear(
+        return self._proposal is not None and self._grants.receive(
             self._proposal, option, self._options
         )
 

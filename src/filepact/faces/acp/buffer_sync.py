@@ -136,7 +136,7 @@ class BufferSync:
 
     async def _ask(self, asked: ClientFile, stop: CancelScope) -> str | None:
         present = partial(self._buffers.stored, asked.path)
-        return await stop.unless(self._remote.text(asked.name, present))
+        return await stop.wait_for(self._remote.text(asked.name, present))
 
     def _wanted(self, paths: Sequence[str]) -> dict[ClientFile, bool]:
         """The files that a call names, as far as the client can have a text of them."""
@@ -162,17 +162,17 @@ class BufferSync:
         for one in await asyncio.to_thread(self._buffers.to_save, paths):
             saves: PendingWrite | None = one
             for _ in range(_ROUNDS):
-                text = await self.now(one.file, stop)
+                text = await self.fetch(one.file, stop)
                 if saves is None or text is None or text == saves.text:
                     break
                 await self.take(one.file, text)
                 again = await asyncio.to_thread(self._buffers.to_save, [one.file.path])
                 saves = next(iter(again), None)
             if saves is not None:
-                await stop.unless(self._remote.write(saves.file.name, saves.text))
+                await stop.wait_for(self._remote.write(saves.file.name, saves.text))
                 await asyncio.to_thread(self._buffers.saved, saves)
 
-    async def now(self, asked: ClientFile, stop: CancelScope) -> str | None:
+    async def fetch(self, asked: ClientFile, stop: CancelScope) -> str | None:
         """Ask for the client's present text of a file; None where it does not say.
 
         Raises:
@@ -184,7 +184,7 @@ class BufferSync:
             text = await self._ask(asked, stop)
         return text
 
-    async def with_typed(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
+    async def merge_typed(self, news: PendingWrite, stop: CancelScope) -> PendingWrite:
         """Merge what was typed until this moment into a text for the client.
 
         Nothing that takes time is done between this and the write.
@@ -192,14 +192,14 @@ class BufferSync:
         Raises:
             FilepactError: It cannot be joined with that, or the client does not say what it shows.
         """
-        text = await self.now(news.file, stop)
+        text = await self.fetch(news.file, stop)
         if text is None or text == news.text:
             return news
-        return await asyncio.to_thread(self._buffers.joined, news, text)
+        return await asyncio.to_thread(self._buffers.merge, news, text)
 
     # -- after it: what the client is given -----------------------------------------------
 
-    def before(self, paths: Sequence[str]) -> dict[WorkspacePath, Document]:
+    def files_before(self, paths: Sequence[str]) -> dict[WorkspacePath, Document]:
         """The files of a client that cannot be told of a change, as it has them."""
         found: dict[WorkspacePath, Document] = {}
         if not self._remote.offers.write:
@@ -234,7 +234,7 @@ class BufferSync:
         for one in news:
             try:
                 stop.check()
-                given = await self.with_typed(one, stop)
+                given = await self.merge_typed(one, stop)
                 await self._hand_over(given, stop)
             except (FilepactError, ScopeCancelledError) as error:
                 await self.take_back(operation, told, error)
@@ -250,7 +250,7 @@ class BufferSync:
     async def _hand_over(self, news: PendingWrite, stop: CancelScope) -> None:
         asking = asyncio.ensure_future(self._remote.write(news.file.name, news.text))
         try:
-            await stop.unless(asyncio.shield(asking))
+            await stop.wait_for(asyncio.shield(asking))
         except ScopeCancelledError:
             # The client may write it all the same, and is not interrupted in the middle.
             asking.add_done_callback(partial(self._answered_late, news))
@@ -259,13 +259,13 @@ class BufferSync:
     def _answered_late(self, news: PendingWrite, asking: asyncio.Future[None]) -> None:
         if asking.cancelled() or asking.exception() is not None or news.document is None:
             return
-        looking = asyncio.ensure_future(asyncio.to_thread(self._own_up, news.document))
+        looking = asyncio.ensure_future(asyncio.to_thread(self._record_late_save, news.document))
         self._late.add(looking)
         looking.add_done_callback(self._late.discard)
 
-    def _own_up(self, told: Document) -> None:
+    def _record_late_save(self, told: Document) -> None:
         try:
-            found = self._workspace.unsaved.own_up(told)
+            found = self._workspace.unsaved.record_late_save(told)
         except Exception:  # noqa: BLE001 - the session may have ended meanwhile
             _log.debug("what a client did late could not be looked at", exc_info=True)
             return
@@ -278,7 +278,7 @@ class BufferSync:
             )
 
     def _news(self, operation: str) -> tuple[PendingWrite, ...]:
-        return self._buffers.news(self._workspace.operation(operation))
+        return self._buffers.pending_writes(self._workspace.operation(operation))
 
     def _leave(
         self, news: Sequence[PendingWrite], before: Mapping[WorkspacePath, Document]
@@ -291,14 +291,14 @@ class BufferSync:
                     f"{one.file.path.path}: the client takes no writes; it shows the old text "
                     "until the file is loaded again there."
                 )
-            self._buffers.untold(one.file.path, known)
+            self._buffers.mark_outdated(one.file.path, known)
         return notes
 
     def mark(self, news: PendingWrite) -> None:
         """Remember that the client was given a text, and has yet to say what it shows."""
         name = self._buffers.open_name(news.file.path)
         if name is not None:
-            self._texts.told(name, news.text)
+            self._texts.record_sent(name, news.text)
 
     async def take_back(
         self, operation: str, told: Sequence[PendingWrite], reason: Exception
@@ -321,7 +321,7 @@ class BufferSync:
             if any(one.file.path == earlier.file.path for earlier in told):
                 try:
                     async with asyncio.timeout(_PATIENCE):
-                        given = await self.with_typed(one, CancelScope())
+                        given = await self.merge_typed(one, CancelScope())
                         await self._remote.write(given.file.name, given.text)
                 except (FilepactError, TimeoutError):
                     continue

@@ -49,7 +49,7 @@ class CancelScope:
         if self._event.is_set():
             raise ScopeCancelledError
 
-    async def unless(self, asking: Awaitable[_T]) -> _T:
+    async def wait_for(self, asking: Awaitable[_T]) -> _T:
         """The result of asking somebody else, who may take any time.
 
         Raises:
@@ -70,7 +70,7 @@ class CancelScope:
     @asynccontextmanager
     async def holding(self, lock: asyncio.Lock) -> AsyncIterator[None]:
         """Hold a lock, unless nobody waits for it any more."""
-        await self.unless(lock.acquire())
+        await self.wait_for(lock.acquire())
         try:
             self.check()
             yield
@@ -183,7 +183,7 @@ class ThreadCalls:
             if not mine:
                 self._flying.pop(whose, None)
 
-    async def landed(self, whose: Hashable) -> None:
+    async def wait_finished(self, whose: Hashable) -> None:
         """Wait until nothing is being done for somebody."""
         while flying := self._flying.get(whose):
             await asyncio.wait(tuple(flying))

@@ -206,7 +206,7 @@ class ClientFileSystem:
         if self._record is not None and bound.recorded:
             bound.recorded = False
             self._record.end(bound)
-        await self._calls.landed(bound)
+        await self._calls.wait_finished(bound)
         if not keep:
             self._sessions.end(bound)
 
@@ -245,7 +245,7 @@ class ClientFileSystem:
 
     # -- what an agent tells and asks -----------------------------------------------------
 
-    def told(self, params: dict[str, Any]) -> None:
+    def update_received(self, params: dict[str, Any]) -> None:
         """Take an agent's report of a call of its tools; learned from the connection."""
         session_id, update = params.get("sessionId"), params.get("update")
         bound = self._sessions.get(session_id)
@@ -255,7 +255,7 @@ class ClientFileSystem:
             bound.calls.keep(call)
             # Who loads a session is told once more what happened in it.
             if not any(known == session_id for known, _ in self._starts):
-                self._recording(bound).told(bound, call)
+                self._recording(bound).record_call(bound, call)
 
     async def permission(
         self, params: dict[str, Any], ask: Callable[[dict[str, Any]], Awaitable[Any]]
@@ -285,7 +285,7 @@ class ClientFileSystem:
         record = self._recording(bound)
         if ruling.verdict != "person":
             answer = choose(params.get("options"), ruling.verdict)
-            record.ruled(bound, params, asked, ruling, answer)
+            record.record_ruling(bound, params, asked, ruling, answer)
             said = f"{asked.title or 'A tool call'}: {ruling.verdict} by the rules. {ruling.why}"
             await self.buffers.tell((said,))
             return answer
@@ -296,12 +296,12 @@ class ClientFileSystem:
             # What was reported of it before is not of the protocol.
             call = call_of(params)
         number, result = next(self._numbers), None
-        record.passed(number, bound, params, asked)
+        record.record_question(number, bound, params, asked)
         try:
             result = await ask({**params, "toolCall": call})
         finally:
             plain = result.model_dump(by_alias=True) if isinstance(result, BaseModel) else result
-            record.answered(number, {"result": plain})
+            record.record_answer(number, {"result": plain})
         return result
 
     def _recording(self, bound: AcpSession) -> PermissionLogWriter:

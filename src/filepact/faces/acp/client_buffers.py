@@ -16,7 +16,7 @@ from filepact.text.lines import Position
 from filepact.text.patch import parse
 from filepact.wire.uris import path_of
 from filepact.workspace.buffers import Typed, same_text, standing
-from filepact.workspace.documents import with_typed
+from filepact.workspace.documents import merge_unsaved
 from filepact.workspace.read_tracker import TextCache
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class ClientBuffers:
         self._announced.discard(path)
         self.close(path)
 
-    def hear(self, workspace: Workspace, method: str, params: Message) -> None:
+    def receive(self, workspace: Workspace, method: str, params: Message) -> None:
         """Take one ``document/...`` notification.
 
         Raises:
@@ -250,7 +250,7 @@ class ClientBuffers:
 
     # -- what the client is to show -------------------------------------------------------
 
-    def styled(self, path: WorkspacePath, text: str) -> str:
+    def in_style(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
         return self._styles.get(path, BufferFormat()).apply(text)
 
@@ -284,7 +284,7 @@ class ClientBuffers:
             if before is None:
                 raise typed_over(path)
             with suppress(FilepactError):
-                both = with_typed(meant, before, text.removeprefix(_BOM))
+                both = merge_unsaved(meant, before, text.removeprefix(_BOM))
                 if both is not None:
                     return both
         elif found.kind != "doubtful":
@@ -292,7 +292,7 @@ class ClientBuffers:
         self.take(workspace, path, text, lambda: meant)
         try:
             # It refuses for the same reason, and shows what was typed to whom may see it.
-            workspace.unsaved.joined(path, agent=agent)
+            workspace.unsaved.merge(path, agent=agent)
         finally:
             self.close(path)
         raise typed_over(path)
@@ -315,7 +315,7 @@ class ClientBuffers:
         """
         self.close(meant.path)
         try:
-            left = workspace.unsaved.look_after(
+            left = workspace.unsaved.check_saved(
                 meant, client=self.client, operation=operation, over=over
             )
         except FilepactError:

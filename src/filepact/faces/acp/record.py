@@ -98,7 +98,7 @@ class PermissionLogWriter:
 
     # -- told from outside ----------------------------------------------------------------
 
-    def ruled(
+    def record_ruling(
         self,
         session: AcpSession,
         params: Message,
@@ -117,7 +117,7 @@ class PermissionLogWriter:
         self._shown(session, params)
         self._put(partial(self._note, session.workspace, question))
 
-    def passed(
+    def record_question(
         self, wanted: Any, session: AcpSession, params: Message, asked: PermissionRequest
     ) -> None:
         """A question is about to be put to the person, under this id."""
@@ -131,14 +131,14 @@ class PermissionLogWriter:
         self._shown(session, params)
         self._put(partial(self._wait, _key(wanted), waits))
 
-    def answered(self, wanted: Any, message: Message) -> None:
+    def record_answer(self, wanted: Any, message: Message) -> None:
         """The editor has answered something; maybe one of these questions."""
         result = message.get("result")
         outcome = result.get("outcome") if isinstance(result, dict) else None
         chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
         self._put(partial(self._settle, _key(wanted), chosen if isinstance(chosen, str) else None))
 
-    def told(self, session: AcpSession, call: Message) -> None:
+    def record_call(self, session: AcpSession, call: Message) -> None:
         """The agent tells of a call of its own tools."""
         report = read_report(call, session.roots[0])
         if not (report.shown or report.title or report.kind or report.status in ENDED):
@@ -148,7 +148,7 @@ class PermissionLogWriter:
             report = replace(report, shown=light)
         with self._lock:
             self._held += report.weight
-        if not self._put(partial(self._hear, session, report, time.time())):
+        if not self._put(partial(self._add_report, session, report, time.time())):
             with self._lock:
                 self._held -= report.weight
 
@@ -194,7 +194,7 @@ class PermissionLogWriter:
 
     def _shown(self, session: AcpSession, params: Message) -> None:
         """The call that a question is about may not be shown again when it is over."""
-        self.told(session, {**call_of(params), "status": None})
+        self.record_call(session, {**call_of(params), "status": None})
 
     # -- in the thread --------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class PermissionLogWriter:
             question = replace(question, verdict=_verdict(kind), by="person", how=kind)
         self._note(waits.session.workspace, question)
 
-    def _hear(self, session: AcpSession, report: ToolCallReport, when: float) -> None:
+    def _add_report(self, session: AcpSession, report: ToolCallReport, when: float) -> None:
         with self._lock:
             self._held -= report.weight
         key = (session, report.call)

@@ -99,7 +99,7 @@ class ClientEvents(Protocol):
 
     def turn_cancelled(self, session_id: str) -> None: ...
 
-    def told(self, params: dict[str, Any]) -> None: ...
+    def update_received(self, params: dict[str, Any]) -> None: ...
 
     async def permission(
         self, params: dict[str, Any], ask: Callable[[dict[str, Any]], Awaitable[Any]]
@@ -295,7 +295,7 @@ class _Incoming:
 
     async def _hear(self, method: str, params: Any) -> None:
         if method == _UPDATE and isinstance(params, dict):
-            self._listener.told(params)
+            self._listener.update_received(params)
         try:
             await self._handler(method, without_overrides(params), True)
         except RequestError as error:

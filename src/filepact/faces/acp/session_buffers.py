@@ -93,7 +93,7 @@ class ClientDocuments:
         known = self._known.get(path)
         return known.text if known is not None and known.sure else None
 
-    def hear(self, method: str, params: object) -> None:
+    def receive(self, method: str, params: object) -> None:
         """Take one notice down.
 
         Raises:
@@ -122,7 +122,7 @@ class ClientDocuments:
         """A session of the client has ended, and with it what was told under it."""
         self._known = {path: one for path, one in self._known.items() if one.session != session}
 
-    def told(self, path: str, text: str) -> None:
+    def record_sent(self, path: str, text: str) -> None:
         """The client was handed a text for a file, and has yet to say what it shows now."""
         known = self._known.get(path)
         if known is not None and known.text != text:
@@ -310,7 +310,7 @@ class SessionBuffers:
                 buffer = self._buffers.get(asked.path)
                 stored = self.workspace.editors.stored(asked.path)
                 if buffer is not None and _revision(buffer.base) == _revision(stored):
-                    text = self.as_shown(asked.path, buffer.text)
+                    text = self.in_client_style(asked.path, buffer.text)
                     found.append(PendingWrite(asked, self.present(asked.path), text))
         return tuple(found)
 
@@ -398,7 +398,7 @@ class SessionBuffers:
 
     # -- what the client has to be told ---------------------------------------------------
 
-    def news(self, operation: Operation) -> tuple[PendingWrite, ...]:
+    def pending_writes(self, operation: Operation) -> tuple[PendingWrite, ...]:
         """The new texts of an operation that was just done, as the client is to have them."""
         self.workspace.editors.take(self._buffers.client)
         found: list[PendingWrite] = []
@@ -414,11 +414,13 @@ class SessionBuffers:
                 asked = self.ask(change.path)
                 if asked is not None:
                     found.append(
-                        PendingWrite(asked, document, self.as_shown(asked.path, document.text))
+                        PendingWrite(
+                            asked, document, self.in_client_style(asked.path, document.text)
+                        )
                     )
         return tuple(found)
 
-    def joined(self, write: PendingWrite, text: str | None) -> PendingWrite:
+    def merge(self, write: PendingWrite, text: str | None) -> PendingWrite:
         """A file's new text with what was typed since the client last said what it shows.
 
         Args:
@@ -438,11 +440,11 @@ class SessionBuffers:
         both = self._buffers.joined(self.workspace, meant, text, agent=self.session.agent)
         if both is meant:
             return write
-        return replace(write, document=both, text=self.as_shown(path, both.text), over=meant)
+        return replace(write, document=both, text=self.in_client_style(path, both.text), over=meant)
 
-    def as_shown(self, path: WorkspacePath, text: str) -> str:
+    def in_client_style(self, path: WorkspacePath, text: str) -> str:
         """A text of a file as the client shows such texts."""
-        return self._buffers.styled(path, text)
+        return self._buffers.in_style(path, text)
 
     def check(self, path: WorkspacePath, text: str) -> None:
         """Ask the rules about what a file holds, wherever that came from.
@@ -493,7 +495,7 @@ class SessionBuffers:
             return f"{shown}: somebody typed in it meanwhile, which was kept; read it again."
         return ""
 
-    def untold(self, path: WorkspacePath, before: Document | None) -> None:
+    def mark_outdated(self, path: WorkspacePath, before: Document | None) -> None:
         """The client cannot be told of a file's new text: what it shows is older, not unsaved.
 
         Args:

@@ -200,7 +200,7 @@ def _introduced(command: Sequence[str]) -> dict[str, Any]:
     """The name and version that an agent gives itself."""
     child = AgentProcess(command)
     try:
-        child.begun()
+        child.wait_until_started()
         source, sink = child.pipes
         able = {"fs": {"readTextFile": True, "writeTextFile": True}}
         asked = {"protocolVersion": 1, "clientCapabilities": able}

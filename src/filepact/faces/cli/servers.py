@@ -268,7 +268,7 @@ def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     if not agrees(f"Let {server.name} work for agents in this folder?", screen):
         facts = _trust_facts(server, folder, trusted=False)
         return CommandAnswer(plain("Nothing is changed.\n"), facts, NOTHING)
-    write_trust(context.state, known.given(server.name, folder))
+    write_trust(context.state, known.with_folder(server.name, folder))
     said = (
         f"{server.name} is trusted in {folder}. Servers that run learn of it when they are started "
         "anew.\n"
@@ -301,7 +301,7 @@ def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) 
     facts = _trust_facts(server, folder, trusted=False)
     if folder not in known.of(server.name):
         return CommandAnswer(plain(f"{server.name} was not trusted in {folder}.\n"), facts, NOTHING)
-    write_trust(state, known.withdrawn(server.name, folder))
+    write_trust(state, known.without_folder(server.name, folder))
     said = f"{server.name} is not trusted in {folder} any more.\n"
     return CommandAnswer((TerminalText(said, "warn"),), facts, DONE)
 

@@ -62,7 +62,7 @@ class ClientFolders:
         self._settled = threading.Event()
         self._settled.set()
 
-    def asked(self) -> None:
+    def hold_calls(self) -> None:
         """The client is being asked: let calls wait from now on."""
         self._settled.clear()
 
@@ -71,7 +71,7 @@ class ClientFolders:
         if not self._settled.wait(_FOLDERS_WAIT):
             self._settled.set()
 
-    def told(self, answer: Message) -> None:
+    def receive(self, answer: Message) -> None:
         """Use the client's answer to ``roots/list``; one that makes no sense changes nothing."""
         try:
             uris = [root["uri"] for root in answer["result"]["roots"]]

@@ -153,10 +153,10 @@ class ClientConnection:
                 case CancelCall(wanted):
                     self._executor.cancel(wanted)
                 case FoldersRequest(question):
-                    self._folders.asked()
+                    self._folders.hold_calls()
                     self._send(question)
                 case FoldersResponse(answer):
-                    self._folders.told(answer)
+                    self._folders.receive(answer)
                 case SdkMessage(passed):
                     self._fallback.give(passed)
 

@@ -43,7 +43,7 @@ def test_bytes_of_a_long_line_that_are_no_characters_are_halves_of_some():
         read = parse(line, doubt=doubt)
         assert read.message is not None
         assert read.message["result"]["content"][LONG:] == "\udcff"
-        assert read.passed == line
+        assert read.encoded == line
 
 
 def test_two_members_of_one_name_are_noticed_in_a_long_line_too():
@@ -51,7 +51,7 @@ def test_two_members_of_one_name_are_noticed_in_a_long_line_too():
     read = parse(line)
     assert not read.plain
     assert read.message is not None
-    assert json.loads(read.passed) == read.message
+    assert json.loads(read.encoded) == read.message
 
 
 def test_a_long_file_is_read_whether_the_editor_shows_it_or_something_else(tmp_path):

@@ -40,11 +40,11 @@ def test_an_answer_is_taken_by_the_thread_that_hears_it() -> None:
     editor = Editor()
     name = editor.ask()
     assert editor.sent[0] == {"jsonrpc": "2.0", "id": name, "method": ASKED, "params": PARAMS}
-    editor.questions.answered(name, {"id": name, "result": {"content": "x"}})
-    editor.questions.answered(name, {"id": name, "result": {"content": "y"}})
+    editor.questions.receive_answer(name, {"id": name, "result": {"content": "x"}})
+    editor.questions.receive_answer(name, {"id": name, "result": {"content": "y"}})
     assert editor.replies == [EditorResult("result", {"content": "x"})]
     failed = editor.ask()
-    editor.questions.answered(failed, {"id": failed, "error": {"code": 1, "message": "no"}})
+    editor.questions.receive_answer(failed, {"id": failed, "error": {"code": 1, "message": "no"}})
     assert editor.replies[1] == EditorResult("error", ClientResponseError(1, "no"))
     editor.questions.end()
 
@@ -59,7 +59,7 @@ def test_an_editor_that_says_nothing_is_given_up_and_told() -> None:
     editor.questions._impatient.join(20)
     told = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": name}}
     assert editor.sent[1:] == [told]
-    editor.questions.answered(name, {"id": name, "result": {"content": "late"}})
+    editor.questions.receive_answer(name, {"id": name, "result": {"content": "late"}})
     assert editor.replies == [EditorResult("silent")]
 
 
@@ -101,7 +101,7 @@ def test_an_answer_that_comes_after_it_was_taken_back_can_be_heard(ended: bool) 
     assert replies == [EditorResult("cancelled")]
     name = str(editor.sent[0]["id"])
     for _ in range(2):
-        editor.questions.answered(name, {"id": name, "result": {}})
+        editor.questions.receive_answer(name, {"id": name, "result": {}})
     assert late == [EditorResult("result", {})]
     editor.questions.end()
 

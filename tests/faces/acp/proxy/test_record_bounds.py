@@ -44,14 +44,14 @@ class Scene:
         params = self.question(title, session)
         asked = read_question(params, str(self.root))
         there = self.bound if session == "s1" else self.other
-        self.record.passed(wanted, there, params, asked)
+        self.record.record_question(wanted, there, params, asked)
 
     def answered(self, wanted: Any) -> None:
         outcome = {"outcome": "selected", "optionId": "y"}
-        self.record.answered(wanted, {"result": {"outcome": outcome}})
+        self.record.record_answer(wanted, {"result": {"outcome": outcome}})
 
     def tell(self, **call: Any) -> None:
-        self.record.told(self.bound, {"toolCallId": "t", **call})
+        self.record.record_call(self.bound, {"toolCallId": "t", **call})
 
     def written(self) -> tuple[PermissionRecord, ...]:
         """What is in the journal, oldest first, once all is written."""
@@ -147,7 +147,9 @@ def test_a_journal_that_is_closed_stops_nothing(
     for _ in range(2):
         params = scene.question("x")
         asked = read_question(params, "/")
-        scene.record.ruled(scene.bound, params, asked, PermissionDecision("deny", rule="r"), {})
+        scene.record.record_ruling(
+            scene.bound, params, asked, PermissionDecision("deny", rule="r"), {}
+        )
     scene.passed(1, "open")
     scene.record.close()
     assert "was not written down" in caplog.text
@@ -166,7 +168,7 @@ def test_a_journal_that_is_closed_stops_nothing(
     ],
 )
 def test_what_makes_no_sense_is_no_report(scene: Scene, call: dict[str, Any]) -> None:
-    scene.record.told(scene.bound, call)
+    scene.record.record_call(scene.bound, call)
     scene.passed(1, "next")
     scene.answered(1)
     assert [one.title for one in scene.written()] == ["next"]

@@ -114,7 +114,7 @@ class EditorTexts:
         asked = self.question(bound, location, path)
         if asked is not None:
             reply = self._questions.ask(READ, asked, patience=self.patience)
-            self.heard(bound, location, self.text_in(bound, location, reply))
+            self.receive(bound, location, self.text_of_reply(bound, location, reply))
 
     def question(self, bound: AcpSession, location: Location, path: Name) -> Message | None:
         """Make the request for the editor's text of a file; None when there is nothing to ask.
@@ -134,7 +134,9 @@ class EditorTexts:
         sent = path if isinstance(path, str) and path.startswith("/") else location.path.absolute
         return {"sessionId": bound.id, "path": sent}
 
-    def text_in(self, bound: AcpSession, location: Location, reply: EditorResult) -> str | None:
+    def text_of_reply(
+        self, bound: AcpSession, location: Location, reply: EditorResult
+    ) -> str | None:
         """The text that an editor answered with; None where the disk is to be looked at.
 
         Raises:
@@ -164,7 +166,7 @@ class EditorTexts:
             return None
         raise refuse(REFUSED, "read_error", f"The editor sent no text of {location.shown}.")
 
-    def heard(self, bound: AcpSession, location: Location, text: str | None) -> None:
+    def receive(self, bound: AcpSession, location: Location, text: str | None) -> None:
         """Take what the editor said when it was asked.
 
         Raises:
@@ -180,20 +182,20 @@ class EditorTexts:
         else:
             self._absent.discard(path)
 
-    def agreed(self, document: Document) -> None:
+    def mark_agreed(self, document: Document) -> None:
         """The editor shows of a file just what the disk has, and has shown nothing else."""
         self._buffers.forget_style(document.path)
         self._absent.discard(document.path)
         self._buffers.agree(document)
 
-    def said(self, bound: AcpSession, method: str, params: Message) -> None:
+    def receive_notification(self, bound: AcpSession, method: str, params: Message) -> None:
         """Take what the editor says of a file by itself; nonsense is ignored."""
         with suppress(FilepactError):
-            self._buffers.hear(bound.workspace, method, params)
+            self._buffers.receive(bound.workspace, method, params)
 
     # -- what the agent writes by itself as well ------------------------------------------
 
-    def comes(self, bound: AcpSession, session: Session, path: str, content: str) -> bool:
+    def begin_write(self, bound: AcpSession, session: Session, path: str, content: str) -> bool:
         """The agent sends a text; whether it has written that by itself already."""
         before, disk = self._twice.first(bound, session, path, content)
         if before is None:
@@ -203,15 +205,17 @@ class EditorTexts:
             self._buffers.agree(before)
         return True
 
-    def came(self, bound: AcpSession, session: Session, content: str, receipt: Receipt) -> None:
+    def end_write(
+        self, bound: AcpSession, session: Session, content: str, receipt: Receipt
+    ) -> None:
         """Note that the agent's text was written, or merged and written."""
         if receipt.status == "applied":
             for meant in bound.workspace.unsaved.written(str(receipt.operation)):
                 self._twice.sent(bound, session, content, meant)
 
-    def looked(self, bound: AcpSession) -> None:
+    def end_step(self, bound: AcpSession) -> None:
         """Note that external changes of the agent's last step were looked for."""
-        self._twice.looked(bound)
+        self._twice.end_step(bound)
 
     def _stored(self, bound: AcpSession, file: WorkspacePath | Location) -> Document | None:
         """Read a file from the disk; None for no file, or one that cannot be read whole."""
@@ -273,7 +277,7 @@ class EditorTexts:
         text = None if meant is None else _text_of(meant)
         if meant is None or text is None:
             return ""
-        self._twice.became(path, meant)
+        self._twice.update(path, meant)
         reply = self._questions.ask(
             WRITE,
             self._news(bound, path, text),
@@ -289,7 +293,7 @@ class EditorTexts:
 
     def _news(self, bound: AcpSession, path: WorkspacePath, text: str) -> Message:
         """A file's new text in the editor's own way of showing it."""
-        content = self._buffers.styled(path, text)
+        content = self._buffers.in_style(path, text)
         return {"sessionId": bound.id, "path": path.absolute, "content": content}
 
     def _read_again(
@@ -310,7 +314,7 @@ class EditorTexts:
                 buffer = workspace.editors.buffer(path)
                 if buffer is None or not buffer.is_unsaved:
                     return stored, stored
-                joined = workspace.unsaved.joined(path, agent=agent)
+                joined = workspace.unsaved.merge(path, agent=agent)
                 return (stored if joined == stored else joined), stored
             # What is known of it has gone into the change.
             self._buffers.close(path)
@@ -320,7 +324,7 @@ class EditorTexts:
                 asked = self.question(bound, location, path)
                 if asked is not None:
                     reply = self._questions.ask(READ, asked, patience=self.patience)
-                    text = self.text_in(bound, location, reply)
+                    text = self.text_of_reply(bound, location, reply)
                     _check_whole(location, text)
             stored = self._stored(bound, location or path)
             if text is None or stored is None:
@@ -391,7 +395,7 @@ class EditorTexts:
         def look() -> None:
             shown = bound.workspace.show(told.path)
             try:
-                found = bound.workspace.unsaved.own_up(told)
+                found = bound.workspace.unsaved.record_late_save(told)
             except FilepactError as error:
                 _log.warning("%s: could not be looked at: %s", shown, error.message)
                 return
@@ -479,7 +483,7 @@ class AgentWrites:
             disk = bound.workspace.editors.stored(path)
             if disk is not None and same_text(text, disk):
                 bound.workspace.external.detect_in(disk.path, session)
-                return bound.workspace.unsaved.overtaken(disk), disk
+                return bound.workspace.unsaved.before_external(disk), disk
         return None, None
 
     def sent(self, bound: AcpSession, session: Session, text: str, meant: Document) -> None:
@@ -490,7 +494,7 @@ class AgentWrites:
             else:
                 self._sent[meant.path] = _Sent(session, bound.turn, text, meant)
 
-    def became(self, path: WorkspacePath, meant: Document | None) -> None:
+    def update(self, path: WorkspacePath, meant: Document | None) -> None:
         """The file has become something else since, which is meant as well."""
         with self._lock:
             sent = self._sent.get(path)
@@ -529,7 +533,7 @@ class AgentWrites:
         if sent is not None and bound.turn == sent.turn:
             self._keep(bound, sent)
 
-    def looked(self, bound: AcpSession) -> None:
+    def end_step(self, bound: AcpSession) -> None:
         """The agent has ended one of its steps: what it wrote in it is on the disk."""
         with self._lock:
             ended = [one for one in self._sent.values() if one.session.id == bound.id]
@@ -539,5 +543,5 @@ class AgentWrites:
             self._keep(bound, one)
 
     def _keep(self, bound: AcpSession, sent: _Sent) -> Document | None:
-        keep = bound.workspace.unsaved.keep
+        keep = bound.workspace.unsaved.restore_merge
         return keep(sent.meant, sent.text, sent.session, client=self._client)

@@ -192,7 +192,7 @@ class EditorRequests:
     def _not_wanted(self, name: RequestId) -> None:
         self._send(encode(messages.notification("$/cancel_request", {"requestId": name})))
 
-    def answered(self, name: str, message: Message) -> None:
+    def receive_answer(self, name: str, message: Message) -> None:
         """The editor has answered; what nobody waits for any more is ignored."""
         question = self._open.pop(name)
         with self._lock:

@@ -133,11 +133,11 @@ class FileRequests:
             self._finish_reserved(job, partial(self._found, job))
         else:
             patience = self._texts.patience
-            heard = partial(self._replied, job)
+            heard = partial(self._receive_reply, job)
             self._questions.ask_then(READ, asked, heard, request=job, patience=patience)
 
-    def _replied(self, job: _Job, reply: EditorResult) -> None:
-        work = partial(self._finish_reserved, job, partial(self._heard, job, reply))
+    def _receive_reply(self, job: _Job, reply: EditorResult) -> None:
+        work = partial(self._finish_reserved, job, partial(self._receive_text, job, reply))
         if _is_long(reply.value):
             self._executor.run(work)
         else:
@@ -211,11 +211,11 @@ class FileRequests:
         if known is not None:
             ready = encode(response(job.request.id, self._result(known.part)))
         reply = self._questions.end_of(question, patience=self._texts.patience)
-        text = self._texts.text_in(job.bound, location, reply)
+        text = self._texts.text_of_reply(job.bound, location, reply)
         if ready is not None and known is not None and known.agrees(job.bound, job.session, text):
-            self._texts.agreed(known.document)
+            self._texts.mark_agreed(known.document)
             return ready
-        self._texts.heard(job.bound, location, text)
+        self._texts.receive(job.bound, location, text)
         job.location = None
         return self._found(job)
 
@@ -232,7 +232,7 @@ class FileRequests:
             return None
         asked = {**asked, "line": max(line or 1, 1), "limit": limit}
         reply = self._questions.ask(READ, asked, patience=self._texts.patience)
-        if self._texts.text_in(job.bound, location, reply) != known.part.text:
+        if self._texts.text_of_reply(job.bound, location, reply) != known.part.text:
             return None
         known.remember(job.bound, job.session)
         return known.part
@@ -240,17 +240,17 @@ class FileRequests:
     def _beforehand(self, job: _Job) -> files.DiskFile | None:
         return files.beforehand(job.bound, job.session, *_window(job.request.params))
 
-    def _heard(self, job: _Job, reply: EditorResult) -> Message:
+    def _receive_text(self, job: _Job, reply: EditorResult) -> Message:
         """The answer once the editor has said what it shows of a file that was found."""
         location = job.location
         if location is None:
             raise AssertionError
-        text = self._texts.text_in(job.bound, location, reply)
+        text = self._texts.text_of_reply(job.bound, location, reply)
         known = None if text is None else self._beforehand(job)
         if known is not None and known.agrees(job.bound, job.session, text):
-            self._texts.agreed(known.document)
+            self._texts.mark_agreed(known.document)
             return self._result(known.part)
-        self._texts.heard(job.bound, location, text)
+        self._texts.receive(job.bound, location, text)
         job.location = None
         return self._found(job)
 
@@ -277,7 +277,7 @@ class FileRequests:
         self._fetch(job, job.location)
         quirks = quirks_of(self._facts.agent)
         form = params.get("_meta") if quirks.tells_form else None
-        comes = partial(self._texts.comes, bound, session, job.path, content)
+        comes = partial(self._texts.begin_write, bound, session, job.path, content)
         write = partial(
             files.write,
             *(bound, session, job.path, content, job.turn),
@@ -300,7 +300,7 @@ class FileRequests:
         if receipt.status == "pending":
             receipt = self._settle(job, receipt)
         if quirks.writes_itself:
-            self._texts.came(bound, session, content, receipt)
+            self._texts.end_write(bound, session, content, receipt)
         for note in self._texts.deliver(bound, session, receipt):
             _log.warning("%s", note)
 

@@ -51,7 +51,7 @@ class MessageLine:
     plain: bool = True
 
     @property
-    def passed(self) -> bytes:
+    def encoded(self) -> bytes:
         """The bytes to pass on: as they came, or the message encoded as it was understood here."""
         return self.raw if self.plain or self.message is None else encode(self.message)
 

@@ -196,7 +196,7 @@ class ConductorConnection:
         """A side listens."""
         self._waiting -= 1
         if not self._waiting:
-            self._conductor.start(self._heard, ended=ended)
+            self._conductor.start(self._receive, ended=ended)
 
     def close(self) -> None:
         """Send what waits, and nothing afterwards."""
@@ -204,7 +204,7 @@ class ConductorConnection:
 
     # -- from the conductor ---------------------------------------------------------------
 
-    def _heard(self, raw: bytes | None) -> None:
+    def _receive(self, raw: bytes | None) -> None:
         message = None if raw is None else parse(raw).message
         if raw is None or message is None:
             return

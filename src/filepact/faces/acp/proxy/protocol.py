@@ -255,9 +255,9 @@ class ProxyProtocol:
         if not isinstance(method, str):
             yield from self._answer_of_editor(line, message)
         elif "id" in message:
-            yield from self._asked_by_editor(line, message, method, params)
+            yield from self._request_of_editor(line, message, method, params)
         else:
-            yield from self._told_by_editor(method, params)
+            yield from self._notification_of_editor(method, params)
             yield AgentMessage(line.raw)
 
     def _answer_of_editor(self, line: MessageLine, message: Message) -> Iterator[Step]:
@@ -270,7 +270,7 @@ class ProxyProtocol:
             if "error" in message or (isinstance(result, dict) and "outcome" in result):
                 yield AgentResponse(wanted, message)
 
-    def _asked_by_editor(
+    def _request_of_editor(
         self, line: MessageLine, message: Message, method: str, params: Message
     ) -> Iterator[Step]:
         data, token = line.raw, ""
@@ -296,7 +296,7 @@ class ProxyProtocol:
         self._asked[_key(message["id"])] = (method, params, token)
         yield AgentMessage(data)
 
-    def _told_by_editor(self, method: str, params: Message) -> Iterator[Step]:
+    def _notification_of_editor(self, method: str, params: Message) -> Iterator[Step]:
         session = params.get("sessionId")
         if method == "session/cancel" and isinstance(session, str):
             yield CancelRequest(session=session)
@@ -361,14 +361,16 @@ class ProxyProtocol:
                     _error(message["id"], INVALID_REQUEST, f"Ids begin with {OURS} only here.")
                 )
             else:
-                yield EditorMessage(without_overrides(line).passed)
+                yield EditorMessage(without_overrides(line).encoded)
         elif method in GUARDED:
             # As a notification nobody could be told that it was refused.
             return
         else:
-            yield from self._told_by_agent(line, method, params)
+            yield from self._notification_of_agent(line, method, params)
 
-    def _told_by_agent(self, line: MessageLine, method: str, params: Message) -> Iterator[Step]:
+    def _notification_of_agent(
+        self, line: MessageLine, method: str, params: Message
+    ) -> Iterator[Step]:
         if method == "$/cancel_request":
             yield CancelRequest(request=params.get("requestId"))
         update, session = params.get("update"), params.get("sessionId")
@@ -380,7 +382,7 @@ class ProxyProtocol:
                 told = {**_params(clean), "update": merged}
                 yield EditorMessage(encode({**clean, "params": told}))
                 return
-        yield EditorMessage(without_overrides(line).passed)
+        yield EditorMessage(without_overrides(line).encoded)
         if method != "session/update" or not isinstance(update, dict):
             return
         what = (update.get("sessionUpdate"), update.get("state") or update.get("status"))
@@ -403,7 +405,7 @@ class ProxyProtocol:
                 yield SessionCancel(token)
             else:
                 yield SessionResponse(token, session)
-        data = line.passed
+        data = line.encoded
         if not failed and isinstance(result, dict):
             changed = result
             if token:

@@ -106,8 +106,8 @@ class Proxy:
         Raises:
             FilepactError: The service cannot be had, and so nothing may pass.
         """
-        self._editor.start(self._heard_editor, ended=self.stop)
-        self._agent.start(self._heard_agent, ended=self.stop)
+        self._editor.start(self._receive_from_editor, ended=self.stop)
+        self._agent.start(self._receive_from_agent, ended=self.stop)
         self._over.get()
         self._prepare()
         self._questions.end()
@@ -147,7 +147,7 @@ class Proxy:
 
     # -- lines ----------------------------------------------------------------------------
 
-    def _heard_editor(self, raw: bytes | None) -> None:
+    def _receive_from_editor(self, raw: bytes | None) -> None:
         if raw is None:
             _log.warning("a message of the editor is too long and was not passed on")
             return
@@ -157,7 +157,7 @@ class Proxy:
             # Not before the agent has heard the first line, for it would have to wait.
             self._prepare()
 
-    def _heard_agent(self, raw: bytes | None) -> None:
+    def _receive_from_agent(self, raw: bytes | None) -> None:
         if raw is None:
             _log.warning("a message of the agent is too long and was not passed on")
             told = error_response(None, INVALID_REQUEST, "The message is too long.")
@@ -190,7 +190,7 @@ class Proxy:
             case EditorMessage(data):
                 self._editor.send(data)
             case EditorResponse(name, message):
-                self._questions.answered(name, message)
+                self._questions.receive_answer(name, message)
             case _:
                 self._service.do(step)
 

@@ -232,7 +232,7 @@ class ProxyExecutor:
             links.questions, links.facts, executor.run, sessions.buffers, patience
         )
         self._watch = (
-            ExternalWatcher(links.facts, links.doors, self._texts.looked, self._let_go)
+            ExternalWatcher(links.facts, links.doors, self._texts.end_step, self._let_go)
             if watch
             else None
         )
@@ -274,13 +274,13 @@ class ProxyExecutor:
             case SessionTurn(session, begins):
                 self._turn(session, begins=begins)
             case ToolCallEnd(session):
-                self._acted(session)
+                self._after_step(session)
             case ToolCallMessage(session, call):
                 self._reported(session, call)
             case AgentResponse(wanted, message):
-                self._record.answered(wanted, message)
+                self._record.record_answer(wanted, message)
             case DocumentNotification(method, params):
-                self._hear_of_file(method, params)
+                self._receive_file_event(method, params)
             case SessionOpen() | SessionResponse() | SessionCancel() | SessionEnd():
                 self._change_sessions(step)
             case _:
@@ -389,11 +389,11 @@ class ProxyExecutor:
             ]
             return opening[0] if len(opening) == 1 else None
 
-    def _hear_of_file(self, method: str, params: Message) -> None:
+    def _receive_file_event(self, method: str, params: Message) -> None:
         with suppress(FilepactError):
             session = self._find(params.get("sessionId"))
             if session is not None:
-                self._texts.said(session, method, params)
+                self._texts.receive_notification(session, method, params)
 
     def mode(self, session_id: str) -> Mode | None:
         """Whether a session's allowed changes are done or wait; None where there is no such."""
@@ -421,7 +421,7 @@ class ProxyExecutor:
         if self._watch is not None and session is not None:
             self._watch.turn(session, begins=begins)
 
-    def _acted(self, session_id: str) -> None:
+    def _after_step(self, session_id: str) -> None:
         session = self._sessions.get(session_id)
         if self._watch is not None and session is not None:
             self._watch.look(session)
@@ -435,7 +435,7 @@ class ProxyExecutor:
             again = any(one.opening and one.wanted == session_id for one in self._by_token.values())
         # Who loads a session is told once more what happened in it.
         if not again:
-            self._record.told(session, call)
+            self._record.record_call(session, call)
 
     def _cancel(self, session_id: str | None, request: Any) -> None:
         if session_id is None:
@@ -479,7 +479,7 @@ class ProxyExecutor:
                 if ruling.verdict == "deny":
                     self._links.doors.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
-                self._record.ruled(session, request.params, asked, ruling, answer)
+                self._record.record_ruling(session, request.params, asked, ruling, answer)
                 self._to_agent(response(request.id, answer))
                 return
             if (
@@ -491,11 +491,11 @@ class ProxyExecutor:
                 answer = choose(request.params.get("options"), "allow")
                 if answer["outcome"]["outcome"] == "selected":
                     ruling = PermissionDecision("allow", rule="own tools")
-                    self._record.ruled(session, request.params, asked, ruling, answer)
+                    self._record.record_ruling(session, request.params, asked, ruling, answer)
                     self._to_agent(response(request.id, answer))
                     return
-            self._record.passed(request.id, session, request.params, asked)
-        self._links.to_editor(without_overrides(request.line).passed)
+            self._record.record_question(request.id, session, request.params, asked)
+        self._links.to_editor(without_overrides(request.line).encoded)
 
     def _serve_tools(self, token: str, descriptor: int) -> None:
         """Serve the tools to the agent's connection, until either end closes it."""

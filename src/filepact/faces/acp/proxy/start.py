@@ -42,7 +42,7 @@ class AgentProcess:
     Args:
         command: The program and its arguments.
 
-    It is started at once, and `begun` waits for that.
+    It is started at once, and `wait_until_started` waits for that.
     """
 
     def __init__(self, command: Sequence[str]) -> None:
@@ -73,15 +73,15 @@ class AgentProcess:
         self._said = b""
         self._agent = 0
 
-    def begun(self) -> None:
+    def wait_until_started(self) -> None:
         """Wait until it has begun, and begin to listen to its standard error.
 
         Raises:
             InvalidParamsError: It cannot be started.
         """
-        heard = self._hear(None)
+        heard = self._receive(None)
         if heard is not None and heard[0] == "supervisor":
-            heard = self._hear(None)
+            heard = self._receive(None)
         word, number = heard or ("failed", 0)
         if word != "started":
             self._status = _KILLED
@@ -114,18 +114,18 @@ class AgentProcess:
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
-        ended = self._hear(_PATIENCE)
+        ended = self._receive(_PATIENCE)
         if ended is None and self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self._agent, signal.SIGTERM)
-            ended = self._hear(_AFTER_TERM)
+            ended = self._receive(_AFTER_TERM)
         if ended is not None and ended[0] == "ended":
             self._status = ended[1]
         self._line.close()
         self._process.wait()
         return self._status
 
-    def _hear(self, patience: float | None) -> tuple[str, int] | None:
+    def _receive(self, patience: float | None) -> tuple[str, int] | None:
         """Wait for the supervisor's next word on the agent: how it began, or how it ended."""
         until = None if patience is None else time.monotonic() + patience
         while b"\n" not in self._said:
@@ -202,7 +202,7 @@ def run(
         editor: ProxySide = near
         if child is not None:
             stack.callback(child.end)
-            child.begun()
+            child.wait_until_started()
             agent: ProxySide = PipeConnection("agent", *child.pipes)
         else:
             chain = ConductorConnection(near)

@@ -127,7 +127,7 @@ class _Engine(WorkspaceEngine):
             return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
         finally:
             # What was said to this change is in the answer to it, and is not told again.
-            workspace.answered(call.session, str(receipt.operation))
+            workspace.acknowledge_answer(call.session, str(receipt.operation))
 
 
 def _error(refusal: ClientRequestError) -> FilepactError:
