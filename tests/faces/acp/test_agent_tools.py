@@ -544,7 +544,7 @@ def test_a_file_that_moves_while_the_person_looks_is_shown_again_with_what_happe
         assert done.receipt["status"] == "applied", done.text
         assert "Proposal" not in done.text
         asked = [one[1] for one in editor.heard if one[0] == "asked"]
-        assert files.workspace.news(files._session) == ()
+        assert files.workspace.events(files._session) == ()
         return [[one.type for one in call.content] for call in asked], asked[1].content[0]
 
     kinds, since = run(scene, tmp_path, mode="preview", write=False)
