@@ -156,7 +156,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     "store.integrity": dict.fromkeys(("apsw.", "os.access", "pathlib.", "shutil."), STATE),
     "store.sqlite": {"pathlib.": STATE},
     "wire.pipes": dict.fromkeys(
-        ("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+        (
+            *("fcntl.", "os.close", "os.dup", "os.dup2", "os.open", "os.read", "os.write"),
+            *("os.pwritev", "os.RWF_NOWAIT"),
+        ),
         "standard input and output, kept from everybody else",
     ),
 }

@@ -162,4 +162,5 @@ def test_a_window_is_what_splitting_and_slicing_gives(
 ) -> None:
     monkeypatch.setattr(lines_module, "_BLOCK", block)
     lines = split_lines(text)
-    assert line_window(text, first, count) == (lines[first : first + count], len(lines))
+    wanted = [chomp(line) for line in lines[first : first + count]]
+    assert line_window(text, first, count) == (wanted, len(lines))

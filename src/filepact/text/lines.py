@@ -28,7 +28,6 @@ __all__ = [
     "Unit",
     "adopt_line_ends",
     "chomp",
-    "chomp_all",
     "common_head",
     "common_tail",
     "line_ends",
@@ -47,6 +46,8 @@ LineEnds = Literal["lf", "crlf", "cr", "mixed", "none"]
 
 _BLOCK = 65_536
 """Characters in which line ends are counted together."""
+_SMALLEST = 256
+"""Characters in which they are looked for one by one."""
 
 
 def split_lines(text: str) -> list[str]:
@@ -64,7 +65,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
-    """Some lines with their ends, and how many lines the text has.
+    """Some lines without their ends, and how many lines the text has.
 
     Args:
         text: The text; only the wanted part of it is cut into lines.
@@ -76,17 +77,29 @@ def line_window(text: str, first: int, count: int) -> tuple[list[str], int]:
     if first >= total:
         return [], total
     start = line_start(text, first)
-    end = line_start(text, min(count, total - first), start)
-    return _split(text[start:end], separator), total
+    part = text[start : line_start(text, min(count, total - first), start)]
+    lines = part.split(separator)
+    if not lines[-1]:
+        lines.pop()
+    if separator == "\n" and "\r" in part:
+        lines = [line.removesuffix("\r") for line in lines]
+    return lines, total
 
 
 def line_start(text: str, count: int, start: int = 0) -> int:
     """The offset after so many lines, counted from a line's start; the text's end after the last."""
     separator = _separator(text)
-    # Whole blocks are counted, which is far quicker than going from line to line.
-    while start < len(text) and (found := text.count(separator, start, start + _BLOCK)) < count:
-        count -= found
-        start += _BLOCK
+    # Blocks are counted, smaller ones towards the end: far quicker than going from line to line.
+    step = _BLOCK
+    while count and start < len(text):
+        found = text.count(separator, start, start + step)
+        if found < count:
+            count -= found
+            start += step
+        elif step > _SMALLEST:
+            step //= 4
+        else:
+            break
     for _ in range(count):
         start = text.find(separator, start) + 1
         if not start:
@@ -97,13 +110,6 @@ def line_start(text: str, count: int, start: int = 0) -> int:
 def chomp(line: str) -> str:
     """A line without its end."""
     return line[: len(line) - len(terminator_of(line))]
-
-
-def chomp_all(lines: list[str]) -> list[str]:
-    """The lines of a text without their ends."""
-    if any("\r" in line for line in lines):
-        return [chomp(line) for line in lines]
-    return [line.removesuffix("\n") for line in lines]
 
 
 def terminator_of(line: str) -> Terminator | Literal[""]:

@@ -7,7 +7,10 @@ the file.  A model that sends a whole text back may leave them in, which `left_i
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from bisect import bisect_right
+from functools import lru_cache
+from itertools import accumulate, chain, islice, pairwise
+from operator import add
 from typing import TYPE_CHECKING, Final
 
 from filepact.text.lines import chomp, split_lines
@@ -15,7 +18,17 @@ from filepact.text.lines import chomp, split_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["GOES_ON", "PAGE", "LineWriter", "beginning", "cut_mark", "cut_to", "left_in", "size_of"]
+__all__ = [
+    "GOES_ON",
+    "PAGE",
+    "LineWriter",
+    "beginning",
+    "cut_mark",
+    "cut_to",
+    "left_in",
+    "numbered",
+    "size_of",
+]
 
 PAGE: Final = 40_000
 """What an answer may take where its reader is known to be shown that much."""
@@ -59,7 +72,8 @@ class LineWriter:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._rows: list[tuple[str, int]] = []
+        self._rows: list[str] = []
+        self._worths: list[int] = []
         self._used = 0
         self._lines = 1  # the footer's
         self.worth = 0
@@ -89,27 +103,43 @@ class LineWriter:
             self._used + size > self._most or (self._lines + lines) * _LINE > self._most
         ):
             return False
-        self._rows.append((row, worth))
+        self._rows.append(row)
+        self._worths.append(worth)
         self._used += size
         self._lines += lines
         self.worth += worth
         return True
 
-    def add_all(self, rows: Sequence[str], size: int) -> bool:
-        """Put lines on the page, one thing on each, if there is room for all of them.
+    def fill(self, lines: Sequence[str], *, first: int = 0, width: int = 0) -> int:
+        """Put lines on the page, one thing on each, as many as there is room for.
 
         Args:
-            rows: The lines.
-            size: What they take together, their ends included.
+            lines: None of them holds a line end.
+            first: The number of the first line.
+            width: Characters of a line's number; 0: they are not numbered.
+
+        Returns:
+            How many.
         """
-        lines = self._lines + len(rows)
-        if self._used + size > self._most or lines * _LINE > self._most:
-            return False
-        self._rows += [(row, 1) for row in rows]
-        self._used += size
-        self._lines = lines
-        self.worth += len(rows)
-        return True
+        each = 1 + (size_of(numbered(first, width)) if width else 0)
+        ascii_only = all(map(str.isascii, lines))
+        sizes = list(accumulate(map(len if ascii_only else size_of, lines)))
+        room = self._most - self._used
+        fit = bisect_right(range(len(sizes)), room, key=lambda at: sizes[at] + (at + 1) * each)
+        fit = min(fit, self._most // _LINE - self._lines)
+        if fit <= 0:
+            return 0
+        rows = lines[:fit]
+        if width:
+            blocks = range(first // _NUMBERS, (first + fit) // _NUMBERS + 1)
+            before = chain.from_iterable(_numbers(block, width) for block in blocks)
+            rows = list(map(add, islice(before, first % _NUMBERS, None), rows))
+        self._rows += rows
+        self._worths += [1] * fit
+        self._used += sizes[fit - 1] + fit * each
+        self._lines += fit
+        self.worth += fit
+        return fit
 
     def close(self, footer: Callable[[int], str]) -> str:
         """The whole page; rows that the footer leaves no room for are taken off again.
@@ -120,13 +150,26 @@ class LineWriter:
         while self._used + size_of(last := footer(self.worth)) > self._most:
             if len(self._rows) <= 1:
                 break
-            row, worth = self._rows.pop()
-            self._used -= size_of(row) + 1
-            self.worth -= worth
-        return "\n".join([*(row for row, _worth in self._rows), last])
+            self._used -= size_of(self._rows.pop()) + 1
+            self.worth -= self._worths.pop()
+        return "\n".join([*self._rows, last])
 
 
 # -- what a reader adds to the lines of a file ----------------------------------------------
+
+
+_NUMBERS: Final = 1_000  # that are written out together
+
+
+def numbered(number: int, width: int) -> str:
+    """What stands before a line, with its number."""
+    return f"{number:>{width}}\u2502"
+
+
+@lru_cache(maxsize=8)
+def _numbers(block: int, width: int) -> tuple[str, ...]:
+    first = block * _NUMBERS
+    return tuple(numbered(number, width) for number in range(first, first + _NUMBERS))
 
 
 GOES_ON: Final = " [the line goes on]"

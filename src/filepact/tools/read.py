@@ -15,7 +15,16 @@ from pydantic import Field
 
 from filepact.errors import BinaryFileError, FilepactError, InvalidParamsError
 from filepact.text.confusables import shown_name
-from filepact.text.page import GOES_ON, PAGE, LineWriter, beginning, cut_mark, cut_to, size_of
+from filepact.text.page import (
+    GOES_ON,
+    PAGE,
+    LineWriter,
+    beginning,
+    cut_mark,
+    cut_to,
+    numbered,
+    size_of,
+)
 from filepact.text.query import Query
 from filepact.tools.registry import ContentAnswer, ParameterName, tool
 from filepact.workspace.reader import Reader
@@ -241,17 +250,14 @@ def _render_window(window: LineExcerpt, *, numbers: bool, page: int) -> _Sheet:
     begin = window.first + (window.first >= 0)
     last = len(window.lines) - 1
     width = max(len(str(begin)), len(str(begin + last)))
-    labels = size_of(f"{begin:>{width}}\u2502") if numbers else 0
+    labels = size_of(numbered(begin, width)) if numbers else 0
     sheet = LineWriter(page)
-    cut_at, reached = -1, 0
-    lines = window.lines
-    size = size_of("\n".join(lines)) + 1 + labels * len(lines)
-    if lines and not window.goes_on and size <= page - _FOOTER:
-        rows = [f"{begin + at:>{width}}\u2502{line}" for at, line in enumerate(lines)]
-        if sheet.add_all(rows if numbers else lines, size):
-            lines = ()
-    for at, line in enumerate(lines):
-        label = f"{begin + at:>{width}}\u2502" if numbers else ""
+    cut_at, reached, done = -1, 0, 0
+    whole_lines = window.lines[: len(window.lines) - window.goes_on]
+    if whole_lines and labels + size_of(whole_lines[0]) + 1 <= page - _FOOTER:
+        done = sheet.fill(whole_lines, first=begin, width=width if numbers else 0)
+    for at, line in enumerate(window.lines[done:], done):
+        label = numbered(begin + at, width) if numbers else ""
         size, whole = labels + size_of(line) + 1, not (window.goes_on and at == last)
         if whole and size <= sheet.left - (0 if at else _FOOTER):
             if not sheet.add(label + line, 1, size):
@@ -311,7 +317,7 @@ def _nature(window: LineExcerpt) -> str:
     words = [window.encoding]
     if window.ends in ("crlf", "cr", "mixed"):
         words.append({"crlf": "CRLF", "cr": "CR", "mixed": "mixed line ends"}[window.ends])
-    if any(line.startswith("\t") for line in window.lines):
+    if "\n\t" in "\n".join(("", *window.lines)):
         words.append("indented with tabs")
     if not window.ends_with_newline and not window.more:
         words.append("no newline at the end")

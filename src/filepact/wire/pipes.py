@@ -1,4 +1,4 @@
-"""The two pipes to the client: one thread reads, one thread writes, nobody else touches them.
+"""The two pipes to the client: one thread reads; what cannot be written at once, another one writes.
 
 Standard input and output are moved aside first, so that neither a stray print nor a child process
 can put a byte between the messages, or take one.
@@ -6,7 +6,6 @@ can put a byte between the messages, or take one.
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import signal
@@ -80,13 +79,23 @@ class MessagePipes:
         source: Descriptor to read from.
         sink: Descriptor to write to.
         decode: Decodes JSON, as `MessageReader` wants it.
+        encode: Encodes JSON on one line, as UTF-8 without a line end.
     """
 
-    def __init__(self, source: int, sink: int, decode: Callable[[bytes], Any]) -> None:
+    def __init__(
+        self,
+        source: int,
+        sink: int,
+        decode: Callable[[bytes], Any],
+        encode: Callable[[Message], bytes],
+    ) -> None:
         self._decode = decode
+        self._encode = encode
         self._source = source
         self._sink = sink
-        self._outgoing: SimpleQueue[Message | None] = SimpleQueue()
+        self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
+        self._unwritten = 0  # pieces that the writing thread has still to write
+        self._turn = threading.Lock()
         self._writer: threading.Thread | None = None
 
     def start(
@@ -113,7 +122,13 @@ class MessagePipes:
 
     def send(self, message: Message) -> None:
         """Send a message, after those before it; from any thread, without waiting."""
-        self._outgoing.put(message)
+        data = self._encode(message) + b"\n"
+        with self._turn:
+            if not self._unwritten:
+                data = data[_write_now(self._sink, data) :]
+            if data:
+                self._unwritten += 1
+                self._outgoing.put(data)
 
     def close(self) -> None:
         """Wait until everything is sent, if the client takes it."""
@@ -143,13 +158,13 @@ class MessagePipes:
     # -- writing --------------------------------------------------------------------------
 
     def _write(self, lost: Callable[[], None]) -> None:
-        while (message := self._outgoing.get()) is not None:
-            text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-            # A lone surrogate becomes \udcxx, which is how JSON spells it.
-            if not write_all(self._sink, text.encode("utf-8", "backslashreplace") + b"\n"):
+        while (data := self._outgoing.get()) is not None:
+            if not write_all(self._sink, data):
                 # Who takes no answers has left; there is nothing more to hear from it.
                 lost()
                 return
+            with self._turn:
+                self._unwritten -= 1
 
 
 def widen(pipe: int) -> None:
@@ -170,6 +185,17 @@ def read_some(source: int, most: int = _CHUNK) -> bytes:
             select.select([source], [], [])
         except OSError:
             return b""
+
+
+def _write_now(sink: int, data: bytes) -> int:
+    """Write what a pipe takes without waiting; how many bytes that were.
+
+    No flag of the pipe says so: they are those of the program at the other end as well.
+    """
+    try:
+        return os.pwritev(sink, [data], -1, os.RWF_NOWAIT)
+    except (OSError, AttributeError):
+        return 0  # It is full, or closed, or the system has no such call.
 
 
 def write_all(sink: int, data: bytes) -> bool:

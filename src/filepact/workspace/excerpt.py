@@ -16,7 +16,7 @@ from filepact.domain.deadline import FOREVER, Deadline
 from filepact.errors import BinaryFileError, TooLargeError
 from filepact.text.codec import detect
 from filepact.text.detect_encoding import STATEFUL, UNIT
-from filepact.text.lines import chomp, chomp_all, line_ends, line_start, line_window
+from filepact.text.lines import chomp, line_ends, line_start, line_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -333,8 +333,7 @@ def window(
     text = document.text
     if first < 0:
         first = max(line_window(text, 0, 0)[1] + first, 0)
-    chosen, total = line_window(text, first, count)
-    lines = chomp_all(chosen)
+    lines, total = line_window(text, first, count)
     if lines and column:
         lines[0] = lines[0][column:]
     return LineExcerpt(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
@@ -80,7 +81,15 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
         stream=sys.stderr, level=logging.WARNING, format="filepact: %(levelname)s: %(message)s"
     )
     # Not at the top: it takes its time, and whoever only asks for a limit needs it not.
-    from pydantic_core import from_json  # noqa: PLC0415
+    from pydantic_core import from_json, to_json  # noqa: PLC0415
+
+    def encode(message: Message) -> bytes:
+        try:
+            return to_json(message)
+        except ValueError:
+            # A lone surrogate becomes \udcxx, which is how JSON spells it.
+            text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+            return text.encode("utf-8", "backslashreplace")
 
     tools = ToolCache(open_tools)
     facts = ServerInfo(name=name, version=version, instructions=instructions, tools=tools.described)
@@ -88,7 +97,7 @@ def serve(  # noqa: PLR0913 - what a server is made of, by name
     with ExitStack() as stack:
         source, sink = pipes or stack.enter_context(standard_pipes())
         stack.enter_context(stopped_by_signals(lambda: over.put(None)))
-        wire = MessagePipes(source, sink, partial(from_json, cache_strings="keys"))
+        wire = MessagePipes(source, sink, partial(from_json, cache_strings="keys"), encode)
         stack.callback(wire.close)
         connection = ClientConnection(
             tools,
