@@ -26,7 +26,7 @@ ADMINISTRATOR = SettingsSource("administrator", FILE)
 def both(administrator: str, person: str) -> LanguageServerOptions:
     """What is in force where both files speak."""
     above = parse_settings(administrator, name=FILE, source=ADMINISTRATOR)
-    return parse_settings(person, name=FILE).wishes.beneath(above.wishes)
+    return parse_settings(person, name=FILE).language_servers.beneath(above.language_servers)
 
 
 def test_where_nothing_is_said_the_defaults_count() -> None:

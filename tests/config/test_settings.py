@@ -90,14 +90,14 @@ def test_a_wrong_word_about_the_guard_is_refused_with_its_line(
 
 
 def test_what_an_answer_may_take_is_set() -> None:
-    assert parse_settings("[mcp]\npage = 12_000\n", name="f.toml").serving.page == 12_000
-    assert parse_settings("[mcp]\n", name="f.toml").serving.page is None
+    assert parse_settings("[mcp]\npage = 12_000\n", name="f.toml").server.page == 12_000
+    assert parse_settings("[mcp]\n", name="f.toml").server.page is None
     limits = parse_settings("[proposals]\ndays = 3\ncount = 7\n", name="f.toml").limits
     assert (limits.days, limits.count, limits.megabytes) == (3, 7, 100)
-    assert parse_settings("[mcp]\n", name="f.toml").serving.timeout == DEFAULT_SECONDS
-    assert parse_settings("[mcp]\ntimeout = 1.5\n", name="f.toml").serving.timeout == 1.5
-    assert parse_settings("", name="f.toml").proxying.answer_own
-    assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxying.answer_own
+    assert parse_settings("[mcp]\n", name="f.toml").server.timeout == DEFAULT_SECONDS
+    assert parse_settings("[mcp]\ntimeout = 1.5\n", name="f.toml").server.timeout == 1.5
+    assert parse_settings("", name="f.toml").proxy.answer_own
+    assert not parse_settings("[acp]\nanswer_own = false\n", name="f.toml").proxy.answer_own
 
 
 @pytest.mark.parametrize(

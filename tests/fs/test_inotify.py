@@ -152,7 +152,7 @@ def test_a_folder_that_went_meanwhile_is_told_by_the_one_above(
     notices.watch(["new"])
     notices.drain()
     (grounds.root / "new" / "a.txt").touch()
-    assert notices.drain().come == {"new/a.txt"}, "it is watched once it is there"
+    assert notices.drain().added == {"new/a.txt"}, "it is watched once it is there"
 
 
 def test_closed_notices_tell_nothing_and_watch_nothing(

@@ -31,7 +31,7 @@ class Desk:
 
     def call(self, tool: str, **arguments: Any) -> CallResult:
         outcome = self._toolbox.call(tool, arguments, CallContext(AGENT))
-        outcome.sent()
+        outcome.on_sent()
         return outcome
 
     def edit(self, path: str, old: str, new: str, **arguments: Any) -> CallResult:

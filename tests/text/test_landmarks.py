@@ -121,7 +121,7 @@ def test_a_place_that_is_as_it_was_is_certain(base: str, mine: str, theirs: str)
 def test_a_place_that_nothing_names_any_more_is_lost(base: str, mine: str, theirs: str):
     lost = lost_place(base, mine, theirs)
     assert lost is not None
-    assert base.splitlines()[lost.line - 1] == theirs.splitlines()[lost.there - 1]
+    assert base.splitlines()[lost.line - 1] == theirs.splitlines()[lost.other_line - 1]
 
 
 def test_many_changes_among_equal_lines_are_all_looked_at():

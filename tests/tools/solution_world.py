@@ -58,9 +58,9 @@ class World:
         """The whole envelope; its text is the same, and it is as its schema says."""
         outcome = self.toolbox.call(tool, arguments, CallContext(session, cancelled))
         if cancelled():
-            outcome.lost()
+            outcome.on_lost()
         else:
-            outcome.sent()
+            outcome.on_sent()
         assert outcome.receipt is not None
         assert json.loads(outcome.text) == outcome.receipt
         schema = next(one.output for one in self.toolbox.tools if one.name == tool)

@@ -129,7 +129,7 @@ def test_news_and_refusals_and_diffs_have_room_on_the_page(root: Path, tmp_path:
                 answer = toolbox.call(name, sent, call)
                 assert size_of(answer.text) <= page
                 heard += answer.text
-                answer.sent()
+                answer.on_sent()
         assert [heard.count(reason) for reason in reasons] == [1] * len(reasons)
 
 

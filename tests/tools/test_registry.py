@@ -106,7 +106,7 @@ class Engine:
         self.drafts = []
         self.open = 0
         self.news_text = ""
-        self.told = []
+        self.acknowledged = []
 
     @contextmanager
     def port(self, call, _name):
@@ -142,7 +142,7 @@ class Engine:
 
     def acknowledge(self, call, news):
         assert call is CALL
-        self.told += [one.text for one in news]
+        self.acknowledged += [one.text for one in news]
 
 
 @pytest.fixture
@@ -440,8 +440,8 @@ def test_an_answer_also_tells_what_the_caller_should_hear(toolbox, engine):
     assert toolbox.call("nothing", {}, CALL).text == f"nothing\n\n{engine.news_text}"
     data = toolbox.call("look", {"path": "p", "encoding": "base64"}, CALL)
     assert data.text == b64encode(b"\x00\xff").decode()
-    data.sent()
-    assert engine.told == []
+    data.on_sent()
+    assert engine.acknowledged == []
 
 
 def test_an_answer_counts_as_heard_when_it_was_sent_and_not_before(toolbox, engine):
@@ -449,12 +449,12 @@ def test_an_answer_counts_as_heard_when_it_was_sent_and_not_before(toolbox, engi
     answer = toolbox.call("nothing", {}, CALL)
     refusal = toolbox.call("look", {}, CALL)
     assert refusal.failed
-    assert engine.told == []
+    assert engine.acknowledged == []
     for outcome in (answer, refusal):
         assert outcome.text.endswith("\n\none\ntwo")
-        outcome.sent()
-        assert engine.told == ["one", "two"]
-        engine.told.clear()
+        outcome.on_sent()
+        assert engine.acknowledged == ["one", "two"]
+        engine.acknowledged.clear()
 
 
 def test_a_journal_that_cannot_be_asked_does_not_hide_what_was_done(toolbox, engine):

@@ -482,7 +482,7 @@ def test_a_refusal_and_its_news_are_both_told() -> None:
     assert answer["error"] == {"code": "INVALID_PARAMS", "message": "so not", "hint": "But so."}
     assert answer["meta"]["news"] == ["one", "two\n  more"]
     assert told == []
-    outcome.sent()
+    outcome.on_sent()
     assert told == known
 
 

@@ -192,14 +192,14 @@ def test_the_author_goes_on_from_what_was_fitted_and_hears_of_it(
     assert refused(lambda: person.approve(shown.id, PERSON)).code == "PROPOSAL_CHANGED"
     (fitted,) = person.pending()
     (said,) = preview.events(session)
-    assert (said.about, fitted.id in said.text) == (shown.id, True)
+    assert (said.key, fitted.id in said.text) == (shown.id, True)
     preview.acknowledge(session, [said])
     assert preview.events(session) == ()
     assert "by hand" in read(preview, session, "a.txt")
     assert "LINE 3" in read(preview, session, "a.txt")
     person.approve(fitted.id, PERSON)
     (said,) = preview.events(session)
-    assert said.about == fitted.id
+    assert said.key == fitted.id
 
 
 def test_after_a_no_to_what_was_fitted_the_author_knows_what_it_knew_before(
@@ -404,7 +404,7 @@ def test_what_a_crash_cut_off_waits_again_under_its_id_and_the_agent_hears_nothi
     later.approve(shown, PERSON)
     assert (root / "b.txt").read_text() == "b\n"
     (said,) = preview.events(session)
-    assert said.about == shown
+    assert said.key == shown
     assert [one.state for one in later.log()] == ["applied"]
 
 
@@ -439,7 +439,7 @@ def test_what_was_done_in_part_and_cannot_be_taken_back_waits_once_more(
     assert again.id == error.details["proposal"] != shown
     assert again.changes.exact == preview.proposal(shown).changes.exact
     (said,) = preview.events(session)
-    assert said.about == shown
+    assert said.key == shown
     assert "applied" not in said.text
     (root / "a.txt").write_text(TEXT)
     (root / "b.txt").rmdir()
@@ -512,7 +512,7 @@ def test_what_waited_for_too_long_expires_with_its_contents(
     assert person.pending() == ()
     assert bytes_of(tmp_path / "state") < before + 200_000
     assert person.proposal(shown).state == "expired"
-    assert {one.about for one in agent.events(session)} >= {shown}
+    assert {one.key for one in agent.events(session)} >= {shown}
     assert refused(lambda: read(agent, session, "large.txt")).code == "NOT_FOUND"
 
 

@@ -332,7 +332,7 @@ def test_edits_are_told_as_lines_and_columns_that_can_be_made_one_after_the_othe
     (told,) = workspace.editors.take(EDITOR)
     for unit in ("utf-8", "utf-16", "utf-32"):
         buffers = Buffers()
-        buffers.open(FILE, told.was.text, client=EDITOR, version=1, base=None)
+        buffers.open(FILE, told.before.text, client=EDITOR, version=1, base=None)
         buffers.change(FILE, told.typed(unit), client=EDITOR, version=2, unit=unit)
         assert buffers.get(FILE).text == told.text
     assert told.typed()[0].start == Position(2, 0)

@@ -101,7 +101,7 @@ def test_what_was_touched_is_named_without_looking_at_the_rest(
     seen = caller.look()
     assert seen.scan is None
     assert seen.watched
-    assert seen.sure
+    assert seen.complete
     assert seen.names == names
     assert caller.look().names == frozenset()
 
@@ -167,7 +167,7 @@ def test_now_and_then_everything_is_looked_at_all_the_same(caller: Caller) -> No
     caller.clock += 3_600
     seen = caller.look()
     assert seen.scan is not None
-    assert seen.sure
+    assert seen.complete
     assert caller.look().scan is None
 
 
@@ -206,8 +206,8 @@ def test_an_exchange_of_names_is_no_absence(caller: Caller, tree: Path) -> None:
             )
             written.close()
             seen = caller.look()
-            assert (seen.names, seen.gone) == ({"a.txt"}, frozenset())
-            assert seen.come <= {"a.txt"}
+            assert (seen.names, seen.removed) == ({"a.txt"}, frozenset())
+            assert seen.added <= {"a.txt"}
             old = text
 
 
@@ -234,19 +234,19 @@ def test_what_went_and_came_again_was_gone(caller: Caller, tree: Path) -> None:
 
     for act in (removed, moved, moved_out, replaced_then_moved_back):
         act()
-        assert "a.txt" in caller.look().gone
-        assert not caller.look().gone
+        assert "a.txt" in caller.look().removed
+        assert not caller.look().removed
     (tree / "passing.txt").write_text("made")
     (tree / "passing.txt").unlink()
-    assert "passing.txt" in caller.look().come
+    assert "passing.txt" in caller.look().added
     place.unlink()
-    assert "a.txt" not in caller.look().come
+    assert "a.txt" not in caller.look().added
     place.write_text("other")
-    assert "a.txt" in caller.look().come
+    assert "a.txt" in caller.look().added
     other = tree / "other"
     other.write_text("replaced by")
     other.rename(place)
-    assert "a.txt" not in caller.look().gone
+    assert "a.txt" not in caller.look().removed
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -102,7 +102,7 @@ def read_settings(named: str | None = None) -> Settings:
     return replace(
         settings,
         rules=RuleSet(protecting) + above.rules + settings.rules,
-        wishes=settings.wishes.beneath(above.wishes),
+        language_servers=settings.language_servers.beneath(above.language_servers),
     )
 
 

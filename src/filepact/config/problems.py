@@ -32,19 +32,19 @@ class SettingsProblem:
         file: How the file is called in messages.
         line: 1-based.
         key: The key, from the outermost table inwards; tables of a list are counted from 1.
-        said: What is wrong.
+        message: What is wrong.
         unmet: Whether it is only that something else is expected.
     """
 
     file: str
     line: int
     key: str
-    said: str
+    message: str
     unmet: bool = False
 
     def __str__(self) -> str:
         key = f", {self.key}" if self.key else ""
-        return f"{self.file}, line {self.line}{key}: {self.said}"
+        return f"{self.file}, line {self.line}{key}: {self.message}"
 
 
 class ProblemList:

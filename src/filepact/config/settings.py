@@ -114,29 +114,29 @@ class Settings:
             of the file; of several that match the last one counts.
         rules: Rules about files.
         guard: How far the guard goes.
-        serving: How agents' programs are served.
-        proxying: What is done between editors and agents.
+        server: How agents' programs are served.
+        proxy: What is done between editors and agents.
         limits: How much may wait for this person, and for how long.
-        wishes: What is said about language servers.
+        language_servers: What is said about language servers.
     """
 
     encodings: tuple[tuple[Glob, str], ...] = ()
     rules: RuleSet = field(default_factory=RuleSet)
     guard: GuardSettings = GuardSettings()
-    serving: ServerSettings = ServerSettings()
-    proxying: ProxySettings = ProxySettings()
+    server: ServerSettings = ServerSettings()
+    proxy: ProxySettings = ProxySettings()
     limits: ProposalLimits = field(default_factory=ProposalLimits)
-    wishes: LanguageServerOptions = field(default_factory=LanguageServerOptions)
+    language_servers: LanguageServerOptions = field(default_factory=LanguageServerOptions)
 
     @property
     def diagnosing(self) -> LanguageServerSettings:
         """The use of language servers."""
-        return self.wishes.diagnosing
+        return self.language_servers.diagnosing
 
     @property
     def servers(self) -> tuple[ServerSpec, ...]:
         """The language servers that may be used, in order of preference."""
-        return self.wishes.servers
+        return self.language_servers.servers
 
     def agents_servers(self, trust: ServerTrust) -> tuple[ServerSpec, ...]:
         """The servers that may see agents' texts and whose findings agents may see.
@@ -213,7 +213,12 @@ def read_others(found: Mapping[str, Any], text: str, name: str, layer: Layer) ->
         limits = _limits(found["proposals"], text, name)
     wishes = read_wishes(found, text, name)
     return Settings(
-        encodings, guard=guard, serving=serving, proxying=proxying, limits=limits, wishes=wishes
+        encodings,
+        guard=guard,
+        server=serving,
+        proxy=proxying,
+        limits=limits,
+        language_servers=wishes,
     )
 
 

@@ -340,13 +340,13 @@ class SalvageResult:
     """The result of salvaging a damaged journal.
 
     Attributes:
-        aside: The folder in which the damaged one lies.
+        damaged_folder: The folder in which the damaged one lies.
         operations: How many operations could be read.
         contents: How many contents.
         lost: What could not, a sentence each.
     """
 
-    aside: str
+    damaged_folder: str
     operations: int
     contents: int
     lost: tuple[str, ...]

@@ -140,7 +140,7 @@ class EntryList(NamedTuple):
     Attributes:
         prefix: The folder's path with a slash behind it; empty for the root.
         names: Files, links and others, in order.
-        odd: Which names of the folder are no files, and what they are.
+        other_kinds: Which names of the folder are no files, and what they are.
         folder: The name of the folder that follows them; empty at the end.
         depth: 1 for what lies directly in the base.
         descriptor: The folder, open until the walk is asked for the next batch.
@@ -148,7 +148,7 @@ class EntryList(NamedTuple):
 
     prefix: str
     names: list[str]
-    odd: dict[str, Kind]
+    other_kinds: dict[str, Kind]
     folder: str
     depth: int
     descriptor: int

@@ -231,16 +231,16 @@ class FileEvents(NamedTuple):
 
     Attributes:
         names: Files, by path beneath the root.
-        gone: Those of them that were not there for a time at least.  One that exchanged its name
+        removed: Those of them that were not there for a time at least.  One that exchanged its name
             with another of ours was there all the time.
-        come: Those of them that were made, or moved there; they may have gone again.
+        added: Those of them that were made, or moved there; they may have gone again.
         folders: Whether folders came, went or moved, or there was too much to tell: then everything
             has to be looked at, and watched anew.
     """
 
     names: frozenset[str]
-    gone: frozenset[str]
-    come: frozenset[str]
+    removed: frozenset[str]
+    added: frozenset[str]
     folders: bool
 
 

@@ -81,14 +81,14 @@ class FileStep:
     Attributes:
         path: The file, absolute.
         new: Its other name, absolute; else empty.
-        over: Whether a file that is there gives way.
+        overwrite: Whether a file that is there gives way.
         lenient: Whether nothing is done, and that is no mistake, where it cannot be done.
     """
 
     kind: Literal["create", "rename", "delete"]
     path: str
     new: str = ""
-    over: bool = False
+    overwrite: bool = False
     lenient: bool = False
 
 

@@ -214,10 +214,10 @@ class DiskSync:
             stamp = self._files.stamp(path)
             if stamp is not None and was is None and scan is not None and name not in scan.stamps:
                 continue  # It is ignored.
-            passing = name in (seen.come if stamp is None else seen.gone)
+            passing = name in (seen.added if stamp is None else seen.removed)
             if passing or stamp != was or (snapshot.racy(name) and not self._kept(path, stamp)):
                 found.append(_Difference(path, was is not None, stamp, passing))
-        if seen.sure and any(one.path.path in suspects.unexpected for one in found):
+        if seen.complete and any(one.path.path in suspects.unexpected for one in found):
             snapshot.watcher.distrust()
         return found
 

@@ -90,7 +90,7 @@ class FileEdits:
         self._flush()
         there = self._text(step.path) is not None
         if step.kind == "create":
-            if there and not step.over:
+            if there and not step.overwrite:
                 self._wrong = self._wrong or ("" if step.lenient else "a file to be made is there")
                 return
             self._over |= {step.path} if there else set()
@@ -101,10 +101,10 @@ class FileEdits:
             self._wrong = self._wrong or ("" if step.lenient and step.kind == "delete" else missing)
             return
         if step.kind == "rename":
-            if self._text(step.new) is not None and not step.over:
+            if self._text(step.new) is not None and not step.overwrite:
                 self._wrong = self._wrong or ("" if step.lenient else "a name is taken")
                 return
-            self._over |= {step.new} if step.over else set()
+            self._over |= {step.new} if step.overwrite else set()
             self._from[step.new] = self._from.pop(step.path, step.path)
             self._now[step.new] = self._text(step.path)
         self._now[step.path] = None

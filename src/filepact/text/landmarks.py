@@ -38,13 +38,13 @@ class ChangeConflict:
 
     Attributes:
         line: 1-based number of its first line in the text that it was made for.
-        there: 1-based number of the line at which a merge would put it.
-        why: What is different, as the end of a sentence.
+        other_line: 1-based number of the line at which a merge would put it.
+        reason: What is different, as the end of a sentence.
     """
 
     line: int
-    there: int
-    why: str
+    other_line: int
+    reason: str
 
 
 def lost_place(base: str, mine: str, theirs: str) -> ChangeConflict | None:

@@ -200,14 +200,14 @@ class _Search:
     """One step's way to find the places.
 
     Attributes:
-        hay: The text to search, or a form of it.
+        text: The text to search, or a form of it.
         needle: What to find in there.
-        origin: From an offset in ``hay`` to the one in the text; None when they are the same.
+        origin: From an offset in ``text`` to the one in the text; None when they are the same.
         new: The text to put there, before it takes the line ends of the place.
         known: The one place, when it is known already.
     """
 
-    hay: str
+    text: str
     needle: str
     origin: Callable[[int], int] | None
     new: str
@@ -216,10 +216,10 @@ class _Search:
     def spans(self) -> Iterator[tuple[int, int]]:
         """Ranges of the text, left to right, none overlapping the one before."""
         size = len(self.needle)
-        at = self.hay.find(self.needle)
+        at = self.text.find(self.needle)
         while at != -1:
             yield self._span(at, at + size)
-            at = self.hay.find(self.needle, at + size)
+            at = self.text.find(self.needle, at + size)
 
     def only(self) -> tuple[int, int] | None:
         """The one place; None when there are several, even if they overlap.
@@ -229,16 +229,16 @@ class _Search:
         """
         if self.known is not None:
             return self.known
-        at = self.hay.find(self.needle)
+        at = self.text.find(self.needle)
         if at == -1:
             raise LookupError
-        if self.hay.find(self.needle, at + 1) != -1:
+        if self.text.find(self.needle, at + 1) != -1:
             return None
         return self._span(at, at + len(self.needle))
 
     def count(self) -> int:
         """The number of places, of several; at least 2, since matches may overlap."""
-        return max(self.hay.count(self.needle), 2)
+        return max(self.text.count(self.needle), 2)
 
     def _span(self, start: int, end: int) -> tuple[int, int]:
         return (start, end) if self.origin is None else (self.origin(start), self.origin(end))

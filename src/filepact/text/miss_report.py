@@ -312,11 +312,11 @@ def _show(lines: list[str], difference: _Difference, note: str) -> MatchExplanat
         head = f"Nearest: lines {first + 1}-{last + 1}{difference.equal}. "
         head += f"Line {line + 1} differs: {contrast.what}."
     # A line that only the author has stands between two of the file's.
-    after = line + 1 if contrast.there or not contrast.sent else line
+    after = line + 1 if contrast.found or not contrast.sent else line
     shown = [
         note + head,
         _numbered(lines, max(line - _SHOWN_AROUND, first), line),
-        f"{line + 1}\u2502{contrast.there}" if after > line else "",
+        f"{line + 1}\u2502{contrast.found}" if after > line else "",
         f"sent: {contrast.sent}" if contrast.sent else "",
         _numbered(lines, after, min(after + _SHOWN_AROUND, last + 1)),
     ]
@@ -340,12 +340,12 @@ class _Contrast:
     Attributes:
         what: What differs, as a part of a sentence.
         sent: The line that was sent, cut around the difference, blanks visible if they matter.
-        there: The file's line, in the same way.
+        found: The file's line, in the same way.
     """
 
     what: str
     sent: str
-    there: str
+    found: str
 
 
 def _fold(text: str) -> str:

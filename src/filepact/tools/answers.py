@@ -80,10 +80,10 @@ class CallResult:
         receipt: The same as an object for programs, where there is one: for a change of the seven
             tools ``operation``, ``status`` and ``files``.
         whole: Whether the receipt is the whole answer, and ``text`` the same as JSON.
-        told: What it tells the caller besides.
-        sent: To be called when the answer is on its way to the caller: what it tells besides is
+        events: What it tells the caller besides.
+        on_sent: To be called when the answer is on its way to the caller: what it tells besides is
             not told again then.
-        lost: To be called instead when the caller gave up and is not answered: it hears with a
+        on_lost: To be called instead when the caller gave up and is not answered: it hears with a
             later answer what was done by then.
         data: The bytes, where the answer is not text.
         mime: What they are, where a reader can look at them; ``image/png`` and the like.
@@ -96,9 +96,9 @@ class CallResult:
     receipt: dict[str, Any] | None = None
     whole: bool = False
     data: bytes | None = None
-    told: tuple[SessionEvent, ...] = ()
-    sent: Callable[[], None] = field(default=_nothing, compare=False)
-    lost: Callable[[], None] = field(default=_nothing, compare=False)
+    events: tuple[SessionEvent, ...] = ()
+    on_sent: Callable[[], None] = field(default=_nothing, compare=False)
+    on_lost: Callable[[], None] = field(default=_nothing, compare=False)
     mime: str = ""
     note: str = ""
 
@@ -148,7 +148,7 @@ class TextFormat:
             if size_of(longer) <= page:
                 text = longer
                 told.append(one)
-        return replace(result, text=text, told=tuple(told)) if told else result
+        return replace(result, text=text, events=tuple(told)) if told else result
 
 
 def _size_of(news: Sequence[SessionEvent]) -> int:
@@ -176,7 +176,7 @@ class Envelope:
             cancelled=cancelled,
             timed_out=call.deadline.stopped == "time" or isinstance(error, TimedOutError),
             limit=call.deadline.seconds,
-            news=tuple(one.text for one in told),
+            events=tuple(one.text for one in told),
         )
         data = result.receipt if isinstance(result, CallResult) else None
         answer = printable(in_envelope(data, meta, error))
@@ -186,7 +186,7 @@ class Envelope:
             code="" if error is None else error.code,
             receipt=answer,
             whole=True,
-            told=told,
+            events=told,
         )
 
 
@@ -199,14 +199,14 @@ class CallSummary:
         cancelled: Whether the caller gave it up before it was over.
         timed_out: Whether it came to its end because its time was over.
         limit: Seconds that it was allowed.
-        news: What the caller should hear besides, one sentence each.
+        events: What the caller should hear besides, one sentence each.
     """
 
     seconds: float
     cancelled: bool = False
     timed_out: bool = False
     limit: float = CALL_SECONDS
-    news: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ class CallSummary:
             "timedOut": self.timed_out,
             "timeoutMs": round(self.limit * 1000),
         }
-        return facts | ({"news": list(self.news)} if self.news else {})
+        return facts | ({"news": list(self.events)} if self.events else {})
 
 
 def in_envelope(

@@ -60,12 +60,12 @@ class DraftResult:
     Attributes:
         receipt: What came of it.
         previewed: What servers would find in it, where they were asked before.
-        rest: Seconds that are left for asking them afterwards; None for all that are allowed.
+        seconds_left: Seconds that are left for asking them afterwards; None for all that are allowed.
     """
 
     receipt: Receipt
     previewed: WorkspaceUpdate | None = None
-    rest: float | None = None
+    seconds_left: float | None = None
 
 
 class EngineEvents:
@@ -124,7 +124,7 @@ class WorkspaceEngine(EngineEvents):
         """The answer, with what servers find in the change."""
         receipt, said = submitted.receipt, ""
         if self._semantics is not None:
-            previewed, rest = submitted.previewed, submitted.rest
+            previewed, rest = submitted.previewed, submitted.seconds_left
             said = verified_line(self._semantics, draft, receipt, call, previewed, rest)
         text = render_receipt(receipt, page=call.page, diagnostics=said)
         return CallResult(text, receipt=receipt_facts(receipt))

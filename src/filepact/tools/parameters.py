@@ -79,11 +79,11 @@ class ParameterName:
 
     Attributes:
         documented: The name in the schema and in every message.
-        also: Further names that are accepted; the Python name always is.
+        aliases: Further names that are accepted; the Python name always is.
     """
 
     documented: str
-    also: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 class ToolParameters:
@@ -108,7 +108,7 @@ class ToolParameters:
             alias = next((m for m in _metadata(hint) if isinstance(m, ParameterName)), None)
             documented = alias.documented if alias else parameter.name
             self._documented[parameter.name] = documented
-            for name in (documented, parameter.name, *(alias.also if alias else ())):
+            for name in (documented, parameter.name, *(alias.aliases if alias else ())):
                 for twin in _twins(name):
                     if self._accepted.setdefault(twin, parameter.name) != parameter.name:
                         raise TypeError(f"{self.tool}: two parameters are called {twin}")

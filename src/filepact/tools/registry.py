@@ -292,11 +292,11 @@ class Toolset:
                 hint="The server's log has the details; read the file again before you go on.",
             )
         outcome = self._form.answer(timed, result, news)
-        if outcome.told:
-            outcome = replace(outcome, sent=partial(self._acknowledge, call, outcome.told))
+        if outcome.events:
+            outcome = replace(outcome, on_sent=partial(self._acknowledge, call, outcome.events))
         if done:
             said = f"A call of {called.name} that you gave up had been carried out by then: {done}"
-            outcome = replace(outcome, lost=partial(self._own_events.add, call.session.id, said))
+            outcome = replace(outcome, on_lost=partial(self._own_events.add, call.session.id, said))
         return outcome
 
     def _events(self, called: Tool, call: CallContext) -> tuple[SessionEvent, ...]:

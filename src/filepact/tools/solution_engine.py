@@ -365,7 +365,7 @@ class SolutionEngine(EngineEvents):
         elif previewed is not None and not done:
             update = previewed
         else:
-            update = self._ask(self._semantics, call, draft, submitted.rest, done=done)
+            update = self._ask(self._semantics, call, draft, submitted.seconds_left, done=done)
             if update.kind == "none":
                 update = replace(update, message=update.message or _UNKNOWN)
         shown = receipt.status in ("preview", "pending") or draft.dry_run

@@ -90,7 +90,7 @@ class Delivery:
         version: The version that the edits are for; with them made, it is the next one.
         edits: The fewest that make the new text of it.
         text: The whole new text, for editors that replace it.
-        was: What the editor has until it has made them.
+        before: What the editor has until it has made them.
     """
 
     path: WorkspacePath
@@ -98,11 +98,11 @@ class Delivery:
     version: int
     edits: EditList
     text: str
-    was: Buffer
+    before: Buffer
 
     def typed(self, unit: Unit = "utf-16") -> tuple[Typed, ...]:
         """The edits as lines and columns, the last first, so that none moves another."""
-        index = LineIndex(self.was.text)
+        index = LineIndex(self.before.text)
         return tuple(
             Typed(edit.text, index.position(edit.start, unit), index.position(edit.end, unit))
             for edit in reversed(self.edits.edits)
@@ -261,7 +261,7 @@ class Buffers:
             now = self._open.get(delivery.path.absolute)
             made = (delivery.client, delivery.version + 1, delivery.text)
             if now is not None and (now.client, now.version, now.text) == made:
-                self._open[delivery.path.absolute] = delivery.was
+                self._open[delivery.path.absolute] = delivery.before
 
     def take(self, client: str) -> tuple[Delivery, ...]:
         """The deliveries for one editor, in order; each is returned once."""

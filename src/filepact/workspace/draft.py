@@ -76,13 +76,13 @@ class DraftChanges:
 
     Attributes:
         step: The changes of this call.
-        grows: The session's own proposals that wait and that this call goes on with, oldest first.
+        extends: The session's own proposals that wait and that this call goes on with, oldest first.
         changes: The changes of this call combined with the proposals that it extends.
         contents: The bytes of every revision that the changes name, by content id.
     """
 
     step: ChangeSet
-    grows: tuple[Proposal, ...]
+    extends: tuple[Proposal, ...]
     changes: ChangeSet
     contents: dict[str, bytes]
 
@@ -167,7 +167,7 @@ class Draft:
         (target,) = self.open_all(some, there=some * there, itself=some * itself)
         if expected_revision is not None:
             check_revision(target, expected_revision)
-            target = replace(target, proved=True)
+            target = replace(target, checked=True)
         return target
 
     def open_existing(self, path: str, *, expected_revision: str | None = None) -> Target:
@@ -239,10 +239,10 @@ class Draft:
         self.opened = tuple(
             one.document
             for one in targets.values()
-            if one.document is not None and one.waits is None
+            if one.document is not None and one.proposal is None
         )
         self._layers |= {
-            one.location.path: one.waits for one in targets.values() if one.waits is not None
+            one.location.path: one.proposal for one in targets.values() if one.proposal is not None
         }
         return [targets[path] for path in paths]
 
@@ -272,7 +272,7 @@ class Draft:
 
         It is one for what the proposal starts from, and takes nothing away from where that ends.
         """
-        proposed, layer = self._documents.proposed, target.waits
+        proposed, layer = self._documents.proposed, target.proposal
         before = None if proposed is None or layer is None else proposed.before(layer)
         if before is None or target.document is None:
             return False
@@ -312,7 +312,7 @@ class Draft:
             self._put(target, rewrite(document.source, edits, name=shown))
             self._know_edits(target, edits)
             return
-        if seen is not None and not target.proved:
+        if seen is not None and not target.checked:
             mine = adopt_line_ends(text, seen.text)
             check_unshown(target, seen, mine)
             try:
@@ -322,7 +322,7 @@ class Draft:
                 raise
         if seen is not None and target.moved:
             found = carried(target, seen, adopt_line_ends(text, seen.text))
-        elif seen is None and target.saved is not None and not target.proved:
+        elif seen is None and target.saved is not None and not target.checked:
             found = kept_typed(target, target.saved, text)
             if not found.edits and not target.overtaken:
                 # The disk has it already; what is typed over that stays with the editor.
@@ -458,7 +458,7 @@ class Draft:
             )
         document = target.document
         before = document.revision if document is not None else None
-        if before is not None and target.hidden and target.waits is None:
+        if before is not None and target.hidden and target.proposal is None:
             # Whether a text is what the file holds already would confirm a guess.
             before = before.aside
         now = before.compared.mode if before is not None else target.location.root.new_mode

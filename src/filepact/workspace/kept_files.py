@@ -202,7 +202,7 @@ class KnownFiles:
         if seen.scan is not None and seen.scan.cancelled:
             return seen, RacyFiles({})
         suspects = snapshot.compare(seen)
-        if seen.sure and suspects.unexpected:
+        if seen.complete and suspects.unexpected:
             snapshot.watcher.distrust()
         return seen, suspects
 

@@ -87,9 +87,9 @@ class RootEvents(NamedTuple):
         names: Files that were touched.  Without a scan, all others are unchanged.
         scan: The stamps of all files, where everything had to be looked at.
         watched: Whether every later change will be among the names of later results.
-        sure: Whether every change before has to be among the names.
-        gone: Names that were free for a time, whatever is there now.
-        come: Names that a file was made under, or moved to, whatever is there now.
+        complete: Whether every change before has to be among the names.
+        removed: Names that were free for a time, whatever is there now.
+        added: Names that a file was made under, or moved to, whatever is there now.
         early: The names that were touched before the last mark; None where no mark was made, or it
             is not known.
         late: The names that were touched after it; the same.
@@ -98,9 +98,9 @@ class RootEvents(NamedTuple):
     names: frozenset[str]
     scan: RootStamps | None = None
     watched: bool = False
-    sure: bool = False
-    gone: frozenset[str] = frozenset()
-    come: frozenset[str] = frozenset()
+    complete: bool = False
+    removed: frozenset[str] = frozenset()
+    added: frozenset[str] = frozenset()
     early: frozenset[str] | None = None
     late: frozenset[str] | None = None
 
@@ -195,8 +195,8 @@ class RootWatcher:
         names = frozenset(name for name in noticed.names if not _is_ours(name)) | again.names
         self._again = _NOTHING
         return self._result(names, knows, cancelled, anew=noticed.folders)._replace(
-            gone=(noticed.gone | again.gone) & names,
-            come=(noticed.come | again.come) & names,
+            removed=(noticed.removed | again.removed) & names,
+            added=(noticed.added | again.added) & names,
             early=(before.names | (frozenset() if kept else again.names)) & names
             if known
             else None,
@@ -236,8 +236,8 @@ class RootWatcher:
             seen = self._scanned(names, cancelled)
             # The scan may have seen these before or after they were touched.
             late = self._drain_later()
-            return seen._replace(names=names | late, sure=self._notices is not None)
-        return RootEvents(names - self._ignored, watched=True, sure=True)
+            return seen._replace(names=names | late, complete=self._notices is not None)
+        return RootEvents(names - self._ignored, watched=True, complete=True)
 
     def _scanned(self, names: frozenset[str], cancelled: Callable[[], bool]) -> RootEvents:
         """Scan, with every folder watched before it is looked into."""
@@ -286,8 +286,8 @@ class RootWatcher:
 def _joined(one: FileEvents, then: FileEvents) -> FileEvents:
     return FileEvents(
         one.names | then.names,
-        one.gone | then.gone,
-        one.come | then.come,
+        one.removed | then.removed,
+        one.added | then.added,
         one.folders or then.folders,
     )
 

@@ -283,13 +283,13 @@ class PendingProposals:
 
     def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
         """The session was told these."""
-        self._forget(session, {one.about for one in news})
+        self._forget(session, {one.key for one in news})
 
     def acknowledge_answer(self, session: str, change_id: ChangeId) -> None:
         """The session is told in another way what was said to a proposal, or to what replaced it."""
         with suppress(NotFoundError):
             told = {change_id, self.newest(change_id)}
-            self.acknowledge(session, [one for one in self.events(session) if one.about in told])
+            self.acknowledge(session, [one for one in self.events(session) if one.key in told])
 
     def _later(self, waiting: Iterable[ChangeId]) -> tuple[ChangeId, ...]:
         """The proposals that have superseded some others."""
@@ -441,11 +441,11 @@ class SessionEvent:
     """Something that a session should hear.
 
     Attributes:
-        about: What it is known by when it was heard; two with the same are one.
+        key: What it is known by when it was heard; two with the same are one.
         text: One sentence, or several lines that belong together.
     """
 
-    about: str
+    key: str
     text: str
 
 
@@ -470,8 +470,8 @@ class SessionEvents:
 
     def acknowledge(self, session: str, news: Iterable[SessionEvent]) -> None:
         """An answer that told these was sent."""
-        about = {one.about for one in news}
+        about = {one.key for one in news}
         with self._lock:
-            rest = [one for one in self._waiting.pop(session, ()) if one.about not in about]
+            rest = [one for one in self._waiting.pop(session, ()) if one.key not in about]
             if rest:
                 self._waiting[session] = rest

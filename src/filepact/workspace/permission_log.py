@@ -43,7 +43,7 @@ _Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Deed:
+class _Access:
     """Something that an agent did or wanted to do with a file.
 
     Attributes:
@@ -71,7 +71,7 @@ class PermissionLog:
         self._store = store
         self._changed = threading.Condition()
         self._noted: OrderedDict[_Key, float] = OrderedDict()
-        self._unwritten: list[tuple[_Deed, float]] = []
+        self._unwritten: list[tuple[_Access, float]] = []
         self._closing = False
         self._writer: threading.Thread | None = None
 
@@ -119,7 +119,7 @@ class PermissionLog:
         # Asked without the lock first: most of what is read was read before.
         if now - self._noted.get(key, 0.0) < _AGAIN:
             return
-        deed = _Deed(session, tool, path, rule)
+        deed = _Access(session, tool, path, rule)
         with self._changed:
             if now - self._noted.get(key, 0.0) < _AGAIN:
                 return
@@ -151,9 +151,9 @@ class PermissionLog:
         except FilepactError as error:
             _log.warning("what agents read was not written down: %s", error.message)
 
-    def _questions(self, deeds: Iterable[tuple[_Deed, float]]) -> Iterable[PermissionRecord]:
+    def _questions(self, deeds: Iterable[tuple[_Access, float]]) -> Iterable[PermissionRecord]:
         """Rows for readings, many files in one, and for refusals."""
-        rows: dict[tuple[object, ...], list[tuple[_Deed, float]]] = {}
+        rows: dict[tuple[object, ...], list[tuple[_Access, float]]] = {}
         for deed, when in deeds:
             row = rows.setdefault(
                 (deed.session, deed.tool, deed.rule, len(rows) * bool(deed.rule)), []

@@ -294,7 +294,7 @@ def _merge(before: bytes, after: bytes, now: Document, shown: str) -> bytes:
     if lost is not None:
         raise _stale(
             shown,
-            f"where line {lost.line} of it belongs is not certain any more: {lost.why}.\n"
+            f"where line {lost.line} of it belongs is not certain any more: {lost.reason}.\n"
             "What happened since:\n" + _difference(before, now.data, shown),
         )
     return rewrite(present, EditList.between(present.text, merged.text), name=shown)

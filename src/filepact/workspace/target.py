@@ -70,8 +70,8 @@ class Target:
     Attributes:
         document: What it holds now; None when there is no such file yet.
         seen: What the session knows of it; None when it was never shown any of it.
-        waits: What the session has proposed for it, which ``document`` is the end of.
-        proved: The session has named the revision that the file is at.
+        proposal: What the session has proposed for it, which ``document`` is the end of.
+        checked: The session has named the revision that the file is at.
         hidden: The session may not see what it holds.
         saved: The text that the disk has, where an editor holds more; empty for no file.
         overtaken: The disk has changed under what the editor holds.
@@ -80,8 +80,8 @@ class Target:
     location: Location
     document: Document | None
     seen: KnownText | None
-    waits: ProposalFile | None = None
-    proved: bool = False
+    proposal: ProposalFile | None = None
+    checked: bool = False
     hidden: bool = False
     saved: str | None = None
     overtaken: bool = False
@@ -93,7 +93,7 @@ class Target:
             self.document is not None
             and bool(self.document.data)
             and self.seen is None
-            and not (self.proved or self.hidden)
+            and not (self.checked or self.hidden)
         )
 
     @property
@@ -201,8 +201,8 @@ def existing(target: Target) -> Document:
     Raises:
         NotFoundError: There is no such file.
     """
-    if target.document is None and target.waits is not None:
-        raise proposed_gone(target.location.shown, target.waits)
+    if target.document is None and target.proposal is not None:
+        raise proposed_gone(target.location.shown, target.proposal)
     if target.document is None:
         shown = target.location.shown
         advice = "Look for the name with search_files."
@@ -324,7 +324,7 @@ def carried(target: Target, seen: KnownText, mine: str) -> RebasedFile[EditResul
         if lost is not None:
             why = (
                 f"somebody changed it since you read it, and whether line {lost.line} of what you "
-                f"read is line {lost.there} now is not certain: {lost.why}"
+                f"read is line {lost.other_line} now is not certain: {lost.reason}"
             )
         raise _stale(target, why)
     note = (

@@ -216,7 +216,7 @@ class Workspace:
         """
         notes = tuple(draft.notes)
         result = draft.result()
-        changes, contents, grows = result.changes, result.contents, result.grows
+        changes, contents, grows = result.changes, result.contents, result.extends
         if not result.step:
             return self._nothing_new(draft, summary, notes)
         if [one.changes for one in grows] == [changes]:

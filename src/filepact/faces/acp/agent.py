@@ -149,7 +149,7 @@ class SessionFiles:
             UnknownToolError: There is no such tool.
         """
         outcome = await self._run(lambda stop: self._call(tool, arguments, stop))
-        outcome.sent()
+        outcome.on_sent()
         return outcome
 
     async def undo(self, operation: str | None = None) -> CallResult:

@@ -141,11 +141,11 @@ class PermissionLogWriter:
     def record_call(self, session: AcpSession, call: Message) -> None:
         """The agent tells of a call of its own tools."""
         report = read_report(call, session.roots[0])
-        if not (report.shown or report.title or report.kind or report.status in ENDED):
+        if not (report.diffs or report.title or report.kind or report.status in ENDED):
             return
         if report.weight > _HEAVY or self._held + report.weight > _HELD:
-            light = tuple(one.without_texts() for one in report.shown)
-            report = replace(report, shown=light)
+            light = tuple(one.without_texts() for one in report.diffs)
+            report = replace(report, diffs=light)
         with self._lock:
             self._held += report.weight
         if not self._put(partial(self._add_report, session, report, time.time())):
@@ -243,8 +243,8 @@ class PermissionLogWriter:
             self._held -= report.weight
         key = (session, report.call)
         call = self._calls.pop(key, _Call())
-        if report.shown:
-            files, more = name_files(map(count_lines, report.shown), _folders(session))
+        if report.diffs:
+            files, more = name_files(map(count_lines, report.diffs), _folders(session))
             call = replace(call, files=files, more=more)
         if report.kind:
             call = replace(call, action="delete" if report.kind == "delete" else "write")
@@ -337,19 +337,19 @@ class ToolCallReport:
         title: As people are shown it; empty where the message says nothing new.
         kind: What the agent says that the call does.
         status: Its state, if the message tells.
-        shown: The diffs; none where the message shows none.
+        diffs: The diffs; none where the message shows none.
     """
 
     call: str
     title: str
     kind: str
     status: str
-    shown: tuple[FileDiff, ...]
+    diffs: tuple[FileDiff, ...]
 
     @property
     def weight(self) -> int:
         """Characters of all its texts."""
-        return sum(shown.weight for shown in self.shown)
+        return sum(shown.weight for shown in self.diffs)
 
 
 def read_report(call: Message, cwd: str) -> ToolCallReport:

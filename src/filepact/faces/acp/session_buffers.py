@@ -47,7 +47,7 @@ class ClientDocument:
         text: What the notices say that it holds.
         version: The client's count of changes.
         broken: A notice did not fit, so that `text` is not what the client shows.
-        told: A text that was handed to the client, until it has said what came of it.
+        sent: A text that was handed to the client, until it has said what came of it.
         saved: The text when the client saved it last; None when it did not yet.
         stamp: Tells one state of the document from every other.
     """
@@ -57,19 +57,19 @@ class ClientDocument:
     text: str
     version: int
     broken: bool = False
-    told: str | None = None
+    sent: str | None = None
     saved: str | None = None
     stamp: int = 0
 
     @property
     def sure(self) -> bool:
         """Whether `text` is what the client shows."""
-        return not self.broken and self.told is None
+        return not self.broken and self.sent is None
 
     @property
     def likely(self) -> str | None:
         """The client's text as far as it is known without asking; None for unknown."""
-        return None if self.broken else self.text if self.told is None else self.told
+        return None if self.broken else self.text if self.sent is None else self.sent
 
 
 class ClientDocuments:
@@ -126,14 +126,14 @@ class ClientDocuments:
         """The client was handed a text for a file, and has yet to say what it shows now."""
         known = self._known.get(path)
         if known is not None and known.text != text:
-            known.told = text
+            known.sent = text
             self._stamp(known)
 
     def confirm(self, path: str, text: str) -> None:
         """The client has said what it shows; if the notices say the same, there is no doubt."""
         known = self._known.get(path)
         if known is not None and known.text == text:
-            known.broken, known.told = False, None
+            known.broken, known.sent = False, None
 
     def _open(self, path: str, fields: dict[str, Any]) -> None:
         if path in self._known:
@@ -165,7 +165,7 @@ class ClientDocuments:
             typed = typed_of(change)
             text = apply_typed(text, replace(typed, text=_text(typed.text)), self._unit)
         known.text, known.version = _text(text), version
-        known.broken, known.told = broken, None
+        known.broken, known.sent = broken, None
 
     def _stamp(self, known: ClientDocument) -> None:
         self._stamps += 1

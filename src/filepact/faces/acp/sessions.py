@@ -44,7 +44,7 @@ class AcpSession:
         ended: It is not found any more, and only held to finish what has begun.
         mode: Whether its allowed changes are done or wait; None for what holds for all.
         opening: The agent has not answered yet that it is open.
-        wanted: While it is opening, the id that was asked for; None where the agent chooses it.
+        requested_id: While it is opening, the id that was asked for; None where the agent chooses it.
         answers_own: Whether questions about our own reading tools are answered without a person.
         recorded: Whether what the agent asks and reports is being written down.
         calls: What the agent has reported of its tool calls.
@@ -63,7 +63,7 @@ class AcpSession:
     ended: bool = False
     mode: Mode | None = None
     opening: bool = False
-    wanted: str | None = None
+    requested_id: str | None = None
     answers_own: bool = False
     recorded: bool = False
     calls: ToolCalls = field(default_factory=ToolCalls)

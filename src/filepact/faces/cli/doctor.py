@@ -97,7 +97,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     for one in found:
         spans += [
             TerminalText(f"{one.level:<5}", _STYLES[one.level]),
-            TerminalText(f"{one.name}: {one.said}\n"),
+            TerminalText(f"{one.name}: {one.message}\n"),
         ]
         if one.next:
             spans.append(TerminalText(f"     {one.next}\n", "dim"))
@@ -115,7 +115,7 @@ def doctor(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             "guard": None if settings is None else asdict(settings.guard),
             "diagnostics": None if settings is None else asdict(settings.diagnosing),
             "checks": [
-                {"name": one.name, "level": one.level, "said": one.said, "next": one.next}
+                {"name": one.name, "level": one.level, "said": one.message, "next": one.next}
                 | dict(one.facts)
                 for one in found
             ],

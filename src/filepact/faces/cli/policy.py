@@ -169,7 +169,7 @@ def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
             TerminalText(f"{one.file}:{one.line}: ", "title"),
             TerminalText(f"{one.key}: " if one.key else ""),
         ]
-        spans.append(TerminalText(f"{one.said}\n"))
+        spans.append(TerminalText(f"{one.message}\n"))
     checked = count(len(files), "file")
     groups: list[tuple[Rule, ...]] = []
     if problems:
@@ -188,7 +188,7 @@ def lint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
         {
             "files": [source.name for source, _text in files],
             "problems": [
-                {"file": one.file, "line": one.line, "key": one.key, "said": one.said}
+                {"file": one.file, "line": one.line, "key": one.key, "said": one.message}
                 for one in problems
             ],
             "answers": [

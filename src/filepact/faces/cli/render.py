@@ -69,7 +69,7 @@ class CheckResult:
 
     name: str
     level: Level
-    said: str
+    message: str
     next: str = ""
     facts: Mapping[str, object] = field(default_factory=dict)
 

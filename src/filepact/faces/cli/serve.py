@@ -104,7 +104,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
 
         def open_tools() -> Toolset:
             if not of_solution:
-                seconds = settings.serving.timeout
+                seconds = settings.server.timeout
                 return open_toolbox(workspace, own=True, seconds=seconds, **shown)
             only_new = {one.name for one in servers if one.only_new}
             return open_solution(workspace, name=solution, only_new=only_new, **shown)
@@ -123,7 +123,7 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
             session_factory=_session,
             # The paths of a solution count from its own folder, wherever the client works.
             narrow=partial(workspace.guard.narrow, moves=not of_solution),
-            page=settings.serving.page,
+            page=settings.server.page,
         )
 
 

@@ -125,7 +125,10 @@ def repair(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     spans = [
         *_row("kept", f"{count(done.operations, 'operation')}, {count(done.contents, 'content')}"),
         *[span for one in done.lost for span in _row("lost", one, sound=False)],
-        *_row("aside", f"{done.aside} has the damaged journal; remove it when nothing is missed"),
+        *_row(
+            "aside",
+            f"{done.damaged_folder} has the damaged journal; remove it when nothing is missed",
+        ),
     ]
     return CommandAnswer(tuple(spans), asdict(done))
 

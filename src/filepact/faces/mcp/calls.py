@@ -188,7 +188,7 @@ class _RunningCall:
         wanted: The client still wants to hear of it; guarded by the lock.
     """
 
-    asked: ToolRequest
+    request: ToolRequest
     cancelled: bool = False
     wanted: bool = True
 
@@ -261,14 +261,14 @@ class CallExecutor:
                 self._send(answer)
                 call.wanted = False
             self._running.discard(call)
-            key = _correlated(call.asked.id)
+            key = _correlated(call.request.id)
             if self._by_id.get(key) is call:
                 del self._by_id[key]
             self._ended.notify_all()
 
     def _answer(self, call: _RunningCall) -> tuple[Message, Callable[[], None], Callable[[], None]]:
         """The answer, and what to call when it is sent and when it is not."""
-        asked = call.asked
+        asked = call.request
         if call.cancelled:
             return (
                 ErrorResponse(CONNECTION_CLOSED, "Connection closed", asked.id).reply,
@@ -288,10 +288,14 @@ class CallExecutor:
         result = call_result(outcome)
         if asked.modern:
             result = self._facts.modern(result)
-        return {"jsonrpc": "2.0", "id": asked.id, "result": result}, outcome.sent, outcome.lost
+        return (
+            {"jsonrpc": "2.0", "id": asked.id, "result": result},
+            outcome.on_sent,
+            outcome.on_lost,
+        )
 
     def _reporter(self, call: _RunningCall) -> Callable[[int, str], None]:
-        token = call.asked.token
+        token = call.request.token
         if token is None:
             return _tell_nobody
 

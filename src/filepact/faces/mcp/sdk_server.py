@@ -131,9 +131,9 @@ class _Handlers:
         if isinstance(outcome, ErrorResponse):
             raise MCPError(outcome.code, outcome.reason)
         if anyio.current_effective_deadline() == -math.inf:
-            outcome.lost()  # it was cancelled, so the package drops what is returned
+            outcome.on_lost()  # it was cancelled, so the package drops what is returned
         elif ctx.request_id is not None:
-            self._unsent[ctx.request_id] = outcome.sent
+            self._unsent[ctx.request_id] = outcome.on_sent
         return types.CallToolResult.model_validate(call_result(outcome), by_name=False)
 
 

@@ -197,6 +197,6 @@ def test_a_report_names_few_files_and_counts_from_the_working_folder() -> None:
     content = [diff(f"{number}", None, "x") for number in range(300)]
     content[0] = diff("file:///etc/x", None, "x")
     report = read_report({"content": content}, "/w")
-    assert len(report.shown) == 200
-    assert [one.path for one in report.shown[:2]] == ["/etc/x", "/w/1"]
+    assert len(report.diffs) == 200
+    assert [one.path for one in report.diffs[:2]] == ["/etc/x", "/w/1"]
     assert report.weight == 200

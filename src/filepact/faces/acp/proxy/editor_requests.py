@@ -55,9 +55,9 @@ class EditorRequest:
 
     Attributes:
         request: The request of the agent because of which is asked; None for no one's.
-        then: Takes the reply; None where a thread waits for it.
-        until: When it is given up, on the clock that only goes forward; None for never.
-        late: Takes an answer that comes after nobody wanted it any more; None for nobody.
+        on_reply: Takes the reply; None where a thread waits for it.
+        deadline: When it is given up, on the clock that only goes forward; None for never.
+        on_late_reply: Takes an answer that comes after nobody wanted it any more; None for nobody.
         reply: What came of it.
         replied: Set once there is a reply, where a thread waits for it.
         id: Of the request; None where the editor has gone.
@@ -65,24 +65,24 @@ class EditorRequest:
 
     session: str
     request: _Wanted | None
-    then: Callable[[EditorResult], None] | None = None
-    until: float | None = None
-    late: Callable[[EditorResult], None] | None = None
+    on_reply: Callable[[EditorResult], None] | None = None
+    deadline: float | None = None
+    on_late_reply: Callable[[EditorResult], None] | None = None
     reply: EditorResult = EditorResult("silent")
     replied: threading.Event = field(default_factory=threading.Event)
     id: RequestId | None = None
 
     def take(self, reply: EditorResult) -> None:
         """Hand the reply to whoever waits for it."""
-        if self.then is not None:
-            self.then(reply)
+        if self.on_reply is not None:
+            self.on_reply(reply)
             return
         self.reply = reply
         self.replied.set()
 
 
 def _is_late(now: float, question: EditorRequest) -> bool:
-    return question.until is not None and question.until <= now
+    return question.deadline is not None and question.deadline <= now
 
 
 class EditorRequests:
@@ -129,7 +129,7 @@ class EditorRequests:
     ) -> EditorRequest:
         """Ask, and go on; `end_of` waits for the answer."""
         because = getattr(self._mine, "because", None)
-        question = EditorRequest(str(params.get("sessionId")), because, late=late)
+        question = EditorRequest(str(params.get("sessionId")), because, on_late_reply=late)
         question.id = self._put(method, params, question)
         if question.id is not None and because is not None and not because.is_wanted:
             # It has ended since, and with it what was asked before this.
@@ -239,8 +239,8 @@ class EditorRequests:
             # An answer that comes at this moment finds what takes late ones.
             questions = self._open.pop_where(which)
             for name, question in questions.items():
-                if question.late is not None:
-                    self._given_up[name] = question.late
+                if question.on_late_reply is not None:
+                    self._given_up[name] = question.on_late_reply
             while len(self._given_up) > _MOST:
                 del self._given_up[next(iter(self._given_up))]
         for name, question in questions.items():
@@ -252,7 +252,7 @@ class EditorRequests:
         while not self._ended.is_set():
             self._timed.wait()
             self._timed.clear()
-            ends = [one.until for one in self._open.entries() if one.until is not None]
+            ends = [one.deadline for one in self._open.entries() if one.deadline is not None]
             # What is asked meanwhile ends later.  A moment is slept in any case: to wake up for
             # every question would take time from its answer.
             self._ended.wait(max(_MOMENT, min(ends, default=0.0) - time.monotonic()))
@@ -304,12 +304,12 @@ class ProxyContext:
         to_editor: Takes a line for the editor.
         to_agent: Takes a line for the agent.
         questions: Asks the editor.
-        facts: What both sides have said about themselves.
-        doors: Counts what comes through.
+        connection: What both sides have said about themselves.
+        access_counts: Counts what comes through.
     """
 
     to_editor: Callable[[bytes], None]
     to_agent: Callable[[bytes], None]
     questions: EditorRequests
-    facts: ConnectionInfo
-    doors: AccessCounts = field(default_factory=AccessCounts)
+    connection: ConnectionInfo
+    access_counts: AccessCounts = field(default_factory=AccessCounts)

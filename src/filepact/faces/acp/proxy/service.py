@@ -226,18 +226,20 @@ class ProxyExecutor:
         # By the token under which each was opened; one that was loaded again has several.
         self._by_token: dict[str, AcpSession] = {}
         self._checked: AcpSession | None = None
-        self._record = PermissionLogWriter(links.facts, self._let_go)
+        self._record = PermissionLogWriter(links.connection, self._let_go)
         executor = KeyedExecutor(_WORKERS, "acp-files")
         self._texts = EditorTexts(
-            links.questions, links.facts, executor.run, sessions.buffers, patience
+            links.questions, links.connection, executor.run, sessions.buffers, patience
         )
         self._watch = (
-            ExternalWatcher(links.facts, links.doors, self._texts.end_step, self._let_go)
+            ExternalWatcher(
+                links.connection, links.access_counts, self._texts.end_step, self._let_go
+            )
             if watch
             else None
         )
         self._files = FileRequests(
-            self._texts, links.questions, links.facts, self._to_agent, executor
+            self._texts, links.questions, links.connection, self._to_agent, executor
         )
 
     def entry(self, token: str) -> Message:
@@ -298,7 +300,7 @@ class ProxyExecutor:
             self._watch.close()
         self._record.close()
         self._sessions.end_all()
-        facts, doors = self._links.facts, self._links.doors
+        facts, doors = self._links.connection, self._links.access_counts
         if any(doors.counts.values()):
             _log.info("%s %s: %s", facts.agent, facts.version, doors)
 
@@ -328,8 +330,8 @@ class ProxyExecutor:
         session = self._sessions.open(step.session or step.token, step.cwd, step.additional)
         self._sessions.end(self._checked)
         self._checked = None
-        session.opening, session.wanted = True, step.session
-        session.answers_own = step.alone and self._sessions.settings.proxying.answer_own
+        session.opening, session.requested_id = True, step.session
+        session.answers_own = step.alone and self._sessions.settings.proxy.answer_own
         self._by_token[step.token] = session
         if self._watch is not None:
             # Looked at while the agent prepares the session, and once more when it is over.
@@ -385,7 +387,7 @@ class ProxyExecutor:
             opening = [
                 one
                 for one in self._by_token.values()
-                if one.opening and one.wanted in (session_id, None)
+                if one.opening and one.requested_id in (session_id, None)
             ]
             return opening[0] if len(opening) == 1 else None
 
@@ -432,7 +434,9 @@ class ProxyExecutor:
             return
         session.calls.learn(call, session.roots[0])
         with self._lock:
-            again = any(one.opening and one.wanted == session_id for one in self._by_token.values())
+            again = any(
+                one.opening and one.requested_id == session_id for one in self._by_token.values()
+            )
         # Who loads a session is told once more what happened in it.
         if not again:
             self._record.record_call(session, call)
@@ -466,18 +470,18 @@ class ProxyExecutor:
             late = refuse(CANCELLED, "cancelled", "The turn was cancelled.")
             self._to_agent(failure(request.id, late))
         else:
-            self._links.doors.count("reads" if request.method == READ else "writes")
+            self._links.access_counts.count("reads" if request.method == READ else "writes")
             self._files.take(request, session)
 
     def _permit(self, request: AgentRequest, session: AcpSession | None) -> None:
         """Answer what the rules decide, and pass on what a person has to."""
-        self._links.doors.count("asked")
+        self._links.access_counts.count("asked")
         if session is not None:
-            asked, ruling = session.judge(request.params, self._links.facts.agent)
+            asked, ruling = session.judge(request.params, self._links.connection.agent)
             if ruling.verdict != "person":
                 _log.warning("%s: %s by the rules. %s", asked.title, ruling.verdict, ruling.why)
                 if ruling.verdict == "deny":
-                    self._links.doors.count("refused")
+                    self._links.access_counts.count("refused")
                 answer = choose(request.params.get("options"), ruling.verdict)
                 self._record.record_ruling(session, request.params, asked, ruling, answer)
                 self._to_agent(response(request.id, answer))
@@ -485,7 +489,7 @@ class ProxyExecutor:
             if (
                 session.answers_own
                 and not session.opening
-                and own_reading(asked, self._links.facts.agent)
+                and own_reading(asked, self._links.connection.agent)
             ):
                 # The tool asks the rules itself about what it is to read.
                 answer = choose(request.params.get("options"), "allow")
@@ -511,8 +515,8 @@ class ProxyExecutor:
             self._sessions.hold(session)
         try:
             semantics = self._sessions.semantics(session)
-            seconds = self._sessions.settings.serving.timeout
+            seconds = self._sessions.settings.server.timeout
             toolbox = EditorTools(session, self._texts, self._links, semantics, seconds=seconds)
-            self._serve(toolbox, session, self._links.facts, descriptor)
+            self._serve(toolbox, session, self._links.connection, descriptor)
         finally:
             self._let_go(session)

@@ -58,7 +58,7 @@ class EditorTools(Toolset):
         super().__init__(TOOLS, engine, seconds=seconds)
         self._bound = bound
         self._texts = texts
-        self._doors = links.doors
+        self._doors = links.access_counts
 
     def call(self, name: str, arguments: Mapping[str, object], call: CallContext) -> CallResult:
         """Call a tool, once the editor has said what it shows of the files that are named."""
@@ -122,7 +122,7 @@ class _Engine(WorkspaceEngine):
                     self._texts.fetch(self._bound, call.session, path, to_write=True)
             return workspace.approve(change, person, to_agent=True)
 
-        questions, facts = self._links.questions, self._links.facts
+        questions, facts = self._links.questions, self._links.connection
         try:
             return settle(questions, facts, self._bound, receipt, approve, patience=_PATIENCE)
         finally:
