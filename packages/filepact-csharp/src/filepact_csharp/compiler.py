@@ -15,24 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact_csharp.diagnostics import WARNING, CompilerDiagnostic, findings
 from filepact_csharp.doubts import GLOBAL_USING, DiagnosticsFilter
+from filepact_csharp.roslyn import parse_options, project_options
 from filepact_csharp.strong_names import read_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from filepact_csharp.projects import Project
     from filepact_csharp.roslyn import Libraries, Roslyn
 
 __all__ = ["Compiler", "DiagnosticsLimits"]
 
-_KINDS: Final = {
-    "library": "DynamicallyLinkedLibrary",
-    "exe": "ConsoleApplication",
-    "winexe": "WindowsApplication",
-}
-_ALWAYS_QUIET: Final = ("CS1701", "CS1702")  # versions of packages that the build brings together
-_MODERN: Final = re.compile(r"net(\d+)\.\d")
-_OLD_LEVEL: Final = 4
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 _NO_MAIN: Final = (
     "CS5001",
@@ -61,6 +54,10 @@ class DiagnosticsLimits:
     known: bool
     approximate: bool = False
     notes: tuple[str, ...] = ()
+
+
+_CHANGING: Final = ("compilation", "current", "doubts", "entry", "main")
+_FILLED: Final = ("trees", "speaking", "seen")
 
 
 class _Unit:
@@ -96,6 +93,18 @@ class _Unit:
         self.doubts: tuple[Any, DiagnosticsFilter | None] = (None, None)
         self.entry: tuple[Any, dict[str, set[CompilerDiagnostic]]] = (None, {})
         """Of a compilation, what is wrong with its entry point, by file."""
+
+    def kept(self) -> dict[str, Any]:
+        """What a change of its files or of others' may change here."""
+        return {
+            **{name: getattr(self, name) for name in _CHANGING},
+            **{name: getattr(self, name).copy() for name in _FILLED},
+        }
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """Be again as it was when that was kept."""
+        for name, value in kept.items():
+            setattr(self, name, value)
 
 
 class Compiler:
@@ -182,12 +191,13 @@ class Compiler:
 
     def put(self, path: str) -> None:
         """Take the present text of a file, if it belongs to a project."""
-        units = self._by_file.get(path)
-        text = self._text(path) if units else None
-        if not units or text is None:
-            return
+        text = self._text(path) if path in self._by_file else None
+        if text is not None:
+            self._put(path, text)
+
+    def _put(self, path: str, text: str) -> None:
         source = self._source(text)
-        for unit in units:
+        for unit in self._by_file.get(path, ()):
             old = unit.trees[path]
             if old.GetText(self._never).ContentEquals(source):
                 continue
@@ -196,6 +206,30 @@ class Compiler:
             if unit.compilation is not None:
                 unit.compilation = unit.compilation.ReplaceSyntaxTree(old, tree)
             self.state += 1
+
+    def sources(self, path: str = "") -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The compilation of each project, with its trees by path; only of those with a file, if named."""
+        units = self._by_file.get(path, ()) if path else self._units.values()
+        for unit in units:
+            yield self._compiled(unit), unit.trees
+
+    @contextlib.contextmanager
+    def supposing(self, texts: Mapping[str, str]) -> Iterator[None]:
+        """Everything as if files held other texts, until it is left; nothing of it stays.
+
+        Args:
+            texts: By path; of files that belong to projects.
+        """
+        units, state = list(self._units.values()), self.state
+        kept = [unit.kept() for unit in units]
+        try:
+            for path, text in texts.items():
+                self._put(path, text)
+            yield
+        finally:
+            for unit, before in zip(units, kept, strict=True):
+                unit.restore(before)
+            self.state = state
 
     def check(
         self, path: str, stops: Callable[[Callable[[], None] | None], None]
@@ -341,7 +375,8 @@ class Compiler:
     def _begun(self, project: Project) -> _Unit:
         """A project without its files."""
         notes: list[str] = []
-        unit = _Unit(project, self._options(project), self._parsing(project, notes), notes)
+        options = project_options(self._roslyn, project)
+        unit = _Unit(project, options, parse_options(self._roslyn, project, notes), notes)
         unit.libraries, more, unit.short = self._libraries.of(project)
         unit.notes += more
         unit.newer = self._libraries.are_older(project) or unit.strange
@@ -409,64 +444,6 @@ class Compiler:
             self._roslyn.array(core.MetadataReference, references),
             unit.options,
         )
-
-    def _parsing(self, project: Project, notes: list[str]) -> Any:
-        csharp = self._roslyn.csharp
-        facts, version = csharp.LanguageVersionFacts, csharp.LanguageVersion
-        known, wanted = facts.TryParse(project.lang_version, version.Default)
-        if not known:
-            newest = facts.ToDisplayString(facts.MapSpecifiedToEffectiveVersion(version.Latest))
-            notes.append(
-                f"this compiler does not know C# {project.lang_version[:20]}; C# {newest} is used"
-            )
-            wanted = version.Preview
-        symbols = self._roslyn.array(self._roslyn.system.String, project.defines)
-        parsing = csharp.CSharpParseOptions(wanted)
-        return parsing.WithPreprocessorSymbols(symbols)
-
-    def _options(self, project: Project) -> Any:
-        core, csharp = self._roslyn.core, self._roslyn.csharp
-        report = core.ReportDiagnostic
-        nullable = getattr(core.NullableContextOptions, project.nullable.title())
-        options = csharp.CSharpCompilationOptions(getattr(core.OutputKind, _KINDS[project.output]))
-        if project.startup and project.output != "library":
-            options = options.WithMainTypeName(project.startup)
-        options = (
-            options.WithNullableContextOptions(nullable)
-            .WithAllowUnsafe(project.unsafe)
-            .WithOverflowChecks(project.checked)
-            .WithWarningLevel(_level(project.target_framework))
-            .WithAssemblyIdentityComparer(core.DesktopAssemblyIdentityComparer.Default)
-        )
-        options = self._signed(project, options)
-        if "*" in project.warnings_as_errors:
-            options = options.WithGeneralDiagnosticOption(report.Error)
-        kinds = dict.fromkeys(self._codes(project.warnings_as_errors), report.Error)
-        kinds |= dict.fromkeys(self._codes((*project.no_warn, *_ALWAYS_QUIET)), report.Suppress)
-        table = self._roslyn.table(self._roslyn.system.String, report)
-        for code, kind in kinds.items():
-            table[code] = kind
-        return options.WithSpecificDiagnosticOptions(table)
-
-    def _signed(self, project: Project, options: Any) -> Any:
-        """Options with the public key by which others let the project see their inside."""
-        key = read_key(project.key_file) if project.key_file else None
-        if key is None:
-            return options
-        name = f"Any, PublicKey={key.hex()}"
-        known, identity = self._roslyn.core.AssemblyIdentity.TryParseDisplayName(name, None)
-        return options.WithCryptoPublicKey(identity.PublicKey) if known else options
-
-    def _codes(self, codes: Iterable[str]) -> Iterator[str]:
-        """Codes, with those in place of the name that stands for all about null."""
-        for code in codes:
-            if code.lower() != "nullable":
-                yield code
-                continue
-            found = self._roslyn.field(
-                "Microsoft.CodeAnalysis.CSharp.ErrorFacts", "NullableWarnings"
-            )
-            yield from (str(one) for one in found or ())
 
     # -- texts ------------------------------------------------------------------------------
 
@@ -539,12 +516,6 @@ def _generated(project: Project, friends: Iterable[str]) -> str:
         if '"' not in one and "\\" not in one and one.isprintable()
     ]
     return "\n".join(lines)
-
-
-def _level(target: str) -> int:
-    """The warning level: one more with each version of .NET since the fifth."""
-    modern = _MODERN.match(target)
-    return max(int(modern[1]), _OLD_LEVEL) if modern else _OLD_LEVEL
 
 
 def _plain(text: str) -> str:

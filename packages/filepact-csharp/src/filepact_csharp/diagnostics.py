@@ -6,7 +6,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from filepact.text.lines import LineIndex
+from filepact.text.lines import LineIndex, Position
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from filepact.text.lines import Unit
     from filepact_csharp.roslyn import Roslyn
 
-__all__ = ["WARNING", "CompilerDiagnostic", "findings", "published"]
+__all__ = ["WARNING", "CompilerDiagnostic", "TextPlaces", "findings", "published"]
 
 WARNING: Final = 2
 """The severity of a warning; errors have a smaller one."""
@@ -71,7 +71,7 @@ def findings(roslyn: Roslyn, diagnostics: Iterable[Any]) -> list[tuple[Any, Comp
 
 def published(text: str, found: Iterable[CompilerDiagnostic], unit: Unit) -> list[dict[str, Any]]:
     """Findings in a text, sorted, each once, with places as the protocol counts them."""
-    places = _Places(text, unit)
+    places = TextPlaces(text, unit)
     return [
         {
             "range": {"start": places.at(one.start), "end": places.at(one.end)},
@@ -85,8 +85,13 @@ def published(text: str, found: Iterable[CompilerDiagnostic], unit: Unit) -> lis
     ]
 
 
-class _Places:
-    """Offsets in units of UTF-16 as lines and columns."""
+class TextPlaces:
+    """Offsets in units of UTF-16 as lines and columns, and back.
+
+    Args:
+        text: The text.
+        unit: What columns count.
+    """
 
     def __init__(self, text: str, unit: Unit) -> None:
         self._index = LineIndex(text)
@@ -99,6 +104,28 @@ class _Places:
             self._wide = [at + before for before, at in enumerate(wide)]
 
     def at(self, offset: int) -> dict[str, int]:
-        offset -= bisect_left(self._wide, offset)
+        """The line and column of an offset, both from 0."""
+        offset = self.characters(offset)
         position = self._index.position(min(max(offset, 0), self._length), self._unit)
         return {"line": position.line, "character": position.column}
+
+    def characters(self, offset: int) -> int:
+        """How many characters stand before an offset."""
+        return offset - bisect_left(self._wide, offset)
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line and column.
+
+        Raises:
+            InvalidParamsError: There is no such place.
+        """
+        return self.units(self._index.offset(Position(line, column), self._unit))
+
+    def units(self, characters: int) -> int:
+        """The offset before which a number of characters stand."""
+        found = characters
+        for wide in self._wide:
+            if wide >= found:
+                break
+            found += 1
+        return found

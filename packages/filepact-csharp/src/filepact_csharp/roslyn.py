@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from filepact.errors import NotFoundError, StateFailedError
+from filepact_csharp.strong_names import read_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from filepact_csharp.projects import Project
 
-__all__ = ["Libraries", "Roslyn", "start"]
+__all__ = ["Libraries", "Roslyn", "parse_options", "project_options", "start"]
 
 _ASSEMBLIES: Final = ("Microsoft.CodeAnalysis", "Microsoft.CodeAnalysis.CSharp")
 _STACK: Final = f"{32 * 1024 * 1024:x}"
@@ -146,6 +147,91 @@ def start(roslyn: str, dotnet: str) -> Roslyn:
 
 def _namespace(name: str) -> Any:
     return importlib.import_module(name)
+
+
+# -- how a project is compiled ---------------------------------------------------------------------
+
+_KINDS: Final = {
+    "library": "DynamicallyLinkedLibrary",
+    "exe": "ConsoleApplication",
+    "winexe": "WindowsApplication",
+}
+_ALWAYS_QUIET: Final = ("CS1701", "CS1702")  # versions of packages that the build brings together
+_LEVELLED: Final = re.compile(r"net(\d+)\.\d")
+_OLD_LEVEL: Final = 4
+
+
+def parse_options(roslyn: Roslyn, project: Project, notes: list[str]) -> Any:
+    """How the sources of a project are read.
+
+    Args:
+        roslyn: The compiler.
+        project: The project.
+        notes: Gets a sentence where the compiler does not know the version of the language.
+    """
+    csharp = roslyn.csharp
+    facts, version = csharp.LanguageVersionFacts, csharp.LanguageVersion
+    known, wanted = facts.TryParse(project.lang_version, version.Default)
+    if not known:
+        newest = facts.ToDisplayString(facts.MapSpecifiedToEffectiveVersion(version.Latest))
+        notes.append(
+            f"this compiler does not know C# {project.lang_version[:20]}; C# {newest} is used"
+        )
+        wanted = version.Preview
+    symbols = roslyn.array(roslyn.system.String, project.defines)
+    return csharp.CSharpParseOptions(wanted).WithPreprocessorSymbols(symbols)
+
+
+def project_options(roslyn: Roslyn, project: Project) -> Any:
+    """How a project is compiled."""
+    core, csharp = roslyn.core, roslyn.csharp
+    report = core.ReportDiagnostic
+    nullable = getattr(core.NullableContextOptions, project.nullable.title())
+    options = csharp.CSharpCompilationOptions(getattr(core.OutputKind, _KINDS[project.output]))
+    if project.startup and project.output != "library":
+        options = options.WithMainTypeName(project.startup)
+    options = (
+        options.WithNullableContextOptions(nullable)
+        .WithAllowUnsafe(project.unsafe)
+        .WithOverflowChecks(project.checked)
+        .WithWarningLevel(_level(project.target_framework))
+        .WithAssemblyIdentityComparer(core.DesktopAssemblyIdentityComparer.Default)
+    )
+    options = _signed(roslyn, project, options)
+    if "*" in project.warnings_as_errors:
+        options = options.WithGeneralDiagnosticOption(report.Error)
+    kinds = dict.fromkeys(_codes(roslyn, project.warnings_as_errors), report.Error)
+    kinds |= dict.fromkeys(_codes(roslyn, (*project.no_warn, *_ALWAYS_QUIET)), report.Suppress)
+    table = roslyn.table(roslyn.system.String, report)
+    for code, kind in kinds.items():
+        table[code] = kind
+    return options.WithSpecificDiagnosticOptions(table)
+
+
+def _signed(roslyn: Roslyn, project: Project, options: Any) -> Any:
+    """Options with the public key by which others let the project see their inside."""
+    key = read_key(project.key_file) if project.key_file else None
+    if key is None:
+        return options
+    name = f"Any, PublicKey={key.hex()}"
+    known, identity = roslyn.core.AssemblyIdentity.TryParseDisplayName(name, None)
+    return options.WithCryptoPublicKey(identity.PublicKey) if known else options
+
+
+def _codes(roslyn: Roslyn, codes: Iterable[str]) -> Iterator[str]:
+    """Codes, with those in place of the name that stands for all about null."""
+    for code in codes:
+        if code.lower() != "nullable":
+            yield code
+            continue
+        found = roslyn.field("Microsoft.CodeAnalysis.CSharp.ErrorFacts", "NullableWarnings")
+        yield from (str(one) for one in found or ())
+
+
+def _level(target: str) -> int:
+    """The warning level: one more with each version of .NET since the fifth."""
+    modern = _LEVELLED.match(target)
+    return max(int(modern[1]), _OLD_LEVEL) if modern else _OLD_LEVEL
 
 
 # -- the libraries of a project --------------------------------------------------------------------

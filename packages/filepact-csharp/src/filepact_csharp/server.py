@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from filepact.wire.uris import path_of, uri_of
 from filepact_csharp.compiler import Compiler
-from filepact_csharp.diagnostics import published
+from filepact_csharp.diagnostics import TextPlaces, published
 from filepact_csharp.files import OpenDocuments, SourceTree, document_path
 from filepact_csharp.roslyn import Libraries
 from filepact_csharp.rpc import Connection, RequestError
 from filepact_csharp.solution import read_solution
+from filepact_csharp.symbols import SymbolSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from filepact_csharp.projects import Project, Solution
     from filepact_csharp.roslyn import Roslyn
     from filepact_csharp.rpc import RequestContext
+    from filepact_csharp.symbols import SymbolEntry
 
 __all__ = ["PROJECTS", "WATCHED", "CompilerServer", "LanguageServer", "ProjectServer"]
 
@@ -230,6 +232,7 @@ class CompilerServer(ProjectServer):
         self._start = roslyn
         self._version = ""
         self._compiler: Compiler | None = None
+        self._roslyn: Roslyn | None = None
         self._loaded: Solution | None = None
         self._inputs: frozenset[str] = frozenset()
         self._behind: dict[str, None] = {}
@@ -239,6 +242,10 @@ class CompilerServer(ProjectServer):
         self.requests |= {
             "textDocument/diagnostic": self._diagnose,
             "workspace/diagnostic": self._survey,
+            "textDocument/references": self._references,
+            "textDocument/prepareRename": self._name,
+            "textDocument/rename": self._rename,
+            "textDocument/documentSymbol": self._declarations,
         }
         self.notifications |= {
             "textDocument/didOpen": self._opened,
@@ -258,10 +265,14 @@ class CompilerServer(ProjectServer):
         self._version = roslyn.version
         self.newest = int(roslyn.system.Environment.Version.Major)
         self._compiler = Compiler(roslyn, Libraries(roslyn), self._text)
+        self._roslyn = roslyn
         return {
             **said,
             "textDocumentSync": {"openClose": True, "change": 2, "save": False},
             "diagnosticProvider": {"interFileDependencies": True, "workspaceDiagnostics": True},
+            "referencesProvider": True,
+            "renameProvider": {"prepareProvider": True},
+            "documentSymbolProvider": True,
         }
 
     def _registered(self) -> None:
@@ -433,6 +444,70 @@ class CompilerServer(ProjectServer):
 
     def _notes(self, project: Project) -> tuple[str, ...]:
         return self._present().notes(project)
+
+    # -- names ------------------------------------------------------------------------------
+
+    def _finder(self, params: Any, context: RequestContext) -> tuple[SymbolSearch, str, int]:
+        """What finds names, and the place that a client names."""
+        path, compiler = document_path(params["textDocument"]), self._known()
+        if self._roslyn is None or not compiler.projects(path):
+            raise RequestError(f"no project includes {posixpath.basename(path)[:80]}")
+        finder = SymbolSearch(self._roslyn, compiler, context.stops, lambda: context.cancelled)
+        place = params.get("position") or {"line": 0, "character": 0}
+        return finder, path, self._places(path).offset(place["line"], place["character"])
+
+    def _places(self, path: str) -> TextPlaces:
+        return TextPlaces(self._present().shown(path), self.documents.unit)
+
+    def _name(self, params: Any, context: RequestContext) -> Any:
+        finder, path, offset = self._finder(params, context)
+        found = finder.name_at(path, offset)
+        return found and _range(self._places(path), found.start, found.end)
+
+    def _references(self, params: Any, context: RequestContext) -> Any:
+        finder, path, offset = self._finder(params, context)
+        by_file: dict[str, list[Any]] = {}
+        for one in finder.uses(path, offset):
+            by_file.setdefault(one.path, []).append(one)
+        found = []
+        for file, some in by_file.items():
+            places = self._places(file)
+            found += [
+                {"uri": uri_of(file), "range": _range(places, one.start, one.end)} for one in some
+            ]
+        return found
+
+    def _rename(self, params: Any, context: RequestContext) -> Any:
+        new = params["newName"]
+        if not isinstance(new, str):
+            raise TypeError("a name is a text")
+        finder, path, offset = self._finder(params, context)
+        changes = {}
+        for file, edits in finder.rename(path, offset, new).items():
+            places = self._places(file)
+            changes[uri_of(file)] = [
+                {"range": _range(places, start, end), "newText": text} for start, end, text in edits
+            ]
+        return {"changes": changes} if changes else None
+
+    def _declarations(self, params: Any, context: RequestContext) -> Any:
+        finder, path, _ = self._finder(params, context)
+        places = self._places(path)
+
+        def told(one: SymbolEntry) -> dict[str, Any]:
+            return {
+                "name": one.name,
+                "kind": one.kind,
+                "range": _range(places, one.start, one.end),
+                "selectionRange": _range(places, one.name_start, one.name_end),
+                "children": [told(each) for each in one.inner],
+            }
+
+        return [told(one) for one in finder.declarations(path)]
+
+
+def _range(places: TextPlaces, start: int, end: int) -> dict[str, Any]:
+    return {"start": places.at(start), "end": places.at(end)}
 
 
 def _above(path: str) -> Iterator[str]:

