@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from filepact.config.language_servers import LanguageServerSettings, ServerTrust
     from filepact.config.settings import Settings
     from filepact.domain.operation import JournalCheckResult, SalvageResult
+    from filepact.domain.server_sandbox import ServerSandbox
     from filepact.fs.sandbox import SandboxMode, Trial
     from filepact.lsp.diagnostics import ServerStatus
     from filepact.lsp.forkserver import ForkServer
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_state",
+    "confines_servers",
     "journal_roots",
     "open_semantic_workspace",
     "open_solution",
@@ -349,7 +351,7 @@ def open_semantic_workspace(
         idle=diagnosing.idle,
         memory=diagnosing.memory * _MEBIBYTE,
         fork_server=fork_server,
-        roots=roots,
+        sandbox=_server_sandbox(workspace),
     )
     return SemanticWorkspace(
         workspace,
@@ -359,6 +361,23 @@ def open_semantic_workspace(
         new_errors=diagnosing.new_errors,
         warnings=diagnosing.receipts == "warnings",
     )
+
+
+def confines_servers(settings: Settings) -> bool:
+    """Whether language servers that only disclose are confined to a sandbox, instead of waiting for trust."""
+    from filepact.fs.server_sandbox import can_confine_servers  # noqa: PLC0415 - only servers need it
+
+    return settings.guard.landlock != "off" and can_confine_servers()
+
+
+def _server_sandbox(workspace: Workspace) -> ServerSandbox:
+    """The sandbox of a workspace's language servers, without what is a server's own."""
+    from filepact.domain.server_sandbox import ServerSandbox  # noqa: PLC0415 - only servers need it
+
+    guard = workspace.guard
+    rules = (guard.policy.rules, guard.policy.fallbacks)
+    roots = tuple(root.path for root in guard.roots)
+    return ServerSandbox("", roots, (), rules=rules, content=guard.net)
 
 
 def write_trust(state_dir: str, trust: ServerTrust) -> None:
@@ -399,6 +418,7 @@ def try_sandbox(workspace: Workspace, *, state_dir: str) -> tuple[int, Trial]:
 
 def try_server(
     server: ServerSpec,
+    workspace: Workspace,
     root: str,
     files: Mapping[str, str],
     *,
@@ -411,6 +431,7 @@ def try_server(
 
     Args:
         server: What is to be started.
+        workspace: Its roots and rules count where the server is confined.
         root: The folder that it is to serve, absolute.
         files: Texts of files that it knows, by absolute path.
         environment: All variables that it sees.
@@ -420,7 +441,8 @@ def try_server(
     """
     from filepact.lsp.pool import ServerPool  # noqa: PLC0415 - only the doctor needs it
 
-    pool = ServerPool((server,), environment, locate, memory=memory * _MEBIBYTE)
+    sandbox = _server_sandbox(workspace)
+    pool = ServerPool((server,), environment, locate, memory=memory * _MEBIBYTE, sandbox=sandbox)
     try:
         pool.ask(root, files, {}, seconds, patient=True).result()
         return pool.status()[0]

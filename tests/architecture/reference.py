@@ -300,9 +300,12 @@ comes with filepact. `filepact doctor` lists the same with what was found, and
 """
 
 _SERVERS_END = """
+Those that are **confined** see for agents nothing but the project and their toolchain, and
+[nothing that is protected](../explanation/sandbox.md#language-servers-that-disclose).
+
 Those that are **not unasked** are used for agents only in folders where you trusted them with [`filepact trust`](cli.md#filepact-trust),
-or where your settings say [`trusted = true`](settings.md#serversname): what an agent writes could [run programs or read files](../explanation/diagnostics.md#what-a-server-may-do)
-through them.
+or where your settings say [`trusted = true`](settings.md#serversname): what an agent writes could [run programs](../explanation/diagnostics.md#what-a-server-may-do) through
+them. Where the system cannot confine a server it is not used unasked either.
 
 The last column says what filepact's own tests hold a server to, with the real program:
 
@@ -354,7 +357,7 @@ Without `uri` all projects are meant. The answer is an object:
 _USE = {
     "": "yes",
     "runs": "not unasked: it runs what build files say",
-    "discloses": "not unasked: it tells of any file that a text names",
+    "discloses": "confined",
 }
 
 

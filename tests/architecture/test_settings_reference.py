@@ -36,9 +36,11 @@ def test_every_key_about_diagnostics_is_documented_with_its_default() -> None:
 
 def test_every_key_of_a_server_is_documented() -> None:
     names = {field.name for field in fields(ServerSpec) if not field.name.startswith("_")}
-    # `only_in` is no key: `filepact trust` says it.
+    # Two are no keys: `filepact trust` and the system say them.
     renamed = {"asking": "diagnostics"}
-    known = {renamed.get(name, name) for name in names - {"name", "only_in"}} | {"enabled"}
+    known = {renamed.get(name, name) for name in names - {"name", "only_in", "confined"}} | {
+        "enabled"
+    }
     documented = keys(section("`[servers.NAME]`"))
     assert documented == known | {field.name for field in fields(SyncMethod)}
 

@@ -224,5 +224,11 @@ def test_servers_with_a_risk_are_for_agents_only_where_they_are_trusted() -> Non
     assert not {"clangd", "typescript", "rust-analyzer"} & agents
     assert {"clangd", "typescript"} <= people
     assert "rust-analyzer" not in people
+    confined = parse_settings("", name=FILE).agents_servers(ServerTrust(), confines=True)
+    by_name = {one.name: one for one in confined}
+    assert by_name["clangd"].is_confined("/a")
+    assert by_name["typescript"].is_confined("/a")
+    assert not by_name["ruff"].is_confined("/a")
+    assert "rust-analyzer" not in by_name
     agents, people = names("[servers.clangd]\ntrusted = true\n")
     assert "clangd" in agents

@@ -63,6 +63,15 @@ def test_what_cannot_be_written_changes_nothing(tmp_path):
     assert read_trust(str(tmp_path)) == TRUSTING
 
 
+def test_a_server_that_is_confined_elsewhere_is_not_where_it_is_trusted():
+    servers = parse_settings("", name="filepact.toml").agents_servers(TRUSTING, confines=True)
+    (clangd,) = (one for one in servers if one.name == "clangd")
+    assert all(map(clangd.allowed_in, ("/home/me/c", "/other")))
+    assert [clangd.is_confined(one) for one in ("/home/me/c", "/home/me/c/deep", "/other")] == [
+        *(False, False, True)
+    ]
+
+
 def test_a_trusted_server_works_in_that_folder_and_beneath_it_only():
     servers = parse_settings("", name="filepact.toml").agents_servers(TRUSTING)
     found = {one.name: one for one in servers}

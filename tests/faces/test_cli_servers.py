@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.app import confines_servers
+from filepact.config.settings import Settings
 from filepact.lsp.builtin import builtin_servers
 from tests.lsp.fakes import PROGRAM
 
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.faces.command_line import CommandLine
+
+UNCONFINED = '[guard]\nlandlock = "off"\n'
+"""So that servers are not confined, wherever this runs."""
 
 
 @pytest.fixture
@@ -167,7 +172,7 @@ def test_what_is_in_force_is_told(cli: CommandLine, settings: Path) -> None:
 def test_a_server_by_which_agents_could_reach_what_is_refused_waits_for_trust(
     cli: CommandLine, settings: Path
 ) -> None:
-    settings.write_text(table(risk="discloses") + table("worse", risk="runs"))
+    settings.write_text(table(risk="discloses") + table("worse", risk="runs") + UNCONFINED)
     found = checks(cli, "--servers")
     for name in ("fake", "worse"):
         assert (found[name]["level"], found[name]["used"]) == ("none", False)
@@ -175,3 +180,18 @@ def test_a_server_by_which_agents_could_reach_what_is_refused_waits_for_trust(
         assert "version" not in found[name]
     settings.write_text(table(risk="discloses", trusted=True) + table("worse", risk="runs"))
     assert checks(cli)["fake"]["used"] is True
+
+
+@pytest.mark.skipif(not confines_servers(Settings()), reason="this system cannot confine servers")
+def test_a_server_that_only_discloses_is_tried_in_a_sandbox(
+    cli: CommandLine, settings: Path
+) -> None:
+    (cli.root / "a.x").write_text("wrong\n")
+    settings.write_text(table(risk="discloses"))
+    found = checks(cli, "--servers")["fake"]
+    assert (found["level"], found["used"], found["confined"]) == ("ok", True, True)
+    assert found["first_report_in"] is not None
+    shown = cli.json("trust")["servers"]
+    assert [(one["server"], one["trusted"], one["confined"]) for one in shown] == [
+        ("fake", False, True)
+    ]

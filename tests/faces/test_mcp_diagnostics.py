@@ -122,11 +122,24 @@ def test_a_server_sees_no_secret_of_its_person(base: Path, monkeypatch: pytest.M
     assert not [one for one in seen if one.startswith(b"SOME_API_KEY=")]
 
 
+@pytest.mark.skipif("required" not in WALLS, reason="this system has no Landlock")
+def test_a_server_that_only_discloses_works_in_a_sandbox_of_its_own(base: Path) -> None:
+    words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', "required")
+    path = Path(words[1])
+    path.write_text(f'{path.read_text()}risk = "discloses"\n')
+    with served(base, options=words) as (_process, client):
+        assert "Diagnostics (fake): 1 new error." in write(client, "a.x", "fine\nwrong\n")
+        # Nothing is said of a text that names what may not be read, be it that it is not there.
+        assert "new error" not in write(client, "b.x", 'include ".env"\nwrong\n')
+        assert "new error" not in write(client, "b.x", 'take "./.env"\nwrong\n', dry_run=True)
+        assert "1 new error" in write(client, "b.x", 'take "./env"\nwrong\n', dry_run=True)
+
+
 @pytest.mark.parametrize("wall", WALLS)
 def test_a_server_with_a_risk_works_once_a_person_trusts_it_here(base: Path, wall: str) -> None:
     words = settings(base, '[diagnostics]\nmode = "always"\nbudget = 30', wall)
     path = Path(words[1])
-    path.write_text(f'{path.read_text()}risk = "discloses"\n')
+    path.write_text(f'{path.read_text()}risk = "runs"\n')
     with served(base, options=words) as (_process, client):
         assert "Diagnostics" not in write(client, "a.x", "fine\nwrong\n")
     trust = ServerTrust().with_folder("fake", str(base / "root"))

@@ -87,5 +87,5 @@ def test_a_compiler_tells_an_agent_of_files_outside_only_where_it_is_trusted(
     (base / "outside" / "secret.txt").write_text("SECRET\n")
     with served(base, (BROKEN, "on"), ("--config", str(config))) as (_process, client):
         said = client.text("write_file", path="a.cpp", content=REVEALING, dry_run=True)
-        assert ("Diagnostics" in said) is trusted
+        assert "Diagnostics" in said
         assert (f"X<{ord('S')}>" in said) is trusted

@@ -10,6 +10,7 @@ import json
 import signal
 import sys
 
+from filepact.domain.server_sandbox import ServerSandbox
 from filepact.fs.root import Root
 from filepact.fs.sandbox import confine
 from filepact.lsp.forkserver import ForkServer
@@ -25,7 +26,11 @@ def main() -> None:
         fork_server = ForkServer.start()
         confine("required", [Root.open(root)], state)
     pool = ServerPool(
-        servers, environment, lambda name: name, fork_server=fork_server, roots=[root]
+        servers,
+        environment,
+        lambda name: name,
+        fork_server=fork_server,
+        sandbox=ServerSandbox("", (root,), ()),
     )
     files = {f"{root}/{one.name}.{one.name}": "wrong" for one in servers}
     print("begun", flush=True)

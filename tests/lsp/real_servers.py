@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from filepact.domain.server_sandbox import ServerSandbox
 from filepact.lsp.builtin import builtin_servers
 from filepact.lsp.documents import DiskChange
 from filepact.lsp.pool import ServerPool
@@ -101,11 +103,19 @@ class Tree:
         root: An empty folder.
         name: The server.
         options: Its initialisation options, if not its own.
+        confined: Whether it is confined to a sandbox.
     """
 
-    def __init__(self, root: Path, name: str, options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        name: str,
+        options: dict[str, Any] | None = None,
+        *,
+        confined: bool = False,
+    ) -> None:
         self.root = root
-        self.server = server(name)
+        self.server = replace(server(name), confined=confined)
         if options is not None:
             (self.server,) = parse_servers({name: {"options": options}}, [self.server])
         self.pool = self._pool()
@@ -175,4 +185,5 @@ class Tree:
             "PATH": ":".join([str(Path(sys.executable).parent), *node_folders(), "/usr/bin:/bin"]),
             "LANG": "C.UTF-8",
         }
-        return ServerPool([self.server], environment, locate)
+        sandbox = ServerSandbox("", (str(self.root),), ())
+        return ServerPool([self.server], environment, locate, sandbox=sandbox)

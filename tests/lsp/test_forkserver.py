@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from filepact.domain.server_sandbox import ServerSandbox
 from filepact.lsp.failures import ServerExitedError
 from filepact.lsp.forkserver import ForkServer
 from filepact.lsp.pool import ServerPool
@@ -42,7 +43,7 @@ def pool_with(
         lambda name: name,
         pauses=PAUSES,
         fork_server=fork_server,
-        roots=[str(root)],
+        sandbox=ServerSandbox("", (str(root),), ()),
     )
 
 
@@ -142,7 +143,7 @@ def test_a_number_that_stands_for_nothing_is_refused(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:
     fork_server.agree([], [str(tmp_path)], {})
-    fork_server._agreed = {((sys.executable,), 0): 7}
+    fork_server._agreed = {((sys.executable,), 0, ""): 7}
     assert said(fork_server, ProcessOptions((sys.executable,), str(tmp_path), {})) == "failed 1\n"
 
 

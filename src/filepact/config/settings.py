@@ -138,17 +138,23 @@ class Settings:
         """The language servers that may be used, in order of preference."""
         return self.language_servers.servers
 
-    def agents_servers(self, trust: ServerTrust) -> tuple[ServerSpec, ...]:
+    def agents_servers(
+        self, trust: ServerTrust, *, confines: bool = False
+    ) -> tuple[ServerSpec, ...]:
         """The servers that may see agents' texts and whose findings agents may see.
 
         Args:
             trust: Where the person lets further servers work.
+            confines: Whether those that only disclose can be confined to a sandbox.
         """
-        return tuple(
-            one if one.serves_agents else replace(one, only_in=trust.of(one.name))
-            for one in self.servers
-            if one.serves_agents or trust.of(one.name)
-        )
+        found: list[ServerSpec] = []
+        for one in self.servers:
+            confined = confines and one.risk == "discloses"
+            if one.serves_agents:
+                found.append(one)
+            elif confined or trust.of(one.name):
+                found.append(replace(one, only_in=trust.of(one.name), confined=confined))
+        return tuple(found)
 
     @property
     def peoples_servers(self) -> tuple[ServerSpec, ...]:

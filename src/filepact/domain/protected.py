@@ -9,15 +9,17 @@ module.
 from __future__ import annotations
 
 import re
-from posixpath import dirname, join
+from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, Final, cast
 
 from filepact.domain.names import key
-from filepact.domain.policy import READS, WRITES, Rule
+from filepact.domain.policy import READS, WRITES, AccessRequest, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from importlib.machinery import SourceFileLoader
+
+    from filepact.domain.policy import Policy
 
 __all__ = [
     "AGENT_LOGS",
@@ -27,6 +29,7 @@ __all__ = [
     "is_agent_log",
     "is_repository",
     "may_be_inside",
+    "names_protected",
 ]
 
 
@@ -187,6 +190,33 @@ SIGN_RULES: Final[tuple[Rule, ...]] = (
     ),
 )
 """The rules about what a file or a change shows, whatever its name."""
+
+
+# -- texts that name a file ------------------------------------------------------------------------
+
+
+_QUOTED: Final = re.compile(r"""(?=(["'`])([^"'`\n]{1,300})\1)|<([^<>\n]{1,300})>""")
+_EMBEDDED: Final = re.compile(r"^[ \t]*//go:embed[ \t]+(.{1,1000})", re.MULTILINE)
+
+
+def names_protected(text: str, root: str, path: str, policy: Policy) -> bool:
+    """Whether a text names, as a program would include, import or embed it, a file that may not be read.
+
+    Args:
+        text: Of the file.
+        root: The folder that the path starts at, absolute.
+        path: The file, beneath it; relative names start at its folder.
+        policy: The rules.
+    """
+    named = {found[2] or found[3] for found in _QUOTED.finditer(text)}
+    named |= {one for found in _EMBEDDED.finditer(text) for one in found[1].split()}
+    suspicion = policy.suspicion("read")
+    for name in named:
+        if any(map(suspicion, filter(None, name.split("/")))):
+            place = normpath(join(dirname(path), name.removeprefix(f"{root.rstrip('/')}/")))
+            if policy.decide(AccessRequest(root, place.lstrip("/"), "read")).verdict != "allow":
+                return True
+    return False
 
 
 # -- folders that Git takes for a repository ------------------------------------------------------

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANGE",
     "READ",
+    "RUN",
     "USE",
     "SandboxMode",
     "Trial",
@@ -223,6 +224,9 @@ _REACH_SOCKET = 1 << 16
 
 READ = _READ_FILE | _READ_FOLDER
 """Files may be read and folders listed."""
+
+RUN = READ | _EXECUTE
+"""The same, and programs may be run."""
 
 USE = _READ_FILE | _WRITE_FILE
 """A device such as ``/dev/null`` may be read and written."""

@@ -217,10 +217,25 @@ TABLES: Final[dict[str, dict[str, Any]]] = {
         "files": {"*.go": "go", "go.mod": "go.mod", "go.work": "go.work"},
         # Of C within Go the same holds as for clangd.
         "risk": "discloses",
+        "toolchain": [
+            *("{GOROOT}", "{GOMODCACHE}", "{GOPATH}/pkg/mod", "{HOME}/go/pkg/mod"),
+            *("{HOME}/sdk", "{HOME}/.local/go"),
+        ],
         "install": "go install golang.org/x/tools/gopls@latest",
         "diagnostics": "push",
         "quiet": 1.0,
         "first": 30,
+        # The go command would fetch modules, and other versions of itself.
+        "settings": {
+            "gopls": {
+                "env": {
+                    "GOPROXY": "off",
+                    "GOFLAGS": "-mod=readonly",
+                    "GOTOOLCHAIN": "local",
+                    "GOVCS": "*:off",
+                }
+            }
+        },
         # What belongs to a package it has from the go command, which looks at its own time.
         "sync": {"reload": "gopls.regenerate_cgo"},
     },

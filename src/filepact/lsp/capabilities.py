@@ -44,13 +44,14 @@ _IGNORED: Final = frozenset(
 
 
 def initialize_params(
-    root: str, process: int, options: Mapping[str, Any] | None, *, pull: bool
+    root: str, process: int | None, options: Mapping[str, Any] | None, *, pull: bool
 ) -> dict[str, Any]:
     """The parameters of ``initialize``.
 
     Args:
         root: The folder to serve, absolute.
-        process: This process; many servers end when it does.
+        process: This process; many servers end when it does.  None for one that cannot see it, and
+            would take it for ended.
         options: The server's initialisation options.
         pull: Whether to offer to pull diagnostics; some servers publish only to clients that do not.
     """

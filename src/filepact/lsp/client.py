@@ -129,9 +129,8 @@ class LanguageClient:
         """
         client = cls(spec, launch.folder, on_end)
         client._process = await ServerProcess.start(launch, client._peer.feed, client._broken)
-        params = initialize_params(
-            launch.folder, os.getpid(), spec.options, pull=spec.asking == "pull"
-        )
+        process = None if launch.sandbox else os.getpid()
+        params = initialize_params(launch.folder, process, spec.options, pull=spec.asking == "pull")
         try:
             client._begin(await client._peer.request("initialize", params, seconds))
             client.send([("initialized", {})])

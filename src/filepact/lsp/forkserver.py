@@ -42,7 +42,7 @@ class ForkServer:
         self._line = line
         self._child = child
         self._guard = threading.Lock()
-        self._agreed: dict[tuple[tuple[str, ...], int], int] | None = None
+        self._agreed: dict[tuple[tuple[str, ...], int, str], int] | None = None
         self._over = ""
 
     @classmethod
@@ -85,7 +85,7 @@ class ForkServer:
         """Fix what may be started, once and for all.
 
         Args:
-            launches: Servers; only their commands and memory limits count.
+            launches: Servers; only their commands, memory limits and sandboxes count.
             roots: Folders in which, and beneath which, they may be started.
             environment: All variables that they see.
 
@@ -94,11 +94,13 @@ class ForkServer:
         """
         if self._agreed is not None:
             raise ValueError("a fork server agrees only once")
-        kinds = dict.fromkeys((one.command, one.memory) for one in launches)
+        kinds = dict.fromkeys((one.command, one.memory, one.sandbox) for one in launches)
         self._agreed = {kind: number for number, kind in enumerate(kinds)}
         agreement = {
-            "supervisors": [supervisor_command("{line}", memory) for _, memory in kinds],
-            "commands": [command for command, _ in kinds],
+            "supervisors": [
+                supervisor_command("{line}", memory, sandbox) for _, memory, sandbox in kinds
+            ],
+            "commands": [command for command, _, _ in kinds],
             "roots": list(roots),
             "environment": dict(environment),
         }
@@ -112,7 +114,7 @@ class ForkServer:
         Raises:
             ServerExitedError: The fork server is gone, or the launch is not in the agreement.
         """
-        number = (self._agreed or {}).get((launch.command, launch.memory))
+        number = (self._agreed or {}).get((launch.command, launch.memory, launch.sandbox))
         if number is None:
             raise ServerExitedError(
                 "cannot start: it was not known when this process confined itself"

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from filepact.domain.policy import Policy
+from filepact.domain.protected import names_protected
+from filepact.domain.server_sandbox import ServerSandbox
 from filepact.lsp.client import PAUSES
 from filepact.lsp.documents import beneath
+from filepact.lsp.features import QueryAnswer
 from filepact.lsp.process import GIBIBYTE, ProcessOptions
 from filepact.lsp.session import ServerSession
 
@@ -16,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
     from concurrent.futures import Future
 
-    from filepact.lsp.diagnostics import ServerDiagnostics, ServerStatus
+    from filepact.lsp.diagnostics import FileDiagnostics, ServerDiagnostics, ServerStatus
     from filepact.lsp.documents import DiskChange
-    from filepact.lsp.features import LanguageQuery, QueryAnswer
+    from filepact.lsp.features import LanguageQuery
     from filepact.lsp.forkserver import ForkServer
     from filepact.lsp.spec import ServerSpec
 
@@ -30,6 +35,7 @@ _REAP_SECONDS: Final = 15.0
 _STOP_SECONDS: Final = 15.0
 _SLACK_SECONDS: Final = 5.0
 _MOST_CHOSEN: Final = 5_000
+_WITHHELD: Final = "its text names a file that may not be read"
 
 
 class ServerPool:
@@ -49,7 +55,8 @@ class ServerPool:
             started again then.  0 for any number.
         fork_server: Starts the servers, for a process that cannot any more.  They are all looked
             for now, since it starts no others.
-        roots: The folders that it may start them in, and in those beneath.
+        sandbox: Its roots are the folders that servers work in; those that are confined get it,
+            with what is their own.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class ServerPool:
         pauses: Sequence[float] = PAUSES,
         memory: int = 2 * GIBIBYTE,
         fork_server: ForkServer | None = None,
-        roots: Iterable[str] = (),
+        sandbox: ServerSandbox | None = None,
     ) -> None:
         self._servers = {one.name: one.placed(locate) for one in servers}
         self._environment = dict(environment)
@@ -70,6 +77,9 @@ class ServerPool:
         self._idle = idle
         self._pauses = tuple(pauses)
         self._memory = memory
+        self._sandbox = sandbox or ServerSandbox("", (), ())
+        self._policy: Policy | None = None
+        self._naming: dict[str, tuple[int, bool]] = {}
         self._starter = None if fork_server is None else fork_server.start_supervisor
         self._programs: dict[str, str | None] = {}
         self._chosen: dict[tuple[str, str], tuple[ServerSpec, ...]] = {}
@@ -82,7 +92,13 @@ class ServerPool:
         self._thread: threading.Thread | None = None
         self._closed = False
         if fork_server is not None:
-            launches = [self._launch(one, "/") for one in self.servers if self.program(one)]
+            roots = self._sandbox.roots
+            launches = [
+                self._launch(one, root)
+                for one in self.servers
+                for root in roots
+                if one.allowed_in(root) and self.program(one)
+            ]
             fork_server.agree(launches, roots, self._environment)
 
     @property
@@ -183,7 +199,7 @@ class ServerPool:
             more: Any = {"patient": patient, "rest": rest, "background": background}
             return one.ask(own, others, wait, as_of=one.changes, **more)
 
-        return self._ask_each(root, self._shares(root, files, also), ask)
+        return self._ask_each(root, self._shares(root, files, also), ask, {})
 
     def propose(
         self,
@@ -214,7 +230,7 @@ class ServerPool:
             rest = {path: text for path, text in there.items() if path not in proposed}
             return one.propose(some, own, rest, seconds, as_of=one.changes, patient=patient)
 
-        return self._ask_each(root, self._shares(root, proposed, {}), ask)
+        return self._ask_each(root, self._shares(root, proposed, {}), ask, files)
 
     def query(
         self,
@@ -238,6 +254,11 @@ class ServerPool:
         """
 
         async def ask() -> tuple[QueryAnswer, ...]:
+            if self._servers[server].is_confined(root) and any(
+                self._names_protected(root, path, text)
+                for path, text in (*files.items(), *proposed.items())
+            ):
+                return (QueryAnswer(server, state="refused", reason=_WITHHELD),)
             session = self._session(server, root)
             as_of = session.changes
             return (await session.query(question, proposed, files, seconds, as_of=as_of),)
@@ -360,21 +381,72 @@ class ServerPool:
         program = self.program(server) or server.command[0]
         found = {name: place for name in server.needs if (place := self._programs.get(name))}
         command = (program, *server.filled(found)[1:])
-        return ProcessOptions(command, root, self._environment, self._memory, self._starter)
+        sandbox = self._sandboxed(server, program, found) if server.is_confined(root) else ""
+        return ProcessOptions(
+            command, root, self._environment, self._memory, sandbox, self._starter
+        )
+
+    def _sandboxed(self, server: ServerSpec, program: str, needs: Mapping[str, str | None]) -> str:
+        """The sandbox of a server, as JSON."""
+        programs = (program, *(place for place in needs.values() if place))
+        toolchain = server.folders_of(self._environment)
+        own = replace(self._sandbox, name=server.name, programs=programs, toolchain=toolchain)
+        return own.to_json()
 
     def _ask_each(
         self,
         root: str,
         shares: Mapping[str, dict[str, str]],
         ask: Callable[[ServerSession, dict[str, str]], Coroutine[Any, Any, ServerDiagnostics]],
+        others: Mapping[str, str],
     ) -> Future[tuple[ServerDiagnostics, ...]]:
         async def every() -> tuple[ServerDiagnostics, ...]:
             work = [ask(self._session(name, root), some) for name, some in shares.items()]
-            if len(work) == 1:  # without a task of its own
-                return (await work[0],)
-            return tuple(await asyncio.gather(*work))
+            # A single one needs no task of its own.
+            answers = await asyncio.gather(*work) if len(work) > 1 else [await work[0]]
+            return tuple(
+                self._without_protected(root, one, shares[one.server], others)
+                if self._servers[one.server].is_confined(root)
+                else one
+                for one in answers
+            )
 
         return self._submit(every())
+
+    def _without_protected(
+        self,
+        root: str,
+        answer: ServerDiagnostics,
+        texts: Mapping[str, str],
+        earlier: Mapping[str, str],
+    ) -> ServerDiagnostics:
+        """An answer without what a confined server says of texts that name a file that may not be read.
+
+        It cannot read such a file.  That it is there, or is not, would show all the same.
+        """
+
+        def told(one: FileDiagnostics, some: Mapping[str, str]) -> FileDiagnostics:
+            text = some.get(one.path) or earlier.get(one.path, "")
+            if not self._names_protected(root, one.path, text):
+                return one
+            return replace(one, diagnostics=(), complete=False, notes=(_WITHHELD,), known=False)
+
+        return replace(
+            answer,
+            reports=tuple(told(one, texts) for one in answer.reports),
+            before=tuple(told(one, {}) for one in answer.before),
+        )
+
+    def _names_protected(self, root: str, path: str, text: str) -> bool:
+        """Whether a text names a file that may not be read; remembered for the last text of each file."""
+        mark, known = self._naming.get(path, (None, False))
+        if mark != hash(text):
+            self._policy = self._policy or Policy(*self._sandbox.rules)
+            known = names_protected(text, root, beneath(root, path) or "", self._policy)
+            if len(self._naming) >= _MOST_CHOSEN:
+                self._naming.clear()
+            self._naming[path] = hash(text), known
+        return known
 
     # -- the loop -------------------------------------------------------------------------
 

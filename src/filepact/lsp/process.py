@@ -50,6 +50,7 @@ class ProcessOptions:
         folder: The working folder, absolute.
         environment: All variables that it sees.
         memory: Bytes that it may use with all that it starts; 0 for any number.
+        sandbox: The sandbox that it is confined in, as JSON; empty for none.
         starter: Starts its supervisor; None for this process itself.
     """
 
@@ -57,6 +58,7 @@ class ProcessOptions:
     folder: str
     environment: Mapping[str, str]
     memory: int = 0
+    sandbox: str = ""
     starter: Starter | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -73,14 +75,15 @@ Returns a function to be called once it has ended; raises `ServerExitedError` if
 """
 
 
-def supervisor_command(line: int | str, memory: int) -> list[str]:
+def supervisor_command(line: int | str, memory: int, sandbox: str) -> list[str]:
     """The command line of a supervisor, to be followed by the server's.
 
     Args:
         line: The descriptor of its end of the line to us, or what stands for that.
         memory: Bytes that the server may use; 0 for any number.
+        sandbox: What it is confined in, as JSON; empty for nothing.
     """
-    return [sys.executable, "-I", "-S", SUPERVISOR, "run", str(line), str(memory)]
+    return [sys.executable, "-I", "-S", SUPERVISOR, "run", str(line), str(memory), sandbox]
 
 
 def _start_supervisor(launch: ProcessOptions, descriptors: Descriptors) -> Callable[[], object]:
@@ -88,7 +91,7 @@ def _start_supervisor(launch: ProcessOptions, descriptors: Descriptors) -> Calla
     stdin, stdout, stderr, line = descriptors
     try:
         child = subprocess.Popen(  # noqa: S603 - programs that people have installed or named
-            [*supervisor_command(line, launch.memory), *launch.words],
+            [*supervisor_command(line, launch.memory, launch.sandbox), *launch.words],
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,

@@ -57,6 +57,7 @@ sent again, nothing at all; or no file looks at another (``alone``)."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _LONGEST = 120.0
 _BRACES = re.compile(r"\{([a-z][a-z0-9._+-]*)\}")
+_VARIABLE = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
 _PROGRAM = re.compile(r"\{program:([a-z][a-z0-9._+-]*)\}")
 
 
@@ -131,6 +132,10 @@ class ServerSpec:
             there is no reason.
         trusted: Whether the person does.
         only_in: The folders in which, and beneath which, it may be used; empty for everywhere.
+        confined: Whether it may be used in other folders too, or everywhere if none is named, in a
+            sandbox.
+        toolchain: Folders that it may read in a sandbox, besides what belongs to its program; a
+            variable's name in braces stands for its value.
         configured: What lies in a project that has settings for it, so that it is used before
             others: a file's name, and after a blank what stands in it.
     """
@@ -155,6 +160,8 @@ class ServerSpec:
     risk: Risk = ""
     trusted: bool = False
     only_in: tuple[str, ...] = ()
+    confined: bool = False
+    toolchain: tuple[str, ...] = ()
     configured: tuple[str, ...] = ()
     _named: bool = False
     _globs: tuple[tuple[Glob, str], ...] = field(default=(), compare=False, repr=False)
@@ -176,7 +183,11 @@ class ServerSpec:
 
     def allowed_in(self, root: str) -> bool:
         """Whether it may be used in a folder, which is absolute."""
-        return not self.only_in or is_within(root, self.only_in)
+        return self.confined or not self.only_in or is_within(root, self.only_in)
+
+    def is_confined(self, root: str) -> bool:
+        """Whether it is confined to a sandbox in a folder, which is absolute."""
+        return self.confined and not is_within(root, self.only_in)
 
     def language(self, path: str) -> str | None:
         """The language of a path as the protocol names it; None if the server does not know it.
@@ -198,6 +209,15 @@ class ServerSpec:
         return tuple(
             _BRACES.sub(lambda found: places.get(found[1], found[0]), word) for word in self.command
         )
+
+    def folders_of(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The folders of its toolchain; those that an unset variable would name are left out."""
+        found = (
+            _VARIABLE.sub(lambda name: environment.get(name[1], ""), word)
+            for word in self.toolchain
+            if all(environment.get(name) for name in _VARIABLE.findall(word))
+        )
+        return tuple(one for one in found if one.startswith("/"))
 
     def placed(self, locate: Callable[[str], str | None]) -> ServerSpec:
         """The server with the places of programs in its options and settings.
@@ -289,6 +309,8 @@ def _server(table: _Table, old: ServerSpec | None, *, named: bool) -> ServerSpec
         table.one_of("risk", get_args(Risk), old.risk),
         table.truth("trusted", default=old.trusted),
         (),
+        False,
+        table.words("toolchain", old.toolchain),
         table.words("configured", old.configured),
         named,
         globs,

@@ -1,15 +1,16 @@
 """A script that supervises one language server, or is the fork server that starts such supervisors.
 
-It runs by itself and imports nothing of the project: ``python -I -S supervisor.py ROLE ...``.  Both
-roles hold one end of a socket to filepact, the *line*, and end when it breaks, however filepact
-ended.
+It runs by itself, ``python -I -S supervisor.py ROLE ...``, and imports nothing of the project unless
+the server is confined.  Both roles hold one end of a socket to filepact, the *line*, and end when it
+breaks, however filepact ended.
 
-``run LINE MEMORY COMMAND...`` starts the command as a child, with the standard input and output that
-this process was given, and adopts orphans (it is a subreaper).  When the line breaks or the server
+``run LINE MEMORY SANDBOX COMMAND...`` starts the command as a child, with the standard input and output
+that this process was given, and adopts orphans (it is a subreaper).  When the line breaks or the server
 ends, it kills every descendant and its own process group.  MEMORY is how many bytes the server may
-use with all that it has started; 0 for any number.  It writes lines of text: ``supervisor PID``,
-then ``started PID`` or ``failed ERRNO``, and at the end ``ended STATUS`` (negative for a signal) or
-``heavy BYTES`` when the server used too much memory.  Whatever it is sent it answers with ``worked
+use with all that it has started; 0 for any number.  SANDBOX is empty, or a `ServerSandbox` as JSON in
+which the server is confined; whatever file it then opens this process is asked about.  It writes lines
+of text: ``supervisor PID``, then ``started PID`` or ``failed ERRNO``, and at the end ``ended STATUS``
+(negative for a signal) or ``heavy BYTES`` when the server used too much memory.  Whatever it is sent it answers with ``worked
 TICKS``: how long the server, with all that it has started, has used the processor, -1 if it does now.
 
 ``serve LINE`` starts supervisors for a process that has confined itself and could start only
@@ -29,10 +30,13 @@ import os
 import select
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     import socket
+
+    from filepact.fs.server_sandbox import SandboxProcess
 
 _SET_CHILD_SUBREAPER = 36  # of <linux/prctl.h>
 _SWEEPS = 1_000
@@ -47,7 +51,7 @@ _NOT_AGREED = 1  # EPERM
 # -- one server ---------------------------------------------------------------------------
 
 
-def run(line: int, memory: int, command: list[str]) -> NoReturn:
+def run(line: int, memory: int, sandbox: str, command: list[str]) -> NoReturn:
     """Start the command, wait until it ends or the line breaks, and kill what is left of it."""
     _say(line, f"supervisor {os.getpid()}")
     adopting = _adopt_orphans()
@@ -57,34 +61,69 @@ def run(line: int, memory: int, command: list[str]) -> NoReturn:
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     # A handler that does nothing: without one the signal would not wake anybody.
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    confined: SandboxProcess | None = None
     try:
-        server = os.posix_spawnp(command[0], command, os.environ)
+        if sandbox:
+            confined = _confined(sandbox)
+            server = confined.start(command)
+        else:
+            server = os.posix_spawnp(command[0], command, os.environ)
     except OSError as error:
         _say(line, f"failed {error.errno}")
+        if confined is not None:
+            confined.close()
         os._exit(1)
     _say(line, f"started {server}")
     # Only the server may hold the pipes: filepact has to see the end of file when it closes them.
     for number in (0, 1):
         os.close(number)
+    _follow(line, memory, server, reader, confined)
+    if adopting:
+        _sweep()
+    if confined is not None:
+        confined.close()
+    os.killpg(0, signal.SIGKILL)
+    os._exit(1)
+
+
+def _confined(sandbox: str) -> SandboxProcess:
+    """A process in a sandbox, to be started."""
+    place = __file__
+    for _ in range(3):
+        place = os.path.dirname(place)  # noqa: PTH120 - starts faster
+    sys.path.insert(0, place)
+    from filepact.fs.server_sandbox import SandboxProcess, ServerSandbox  # noqa: PLC0415 - see above
+
+    return SandboxProcess(ServerSandbox.from_json(sandbox), os.environ)
+
+
+def _follow(
+    line: int, memory: int, server: int, reader: int, confined: SandboxProcess | None
+) -> None:
+    """Wait until the server ends, uses too much memory or nobody wants it any more."""
+    checked = time.monotonic()
     while True:
-        ready, _, _ = select.select([reader, line], [], [], _MEMORY_SECONDS if memory else None)
-        if not ready and (used := _memory_of_descendants(os.getpid())) > memory:
-            _say(line, f"heavy {used}")
-            break
+        listener = [] if confined is None or confined.listener < 0 else [confined.listener]
+        ready, _, _ = select.select(
+            [reader, line, *listener], [], [], _MEMORY_SECONDS if memory else None
+        )
+        if confined is not None and listener and listener[0] in ready:
+            confined.answer()
+        if memory and time.monotonic() - checked >= _MEMORY_SECONDS:
+            checked = time.monotonic()
+            if (used := _memory_of_descendants(os.getpid())) > memory:
+                _say(line, f"heavy {used}")
+                return
         if line in ready:
             if not _alive(line):
-                break
+                return
             _say(line, f"worked {_work_of_descendants(os.getpid())}")
         if reader in ready:
             os.read(reader, 512)
             done, status = os.waitpid(server, os.WNOHANG)
             if done:
                 _say(line, f"ended {os.waitstatus_to_exitcode(status)}")
-                break
-    if adopting:
-        _sweep()
-    os.killpg(0, signal.SIGKILL)
-    os._exit(1)
+                return
 
 
 def _alive(line: int) -> bool:
@@ -260,4 +299,4 @@ def _begin(agreed: dict[str, Any], number: int, folder: bytes, descriptors: list
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(int(sys.argv[2]))
-    run(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
+    run(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], sys.argv[5:])

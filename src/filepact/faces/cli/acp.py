@@ -83,14 +83,17 @@ def _sessions(arguments: Namespace) -> Sessions:
     state = state_folder(arguments.state)
 
     def look(workspace: Workspace) -> SemanticWorkspace | None:
-        from filepact.app import open_semantic_workspace  # noqa: PLC0415 - not before it is needed
+        from filepact.app import (  # noqa: PLC0415 - not before it is needed
+            confines_servers,
+            open_semantic_workspace,
+        )
         from filepact.faces.cli.programs import Programs  # noqa: PLC0415 - the same
 
         programs = Programs(workspace.changeable)
         return open_semantic_workspace(
             workspace,
             diagnosing=settings.diagnosing,
-            servers=settings.agents_servers(read_trust(state)),
+            servers=settings.agents_servers(read_trust(state), confines=confines_servers(settings)),
             environment=programs.environment,
             locate=programs,
         )

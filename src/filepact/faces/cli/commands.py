@@ -166,9 +166,9 @@ def _add_looking(group: CommandGroup) -> None:
         "trust",
         "servers:trust",
         "let a language server work for agents in this folder",
-        "filepact trust typescript",
-        "Some servers run what a project's build files say, or tell what is in any file that a text names. "
-        "They work for agents only where you trust them. Without SERVER: those that are installed and wait.",
+        "filepact trust rust-analyzer",
+        "Some servers run what a project's build files say, and work for agents only where you trust them; others "
+        "tell what is in any file that a text names, and are confined elsewhere. Without SERVER: those that are installed.",
     )
     add("server", metavar="SERVER", nargs="?", help="its name, as `filepact doctor` lists it")
     add("--withdraw", action="store_true", help="trust it in this folder no longer")

@@ -225,8 +225,11 @@ def setup(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     held: list[str] = []
     with suppress(FilepactError):  # `doctor` says what is wrong with the settings
         folder = str(Path(roots[0]).resolve())
-        servers, trust = read_settings(arguments.config).servers, read_trust(context.state)
-        held = [one.name for one in Programs(roots).waiting(servers, trust, folder)]
+        from filepact.app import confines_servers  # noqa: PLC0415 - loads the database
+
+        settings, trust = read_settings(arguments.config), read_trust(context.state)
+        chosen = settings.agents_servers(trust, confines=confines_servers(settings))
+        held = [one.name for one in Programs(roots).waiting(settings.servers, chosen, folder)]
     said = (
         TerminalText(
             "\nThese language servers are installed, and work for agents once you trust them\n"

@@ -15,12 +15,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from filepact.lsp.spec import is_within
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from filepact.config.language_servers import ServerTrust
     from filepact.lsp.spec import ServerSpec
 
 __all__ = ["CHANGEABLE", "Programs"]
@@ -95,16 +92,17 @@ class Programs:
         return None if None in places else places[0]
 
     def waiting(
-        self, servers: Iterable[ServerSpec], trust: ServerTrust, folder: str
+        self, servers: Iterable[ServerSpec], chosen: Iterable[ServerSpec], folder: str
     ) -> list[ServerSpec]:
-        """The installed servers that work for agents in a folder only once a person trusts them."""
-        return [
-            one
-            for one in servers
-            if not one.serves_agents
-            and not is_within(folder, trust.of(one.name))
-            and self.place(one) is not None
-        ]
+        """The installed servers that work for agents in a folder only once a person trusts them.
+
+        Args:
+            servers: All that are known.
+            chosen: Those that may work for agents, each where it may.
+            folder: Absolute.
+        """
+        allowed = {one.name for one in chosen if one.allowed_in(folder)}
+        return [one for one in servers if one.name not in allowed and self.place(one) is not None]
 
     def facts(self, names: Iterable[str]) -> Mapping[str, object]:
         """The output, as JSON, of the programs that were run because a server needs them.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from filepact.domain.operation import Actor
     from filepact.faces.cli.screen import Terminal
+    from filepact.lsp.spec import ServerSpec
     from filepact.tools.registry import Toolset
     from filepact.workspace.workspace import Workspace
 
@@ -32,6 +33,7 @@ __all__ = ["instructions", "mcp", "solution_instructions", "solution_place"]
 def mcp(arguments: Namespace, _screen: Terminal) -> None:
     """Serve one client until it closes its end."""
     from filepact.app import (  # noqa: PLC0415 - loads the database
+        confines_servers,
         journal_roots,
         open_semantic_workspace,
         open_solution,
@@ -61,7 +63,10 @@ def mcp(arguments: Namespace, _screen: Terminal) -> None:
         # Who asks for a solution asks for its servers.
         diagnosing = replace(diagnosing, mode="always")
     state = state_folder(arguments.state)
-    servers = () if diagnosing.mode == "off" else settings.agents_servers(read_trust(state))
+    servers: tuple[ServerSpec, ...] = ()
+    if diagnosing.mode != "off":
+        confines = confines_servers(settings)
+        servers = settings.agents_servers(read_trust(state), confines=confines)
     with ExitStack() as stack:
         programs = Programs((*roots, *(journal_roots(state) if servers else ())))
         fork_server = None

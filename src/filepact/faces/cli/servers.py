@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
-from filepact.app import open_semantic_workspace, try_server, write_trust
+from filepact.app import confines_servers, open_semantic_workspace, try_server, write_trust
 from filepact.config.person import read_settings, read_trust
 from filepact.errors import FilepactError, InvalidParamsError, NotFoundError, UnattendedError
 from filepact.faces.cli.context import find_context, here, opened, person
@@ -38,8 +38,13 @@ RISKS: Final[dict[Risk, str]] = {
     "runs": "it runs what a project's build files say, which agents may write",
     "discloses": "it tells what is in any file that a text names, protected or outside",
 }
-"""Why a server does not work for agents unasked."""
+"""Why a server does not work for agents as it is, unasked."""
 
+_UNASKED: Final[dict[Risk, str]] = {
+    "runs": "not used",
+    "discloses": "confined, or else not used,",
+}
+_CONFINED: Final = "confined to these folders and its toolchain, without network"
 _MOST_FILES: Final = 20_000
 _LARGEST: Final = 200_000
 _FACTOR: Final = 3
@@ -89,8 +94,9 @@ def check_servers(
     servers = settings.servers
     present = [one for one in servers if programs.place(one) is not None]
     folder = workspace.guard.roots[0].path
-    allowed = {one.name for one in settings.agents_servers(trust) if one.allowed_in(folder)}
-    trusted = [one for one in present if one.name in allowed]
+    chosen = settings.agents_servers(trust, confines=confines_servers(settings))
+    allowed = {one.name: one for one in chosen if one.allowed_in(folder)}
+    trusted = [allowed[one.name] for one in present if one.name in allowed]
     yield _csharp(trusted, programs)
     names = _names(workspace) if start else ()
     for server in servers:
@@ -101,16 +107,19 @@ def check_servers(
         if server.name not in allowed:
             yield _untrusted(server, place)
             continue
+        server = allowed[server.name]  # noqa: PLW2901 - with where it may work
         rival = _rival(server, trusted)
         globs = ", ".join(glob for glob, _ in server.files)
         told = programs.facts(server.needs)
         shown, facts = told.get("said", place), {"program": place, "used": not rival, **told}
         facts.pop("said", None)
         said = f"{shown}; " + (f"not used, {rival} goes before it" if rival else f"for {globs}")
+        if server.is_confined(folder):
+            said, facts["confined"] = f"{said}; {_CONFINED}", True
         sample = None if server.role == "projects" else _sample(workspace, server, names)
         if start and sample is not None:
             tell(f"starting {server.name} ...")
-            status = _try(server, sample, programs, settings)
+            status = _try(server, workspace, sample, programs, settings)
             yield _tried(server, said, facts, status)
         else:
             idle = "; not started, no file here is for it" if start else ""
@@ -198,10 +207,15 @@ def _sample(
 
 
 def _try(
-    server: ServerSpec, sample: _Sample, programs: Programs, settings: Settings
+    server: ServerSpec,
+    workspace: Workspace,
+    sample: _Sample,
+    programs: Programs,
+    settings: Settings,
 ) -> ServerStatus:
     return try_server(
         server,
+        workspace,
         sample.root,
         {sample.path: sample.text},
         environment=programs.environment,
@@ -242,7 +256,8 @@ def _tried(
 def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
     """Show which servers wait for trust in this folder, or give or withdraw it."""
     context = find_context(arguments)
-    risky = {one.name: one for one in read_settings(arguments.config).servers if one.risk}
+    settings = read_settings(arguments.config)
+    risky = {one.name: one for one in settings.servers if one.risk}
     with opened(arguments, context) as workspace:
         folder = workspace.guard.roots[0].path
         programs = Programs(workspace.changeable)
@@ -252,7 +267,8 @@ def trust(arguments: Namespace, screen: Terminal) -> CommandAnswer:
             raise InvalidParamsError(
                 "no server was named", hint="`filepact trust --withdraw SERVER`."
             )
-        return _listed(risky, known, folder, programs)
+        chosen = settings.agents_servers(known, confines=confines_servers(settings))
+        return _listed(risky, chosen, folder, programs)
     server = risky.get(arguments.server)
     if server is None:
         raise InvalidParamsError(
@@ -291,7 +307,7 @@ def _ask_for(server: ServerSpec, folder: str, screen: Terminal) -> None:
     screen.write(
         plain(
             f"{server.name} in {folder}\n\n"
-            f"It is not used for agents unasked: {RISKS[server.risk]}.\n"
+            f"For agents it is {_UNASKED[server.risk]} unasked: {RISKS[server.risk]}.\n"
             f"filepact's rules do not hold for what {server.name} itself does.\n\n"
         )
     )
@@ -307,20 +323,25 @@ def _withdrawn(server: ServerSpec, known: ServerTrust, folder: str, state: str) 
 
 
 def _listed(
-    risky: dict[str, ServerSpec], known: ServerTrust, folder: str, programs: Programs
+    risky: dict[str, ServerSpec],
+    chosen: Iterable[ServerSpec],
+    folder: str,
+    programs: Programs,
 ) -> CommandAnswer:
-    held = {one.name for one in programs.waiting(risky.values(), known, folder)}
+    allowed = {one.name: one for one in chosen if one.allowed_in(folder)}
+    held = {one.name for one in programs.waiting(risky.values(), chosen, folder)}
     spans: list[TerminalText] = []
     rows: list[dict[str, object]] = []
     for name, server in risky.items():
-        trusted = server.serves_agents or is_within(folder, known.of(name))
-        if not trusted and name not in held:
+        confined = name in allowed and allowed[name].is_confined(folder)
+        trusted = name in allowed and not confined
+        if not trusted and name not in held and programs.place(server) is None:
             continue
-        spans.append(
-            TerminalText(f"{'trusted' if trusted else 'waits':<8}", "good" if trusted else "warn")
-        )
-        spans.append(TerminalText(f"{name}: {RISKS[server.risk]}\n"))
-        rows.append(_trust_facts(server, folder, trusted=trusted))
+        word: tuple[str, Style] = ("trusted", "good") if trusted else ("waits", "warn")
+        spans.append(TerminalText(f"{'confined' if confined else word[0]:<9}", word[1]))
+        spans.append(TerminalText(f"{name}: {_CONFINED if confined else RISKS[server.risk]}\n"))
+        facts = _trust_facts(server, folder, trusted=trusted)
+        rows.append({**facts, "confined": confined})
     if held:
         spans.append(
             TerminalText(f"\nfilepact trust {min(held)}   lets it work for agents here\n", "dim")

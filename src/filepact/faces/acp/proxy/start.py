@@ -59,7 +59,8 @@ class AgentProcess:
                     f"{lsp.__path__[0]}/supervisor.py",
                     "run",
                     str(end),
-                    "0",
+                    "0",  # of memory as much as it likes
+                    "",  # in no sandbox
                     *command,
                 ],
                 stdin=subprocess.PIPE,
