@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from filepact.domain.document import Revision
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from filepact.domain.document import WorkspacePath
 
 __all__ = ["ChangeKind", "ChangeSet", "FileChange"]
@@ -101,6 +103,10 @@ class ChangeSet:
         return ChangeSet(
             tuple(FileChange(one.path, side(one.before), side(one.after)) for one in self.changes)
         )
+
+    def without(self, paths: Container[WorkspacePath]) -> ChangeSet:
+        """The same but for some files."""
+        return ChangeSet(tuple(one for one in self.changes if one.path not in paths))
 
     def then(self, later: ChangeSet) -> ChangeSet:
         """Compose two change sets: each file from its state before this one to that after ``later``.

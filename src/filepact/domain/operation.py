@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BY_EDITOR",
+    "PARTLY",
     "PAST_THE_DOORS",
     "Actor",
     "Approval",
@@ -47,6 +48,9 @@ BY_EDITOR: Final = "editor"
 
 PAST_THE_DOORS: Final = "outside"
 """The tool of an operation that was seen on the disk afterwards: nobody asked for it here."""
+
+PARTLY: Final = "*"
+"""Follows, in the target of an undo, the id of an operation of which some files were left."""
 
 OperationKind = Literal["change", "undo", "redo", "restore"]
 ProposalState = Literal["proposed", "committed", "rejected", "superseded", "expired"]
@@ -193,7 +197,8 @@ class Operation:
 
     Attributes:
         seq: Its place in the journal; later operations have higher numbers, across all roots.
-        target: For undo and redo the operation that was taken back; for restore the checkpoint.
+        target: For undo the operations that were taken back, for redo the undo, for restore the
+            checkpoint, or the operation before which the files were so.
         undone_by: The undo in force that takes this back, if any.
         directories: Folders that were made for it, as root-relative paths with their root.
         created: When it was begun, seconds since the epoch.
@@ -225,6 +230,17 @@ class Operation:
     def kept(self) -> ChangeSet:
         """Its changes; of a proposal this may be less."""
         return self.changes
+
+    @property
+    def was_done(self) -> bool:
+        """Whether it is on the disk, or was, whole or in part."""
+        return self.state in ("applied", "interrupted")
+
+    @property
+    def taken_back(self) -> dict[ChangeId, bool]:
+        """The operations that an undo took back, newest first, each with whether all of it."""
+        named = self.target.split() if self.kind == "undo" else []
+        return {ChangeId(one.rstrip(PARTLY)): not one.endswith(PARTLY) for one in named}
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ __all__ = [
     "to_path",
     "to_session",
     "to_text",
+    "turns",
 ]
 
 Owner = Literal["proposal", "operation"]
@@ -414,8 +415,8 @@ def finished(
     root: RootId | None,
     path: str | None,
     session: Session | None,
-    after_seq: int,
-    before_seq: int | None,
+    turn: str | None,
+    between: tuple[int, int | None],
     limit: int,
     newest_first: bool,
 ) -> tuple[str, list[Any]]:
@@ -427,6 +428,10 @@ def finished(
     if session is not None:
         conditions.append(OF_SESSION.replace("{owner}", "t" if among else "o"))
         values += of_session(session)
+    if turn is not None:
+        conditions.append(f"{'t' if among else 'o'}.turn = ?")
+        values.append(to_text(turn))
+    after_seq, before_seq = between
     conditions.append(f"{column} > ?")
     values.append(after_seq)
     if before_seq is not None:
@@ -435,6 +440,20 @@ def finished(
     tail = " AND ".join(conditions) + f" ORDER BY {column} {order} LIMIT ?"
     values.append(limit)
     return (f"{_AMONG}{tail}) ORDER BY o.seq {order}" if among else _ALL + tail), values
+
+
+def turns(tx: Transaction, roots: Sequence[RootId], begins: str, limit: int) -> tuple[str, ...]:
+    """The names of turns in which some roots were changed; arguments as in the journal's protocol."""
+    known = [tx.one("SELECT number FROM root WHERE path = ?", (to_path(one),)) for one in roots]
+    rows = tx.among(
+        "SELECT o.turn FROM operation o WHERE o.turn <> '' AND o.turn >= ?2"
+        " AND o.turn < ?2 || char(1114111) AND o.state <> 'intended' AND EXISTS (SELECT 1"
+        " FROM operation_change c WHERE c.owner = o.seq AND c.root IN {wanted})"
+        " GROUP BY o.turn ORDER BY max(o.seq) DESC LIMIT ?3",
+        [row[0] for row in known if row is not None],
+        *(to_text(begins), limit),
+    )
+    return tuple(from_text(row[0]) for row in rows)
 
 
 def _touched(tx: Transaction, root: RootId | None, path: str | None) -> tuple[list[str], list[Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filepact.domain.document import RootId
-from filepact.domain.operation import Checkpoint
+from filepact.domain.operation import PARTLY, Checkpoint
 from filepact.errors import InvalidParamsError, NotFoundError, StateFailedError
 from filepact.store import upkeep
 from filepact.store.connection import Database
@@ -34,6 +34,7 @@ from filepact.store.rows import (
     select_questions,
     to_path,
     to_text,
+    turns,
 )
 
 if TYPE_CHECKING:
@@ -193,6 +194,15 @@ class SqliteStore:
             )
         return frozenset(from_text(row[0]) for row in rows) | {session.id}
 
+    def sessions_named(self, begins: str) -> tuple[str, ...]:
+        with self._database.reading() as tx:
+            rows = tx.all(
+                "SELECT DISTINCT id FROM session WHERE id >= ?1 AND id < ?1 || char(1114111)"
+                " ORDER BY id LIMIT ?2",
+                (to_text(begins), _NAMED_AT_MOST + 1),
+            )
+        return tuple(from_text(row[0]) for row in rows)
+
     def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
         with self._database.writing(durable=True) as tx:
             for one in change_ids:
@@ -279,6 +289,7 @@ class SqliteStore:
         root: RootId | None = None,
         path: str | None = None,
         session: Session | None = None,
+        turn: str | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,
@@ -287,9 +298,20 @@ class SqliteStore:
         most = -1 if limit is None else limit
         with self._database.reading() as tx:
             tail, values = finished(
-                tx, root, path, session, after_seq, before_seq, most, newest_first
+                tx, root, path, session, turn, (after_seq, before_seq), most, newest_first
             )
             return select_operations(tx, tail, values)
+
+    def partial_undos(self, after_seq: int) -> tuple[Operation, ...]:
+        tail = "WHERE o.seq > ? AND o.kind = 'undo' AND o.undone_by IS NULL AND instr(o.target, ?)"
+        with self._database.reading() as tx:
+            return select_operations(tx, tail, (after_seq, PARTLY))
+
+    def turns(
+        self, roots: Sequence[RootId], *, begins: str = "", limit: int | None = None
+    ) -> tuple[str, ...]:
+        with self._database.reading() as tx:
+            return turns(tx, roots, begins, -1 if limit is None else limit)
 
     def last_seq(self) -> int:
         with self._database.reading() as tx:
@@ -402,16 +424,47 @@ def _insert(tx: Transaction, operation: Operation, sides: list[Sides]) -> int:
 
 
 def _mark(tx: Transaction, change_id: str, kind: str, target: str | bytes) -> None:
-    """Mark the operation that an undo or a redo names as taken back, or in force again."""
-    if kind not in ("undo", "redo"):
-        return
+    """Mark the operations that an undo or a redo names as taken back, or in force again."""
     if kind == "redo":
-        tx.run(
-            "UPDATE operation SET undone_by = NULL WHERE undone_by = ?1"
-            " AND id = (SELECT target FROM operation WHERE id = ?1)",
-            (target,),
-        )
-    tx.run("UPDATE operation SET undone_by = ? WHERE id = ?", (change_id, target))
+        undo = from_text(target)
+        named = _targets(tx, undo)
+        _release(tx, undo, named)
+        for one in _undos(tx, named):
+            # It is in force again, and what it took back is not.
+            _take(tx, one, _targets(tx, one))
+        _take(tx, change_id, [undo])
+    elif kind == "undo":
+        named = _whole(from_text(target))
+        for one in _undos(tx, named):
+            _release(tx, one, _targets(tx, one))
+        _take(tx, change_id, named)
+
+
+def _take(tx: Transaction, by: str, named: list[str]) -> None:
+    tx.many("UPDATE operation SET undone_by = ? WHERE id = ?", [(by, one) for one in named])
+
+
+def _release(tx: Transaction, by: str, named: list[str]) -> None:
+    tx.many(
+        "UPDATE operation SET undone_by = NULL WHERE undone_by = ? AND id = ?",
+        [(by, one) for one in named],
+    )
+
+
+def _whole(target: str) -> list[str]:
+    """The operations that were taken back wholly, of an undo's target."""
+    return [one for one in target.split() if not one.endswith(PARTLY)]
+
+
+def _targets(tx: Transaction, undo: str) -> list[str]:
+    row = tx.one("SELECT target FROM operation WHERE id = ?", (undo,))
+    return [] if row is None else _whole(from_text(row[0]))
+
+
+def _undos(tx: Transaction, ids: list[str]) -> list[str]:
+    """Those of some operations that are undos themselves."""
+    found = tx.among("SELECT id FROM operation WHERE id IN {wanted} AND kind = 'undo'", ids)
+    return [row[0] for row in found]
 
 
 def _last_content(tx: Transaction, change: FileChange) -> int | None:

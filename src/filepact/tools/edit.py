@@ -289,14 +289,15 @@ def history(
         Field(description="status: what waits for a person, and what was decided."),
     ],
     change: Annotated[
-        str | None, Field(min_length=2, description="Its id; else the newest.")
+        str | None,
+        Field(min_length=2, description="Its id; for undo also turn or session; else the newest."),
     ] = None,
     wait: Annotated[
         int, Field(ge=0, le=50, description="For status: seconds to wait for a decision.")
     ] = 0,
     dry_run: DryRun = False,
 ) -> str | CallResult:
-    """List, show, undo or redo changes that you have made yourself.
+    """List, show, undo or redo your own changes.
 
     undo of a change that waits takes it back.
     """

@@ -454,10 +454,12 @@ def remove_emptied(
     Returns:
         What a person should know.
     """
-    if operation.kind == "undo" and operation.target:
+    notes: list[str] = []
+    for target, whole in operation.taken_back.items():
         with suppress(FilepactError):
-            return remove_folders(store.operation(operation.target), root_of)
-    return []
+            if whole:
+                notes += remove_folders(store.operation(target), root_of)
+    return notes
 
 
 def remove_folders(operation: Operation, root_of: Callable[[RootId], Root]) -> list[str]:

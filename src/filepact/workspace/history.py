@@ -1,4 +1,4 @@
-"""Undo, redo and restore, planned as change sets like any other, and a session's view of its own past.
+"""Carries out plans of going back, and gives a session its view of its own past.
 
 A session can look at its own changes, take them back and hear what a person said to them.  What others
 did is not in its view, not even what they changed.
@@ -8,235 +8,40 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import replace
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Final
 
-from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.operation import BY_EDITOR, Checkpoint, Proposal
-from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+from filepact.domain.operation import Proposal
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError, PathBlockedError
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.pending import check_free
-from filepact.workspace.rebase import not_kept
+from filepact.workspace.rebase import together
 from filepact.workspace.receipt import Receipt, done_receipt
+from filepact.workspace.selection import Selection
+from filepact.workspace.undo_plan import plan_redo, plan_selection, plan_undo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
-    from filepact.domain.document import Revision, RootId, WorkspacePath
-    from filepact.domain.operation import Operation, OperationKind, Session
+    from filepact.domain.change import FileChange
+    from filepact.domain.document import RootId
+    from filepact.domain.operation import Operation, Session
     from filepact.domain.policy import Action, Decision
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.pending import PendingProposals
     from filepact.workspace.rebase import Rebase
+    from filepact.workspace.undo_plan import UndoChange
     from filepact.workspace.writer import ChangeWriter
 
 
 __all__ = [
     "SessionHistory",
     "SessionLimit",
-    "UndoChange",
     "UndoExecutor",
-    "add_checkpoint",
-    "operations_on",
-    "plan_redo",
-    "plan_restore",
-    "plan_undo",
 ]
-
-_DONE = ("applied", "interrupted")
-
-
-@dataclass(frozen=True, slots=True)
-class UndoChange:
-    """The change set of an undo, redo or restore, made from the journal's states.
-
-    Attributes:
-        target: The operation that is taken back, or the checkpoint's name.
-        earlier: What goes back after `changes`, of the same files, newest first: somebody else wrote
-            in between, and that stays.
-    """
-
-    kind: OperationKind
-    target: str
-    summary: str
-    changes: ChangeSet
-    earlier: tuple[ChangeSet, ...] = ()
-
-
-def operations_on(
-    store: JournalStore,
-    roots: Sequence[RootId],
-    path: str | None,
-    limit: int | None,
-    before_seq: int | None,
-) -> tuple[Operation, ...]:
-    """Operations on any of some roots, or on one path in them, newest first."""
-    found = {
-        operation.id: operation
-        for root in roots
-        for operation in store.operations(root=root, path=path, limit=limit, before_seq=before_seq)
-    }
-    return tuple(sorted(found.values(), key=lambda operation: -operation.seq)[:limit])
-
-
-def plan_undo(store: JournalStore, roots: Iterable[RootId], change_id: str | None) -> UndoChange:
-    """Plan to take back one operation: the one named, else the newest that is in force.
-
-    An undo that is named is taken back by a redo; a redo that is named is undone by undoing what
-    it brought back.
-    """
-    if change_id is None:
-        operation = _newest_in_force(store, frozenset(roots))
-    else:
-        operation = store.operation(change_id)
-    if operation.kind == "undo":
-        return plan_redo(store, roots, operation.id)
-    if operation.kind == "redo":
-        operation = store.operation(store.operation(operation.target).target)
-    if operation.state not in _DONE:
-        raise NoChangeError(
-            f"{operation.id} changed nothing ({operation.state.replace('_', ' ')})",
-            hint="There is nothing to take back.",
-        )
-    if operation.undone_by is not None:
-        raise NoChangeError(
-            f"{operation.id} is already undone, by {operation.undone_by}",
-            hint=f"`filepact redo {operation.id}` brings it back.",
-        )
-    for change in operation.changes.changes:
-        if not change.retraceable:
-            raise not_kept(change.path.path)
-    return UndoChange(
-        "undo",
-        operation.id,
-        f"undo {operation.id} ({operation.summary})",
-        operation.changes.inverse(),
-    )
-
-
-def plan_redo(store: JournalStore, roots: Iterable[RootId], change_id: str | None) -> UndoChange:
-    """Plan to bring back what was undone: the operation or undo named, else the last undo.
-
-    Without a name, only undos after the last new change count, as in an editor.
-    """
-    if change_id is None:
-        undo = _last_undo(store, frozenset(roots))
-    else:
-        undo = store.operation(change_id)
-        if undo.kind != "undo":
-            if undo.undone_by is None:
-                raise NoChangeError(
-                    f"{undo.id} is not undone",
-                    hint="`filepact log` shows which operations are.",
-                )
-            undo = store.operation(undo.undone_by)
-    if undo.undone_by is not None:
-        raise NoChangeError(f"{undo.id} was already redone, by {undo.undone_by}")
-    original = store.operation(undo.target)
-    return UndoChange(
-        "redo", undo.id, f"redo {original.id} ({original.summary})", undo.changes.inverse()
-    )
-
-
-def plan_restore(store: JournalStore, root: RootId, name: str) -> UndoChange:
-    """Plan to bring every file back to what it was when a checkpoint was set."""
-    checkpoint = store.checkpoint(name, root)
-    runs: dict[WorkspacePath, list[tuple[Revision | None, Revision | None]]] = {}
-    unread: set[WorkspacePath] = set()
-    operations = store.operations(
-        root=root, after_seq=checkpoint.seq, limit=None, newest_first=False
-    )
-    for operation in operations:
-        if operation.state not in _DONE:
-            continue
-        for change in operation.changes.changes:
-            if change.path.root != root:
-                continue
-            if not change.retraceable:
-                # What was never read cannot come back, and must not keep the rest from coming back.
-                unread.add(change.path)
-                continue
-            known = runs.setdefault(change.path, [])
-            if known and (known[-1][1] == change.before or change.path in unread):
-                known[-1] = (known[-1][0], change.after)
-            else:
-                known.append((change.before, change.after))
-            unread.discard(change.path)
-    back = [
-        [FileChange(path, after, before) for before, after in reversed(known) if before != after]
-        for path, known in runs.items()
-    ]
-    steps = tuple(ChangeSet(tuple(filter(None, step))) for step in zip_longest(*back))
-    if not steps:
-        raise NoChangeError(
-            f"nothing has changed since the checkpoint {name!r}",
-            hint="`filepact log` shows what happened.",
-        )
-    return UndoChange("restore", name, f"restore the checkpoint {name!r}", steps[0], steps[1:])
-
-
-def _newest_in_force(store: JournalStore, roots: frozenset[RootId]) -> Operation:
-    for operation in _newest_first(store, roots):
-        # A redo is not a candidate: what it brought back is in force again and is.  Nor is what
-        # somebody typed in their own editor: that is not taken back unless it is named.
-        if (
-            operation.kind in ("change", "restore")
-            and operation.tool != BY_EDITOR
-            and operation.state in _DONE
-            and operation.undone_by is None
-            and all(change.retraceable for change in operation.changes.changes)
-        ):
-            return operation
-    raise NoChangeError("there is nothing to undo here", hint="`filepact log` shows what happened.")
-
-
-def _last_undo(store: JournalStore, roots: frozenset[RootId]) -> Operation:
-    for operation in _newest_first(store, roots):
-        if operation.state not in _DONE:
-            continue
-        if operation.kind in ("change", "restore"):
-            break
-        if operation.kind == "undo" and operation.undone_by is None:
-            return operation
-    raise NoChangeError(
-        "there is nothing to redo: no undo since the last change",
-        hint="`filepact redo OPERATION` brings back an operation by its id.",
-    )
-
-
-def _newest_first(store: JournalStore, roots: frozenset[RootId]) -> Iterable[Operation]:
-    """Operations that touch one of the roots, newest first, read in pages."""
-    before: int | None = None
-    while True:
-        page = store.operations(before_seq=before, limit=100)
-        if not page:
-            return
-        for operation in page:
-            if any(path.root in roots for path in operation.changes.paths):
-                yield operation
-        before = page[-1].seq
-
-
-def add_checkpoint(store: JournalStore, root: RootId, name: str) -> Checkpoint:
-    """Name the present place in a root's journal."""
-    checkpoint = Checkpoint(check_name(name), root, store.last_seq(), time.time())
-    store.add_checkpoint(checkpoint)
-    return checkpoint
-
-
-def check_name(name: str) -> str:
-    """A checkpoint's name as it may be: short, printable, no path."""
-    if not name or len(name) > 100 or not name.isprintable() or "/" in name:
-        raise InvalidParamsError(
-            f"{name!r} cannot be the name of a checkpoint",
-            hint="Use up to 100 printable characters without a slash.",
-        )
-    return name
-
 
 _STEP: Final = 0.2
 _DECIDED: Final = 10
@@ -325,8 +130,18 @@ class UndoExecutor:
         *,
         dry_run: bool,
         rule: str = "",
+        partly: bool = False,
     ) -> Receipt:
-        """Carry out what was planned, or only show it; where rules want a person's word, it waits."""
+        """Carry out what was planned, or only show it; where rules want a person's word, it waits.
+
+        Args:
+            plan: What goes back.
+            session: Who wants it.
+            deadline: When it has to be over.
+            dry_run: Whether it is only shown.
+            rule: What wants a person's word, if anything does.
+            partly: Whether files that cannot go back are left, and the others go.
+        """
         proposal = replace(
             new_proposal(session, plan.kind, plan.summary, plan.changes),
             rule=rule,
@@ -334,12 +149,30 @@ class UndoExecutor:
             target=plan.target,
         )
         reader = session if session.agent else None
+        conflicts = dict(plan.unable)
+        files = len(plan.unable) + len(plan.changes.changes)
         for change in plan.changes.changes:
-            self._permit(change)
+            try:
+                self._permit(change)
+            except PathBlockedError as error:
+                conflicts[change.path] = error
+        plan = plan.without(conflicts)
         self._guard.check_together(plan.changes, agent=session.agent)
         with self._fitting.locked(plan.changes):
             steps = (plan.changes, *plan.earlier)
-            fitted = self._fitting.fit_all(steps, self._writer.hides(reader), deadline)
+            try:
+                hides = self._writer.hides(reader)
+                fitted = self._fitting.fit_all(steps, hides, deadline, conflicts)
+            except NoChangeError:
+                if conflicts:
+                    raise together(conflicts, files) from None
+                raise
+            if conflicts:
+                if not partly:
+                    raise together(conflicts, files)
+                left = [f"left as it is: {_line(one.message)}" for one in conflicts.values()]
+                fitted = replace(fitted, notes=(*fitted.notes, *left))
+            proposal = replace(proposal, target=plan.target_without(conflicts))
             versions = self._writer.versions(fitted.contents.__getitem__)
             shown = self._writer.shown(fitted.changes, versions, reader, deadline)
             deadline.check()
@@ -354,6 +187,11 @@ class UndoExecutor:
                     rule=rule,
                 )
             return done_receipt(self._writer.write(proposal, fitted, shown, versions), shown)
+
+
+def _line(message: str) -> str:
+    """The first line of a message, whose other lines show what differs."""
+    return message.partition("\n")[0]
 
 
 class SessionHistory:
@@ -433,12 +271,23 @@ class SessionHistory:
     def undo(self, change_id: str | None, *, dry_run: bool) -> Receipt:
         """Take back one of the session's own operations, or a proposal of its own that waits.
 
-        Without an id it is the newest operation in force.
+        Without an id it is the newest operation in force; ``turn`` and ``session`` stand for all
+        that the session has done in this turn, or ever, and is in force.
 
         Raises:
             NotFoundError: The session has no such change.
             NoChangeError: There is nothing to take back.
         """
+        if change_id in ("turn", "session"):
+            turn = self._session.turn if change_id == "turn" else ""
+            if change_id == "turn" and not turn:
+                raise InvalidParamsError(
+                    "your host does not say where turns begin",
+                    hint="Name a change, or `session` for all that you have done.",
+                )
+            selection = Selection(turn=turn, session=self._session)
+            plan = plan_selection(self._store, self._roots, selection)
+            return self._go_back(plan, dry_run=dry_run)
         change = self._newest(undone=False) if change_id is None else self.change(change_id)
         if isinstance(change, Proposal):
             return self._withdraw(change, dry_run=dry_run)

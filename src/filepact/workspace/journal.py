@@ -103,6 +103,9 @@ class JournalStore(Protocol):
     def sessions(self, session: Session) -> frozenset[str]:
         """The ids of the session itself and of others of its actor in the same conversation."""
 
+    def sessions_named(self, begins: str) -> tuple[str, ...]:
+        """A few ids of sessions that begin so, in order."""
+
     def reject(self, change_ids: Sequence[ChangeId], approval: Approval) -> None:
         """Refuse proposals for a person, with the reason; what they alone needed is given up.
 
@@ -179,6 +182,7 @@ class JournalStore(Protocol):
         root: RootId | None = None,
         path: str | None = None,
         session: Session | None = None,
+        turn: str | None = None,
         after_seq: int = 0,
         before_seq: int | None = None,
         limit: int | None = 50,
@@ -191,10 +195,25 @@ class JournalStore(Protocol):
             path: Only those that changed this file, or a file below this folder; relative to
                 its root, ``""`` or ``"."`` for all of it.
             session: As for `proposals`.
+            turn: Only those of this turn.
             after_seq: Only later ones than this.
             before_seq: Only earlier ones than this.
             limit: At most so many; None for all.
             newest_first: The order, and which ones a limit keeps.
+        """
+
+    def partial_undos(self, after_seq: int) -> tuple[Operation, ...]:
+        """Undos in force, later than a place, that left some files of what they took back."""
+
+    def turns(
+        self, roots: Sequence[RootId], *, begins: str = "", limit: int | None = None
+    ) -> tuple[str, ...]:
+        """The names of the turns in which files were changed, newest first.
+
+        Args:
+            roots: Only turns that changed a file in one of these.
+            begins: Only names that begin so.
+            limit: At most so many; None for all.
         """
 
     def last_seq(self) -> int:

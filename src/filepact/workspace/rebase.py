@@ -16,8 +16,16 @@ from typing import TYPE_CHECKING
 
 from filepact.domain.change import ChangeSet, FileChange
 from filepact.domain.deadline import FOREVER, Deadline
-from filepact.domain.document import FOLDER, Document, Revision
-from filepact.errors import BinaryFileError, NoChangeError, NotFoundError, StaleFileError
+from filepact.domain.document import FOLDER, Document, Revision, WorkspacePath
+from filepact.errors import (
+    BinaryFileError,
+    FilepactError,
+    NoChangeError,
+    NotFoundError,
+    PathBlockedError,
+    StaleFileError,
+    TooLargeError,
+)
 from filepact.fs.atomic import LARGEST
 from filepact.text.codec import rewrite
 from filepact.text.diff import cut_diff, unified
@@ -29,16 +37,19 @@ from filepact.workspace.receipt import states
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from filepact.domain.document import WorkspacePath
     from filepact.fs.locks import FileLocks
     from filepact.workspace.documents import Documents
     from filepact.workspace.guard import Guard
     from filepact.workspace.journal import JournalStore
     from filepact.workspace.receipt import Hides
 
-__all__ = ["Rebase", "RebaseResult", "fit", "not_kept"]
+__all__ = ["Conflicts", "Rebase", "RebaseResult", "fit", "not_kept", "together"]
+
+Conflicts = dict[WorkspacePath, FilepactError]
+"""What keeps files from being changed, by file."""
 
 _DIFF_IN_ERROR = 4_000
+_CONFLICTS = 20  # that are shown together
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +96,14 @@ class Rebase:
 
     def fit(self, changes: ChangeSet, hides: Hides, deadline: Deadline = FOREVER) -> RebaseResult:
         """A change set fitted to what its locked files hold; arguments and errors as `fit`."""
-        return self._fit(changes, self._current, hides, deadline)
+        return self._fit(changes, self._current, hides, deadline, None)
 
     def fit_all(
-        self, steps: Sequence[ChangeSet], hides: Hides, deadline: Deadline = FOREVER
+        self,
+        steps: Sequence[ChangeSet],
+        hides: Hides,
+        deadline: Deadline = FOREVER,
+        conflicts: Conflicts | None = None,
     ) -> RebaseResult:
         """Change sets fitted one after the other, each to what the one before it leaves.
 
@@ -96,9 +111,10 @@ class Rebase:
             steps: The first names every file; the locks of all are held.
             hides: As for `fit`, with its other arguments and errors.
             deadline: The same.
+            conflicts: The same; such a file is left as it is, whatever the steps before made of it.
         """
         if len(steps) == 1:
-            return self.fit(steps[0], hides, deadline)
+            return self._fit(steps[0], self._current, hides, deadline, conflicts)
         began: dict[WorkspacePath, Document | None] = {}
         standing: dict[WorkspacePath, Document | None] = {}
         contents: dict[str, bytes] = {}
@@ -109,9 +125,10 @@ class Rebase:
                 standing[path] = began[path] = self._current(path)
             return standing[path]
 
-        for step in steps:
+        for whole in steps:
+            step = whole if not conflicts else whole.without(conflicts)
             with suppress(NoChangeError):
-                fitted = self._fit(step, current, hides, deadline)
+                fitted = self._fit(step, current, hides, deadline, conflicts)
                 contents |= fitted.contents
                 notes += fitted.notes
                 for path, after in ((one.path, one.after) for one in fitted.changes.changes):
@@ -121,7 +138,8 @@ class Rebase:
         changes = tuple(
             FileChange(path, before, after)
             for path, now in standing.items()
-            if (before := _revision(began[path])) != (after := _revision(now))
+            if path not in (conflicts or ())
+            and (before := _revision(began[path])) != (after := _revision(now))
         )
         if not changes:
             raise _nothing_to_do()
@@ -133,12 +151,14 @@ class Rebase:
         current: Callable[[WorkspacePath], Document | None],
         hides: Hides,
         deadline: Deadline,
+        conflicts: Conflicts | None,
     ) -> RebaseResult:
         return fit(
             *(changes, current, self._store.content),
             show=self._show,
             hides=hides,
             deadline=deadline,
+            conflicts=conflicts,
         )
 
     def _show(self, path: WorkspacePath) -> str:
@@ -166,6 +186,7 @@ def fit(
     show: Callable[[WorkspacePath], str],
     hides: Hides = lambda _path, _held: False,
     deadline: Deadline = FOREVER,
+    conflicts: Conflicts | None = None,
 ) -> RebaseResult:
     """Make a change set start from the files' present states.
 
@@ -177,6 +198,8 @@ def fit(
         hides: Whether the reader may not see what a file holds; then nothing tells of it, not
             even that it is already as it should be.
         deadline: Asked before each file.
+        conflicts: Takes what keeps a file from being fitted, which is left out then; None raises
+            the first.
 
     Raises:
         NotFoundError: What a file is to hold was given up, or never kept.
@@ -189,17 +212,16 @@ def fit(
     notes: list[str] = []
     for change in changes.changes:
         deadline.check()
-        now = current(change.path)
-        held = () if now is None else (now,)
-        hidden = hides(change.path, chain(held, states(change, versions)))
         try:
-            result = _fit_one(change, now, content, show(change.path))
-        except NotFoundError:
-            raise not_kept(show(change.path)) from None
-        except StaleFileError:
-            if hidden:
-                raise _stale(show(change.path), "somebody changed it meanwhile") from None
-            raise
+            now = current(change.path)
+            held = () if now is None else (now,)
+            hidden = hides(change.path, chain(held, states(change, versions)))
+            result = _fit_shown(change, now, content, show(change.path), hidden=hidden)
+        except (NotFoundError, StaleFileError, PathBlockedError, TooLargeError) as error:
+            if conflicts is None:
+                raise
+            conflicts[change.path] = error
+            continue
         if now is not None:
             contents[now.revision.content] = now.data
         before = now.revision if now is not None else None
@@ -221,6 +243,25 @@ def fit(
     return RebaseResult(ChangeSet(tuple(fitted)), contents, tuple(notes))
 
 
+def _fit_shown(
+    change: FileChange,
+    now: Document | None,
+    content: Callable[[str], bytes],
+    shown: str,
+    *,
+    hidden: bool,
+) -> tuple[Revision | None, bytes | None] | None:
+    """As `_fit_one`, with errors that tell nothing that is hidden from the reader."""
+    try:
+        return _fit_one(change, now, content, shown)
+    except NotFoundError:
+        raise not_kept(shown) from None
+    except StaleFileError:
+        if hidden:
+            raise _stale(shown, "somebody changed it meanwhile") from None
+        raise
+
+
 def _nothing_to_do() -> NoChangeError:
     return NoChangeError(
         "every file is already as it should be",
@@ -238,6 +279,35 @@ def not_kept(shown: str) -> NotFoundError:
         f"{shown}: what the file held is not in the journal, so it cannot be brought back",
         hint="Nothing was changed. Other operations can be taken back by their ids.",
         path=shown,
+    )
+
+
+def together(conflicts: Conflicts, files: int) -> FilepactError:
+    """One refusal for all files that cannot be changed, of their own kind if they have one.
+
+    Args:
+        conflicts: At least one of them.
+        files: How many files were to be changed in all.
+    """
+    errors = list(conflicts.values())
+    if files == 1:
+        return errors[0]
+    hint = "Nothing was changed."
+    if len(errors) < files:
+        hint += (
+            f" `--partly` changes the other {files - len(errors):,} and leaves these as they are."
+        )
+    said = "\n".join(error.message for error in errors[:_CONFLICTS])
+    more = len(errors) - _CONFLICTS
+    kinds = {type(error) for error in errors}
+    kind = kinds.pop() if len(kinds) == 1 else StaleFileError
+    return kind(
+        f"{len(errors):,} of {files:,} files cannot be taken back:\n{said}"
+        + (f"\nand {more:,} more" if more > 0 else ""),
+        hint=hint,
+        conflicts=tuple(
+            (path.path, error.code, error.message) for path, error in conflicts.items()
+        ),
     )
 
 

@@ -22,11 +22,6 @@ from filepact.workspace.history import (
     SessionHistory,
     SessionLimit,
     UndoExecutor,
-    add_checkpoint,
-    operations_on,
-    plan_redo,
-    plan_restore,
-    plan_undo,
 )
 from filepact.workspace.journal import new_proposal
 from filepact.workspace.observe import ExternalFiles
@@ -44,6 +39,15 @@ from filepact.workspace.receipt import (
     texts_of,
 )
 from filepact.workspace.recovery import Recovery
+from filepact.workspace.selection import operations_on, turns_on
+from filepact.workspace.undo_plan import (
+    add_checkpoint,
+    plan_redo,
+    plan_restore,
+    plan_restore_before,
+    plan_selection,
+    plan_undo,
+)
 from filepact.workspace.writer import ChangeWriter
 
 if TYPE_CHECKING:
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
     from filepact.workspace.read_tracker import KnownTextWriter
     from filepact.workspace.reader import Reader
     from filepact.workspace.receipt import ChangeDiff
+    from filepact.workspace.selection import Selection
 
 __all__ = ["Mode", "Workspace"]
 
@@ -345,12 +350,54 @@ class Workspace:
     # -- going back -----------------------------------------------------------------------
 
     def undo(
-        self, session: Session, change_id: str | None = None, *, dry_run: bool = False
+        self,
+        session: Session,
+        change_id: str | None = None,
+        *,
+        dry_run: bool = False,
+        partly: bool = False,
     ) -> Receipt:
-        """Take back one operation, the newest in force unless one is named."""
+        """Take back one operation, the newest in force unless one is named.
+
+        Args:
+            session: Who wants it.
+            change_id: Its id, or the beginning of it.
+            dry_run: Whether it is only shown.
+            partly: As for `undo_selected`.
+        """
         self._mend()
         plan = plan_undo(self._store, self._root_ids(), change_id)
-        return self._plans.carry_out(plan, session, dry_run=dry_run)
+        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
+
+    def undo_selected(
+        self,
+        session: Session,
+        selection: Selection,
+        *,
+        partly: bool = False,
+        dry_run: bool = False,
+    ) -> Receipt:
+        """Take back all operations that are selected and in force, as one new operation.
+
+        Args:
+            session: Who wants it.
+            selection: What is meant.
+            partly: Whether files of which something else was made meanwhile are left as they are,
+                and the others go back; else nothing does.
+            dry_run: Whether it is only shown.
+
+        Raises:
+            NoChangeError: Nothing of it is in force.
+            NotFoundError: There is no such operation or turn.
+            StaleFileError: Some files cannot go back; the details list them as ``conflicts``.
+        """
+        self._mend()
+        plan = plan_selection(self._store, self._root_ids(), selection)
+        return self._plans.carry_out(plan, session, dry_run=dry_run, partly=partly)
+
+    def sessions_named(self, begins: str) -> tuple[str, ...]:
+        """The ids of sessions that begin so, of which there is something in the journal."""
+        return self._store.sessions_named(begins)
 
     def redo(
         self, session: Session, change_id: str | None = None, *, dry_run: bool = False
@@ -363,6 +410,11 @@ class Workspace:
     def restore(self, session: Session, name: str, *, dry_run: bool = False) -> Receipt:
         """Bring every file of the first root back to a checkpoint, as one new operation."""
         plan = plan_restore(self._store, self.guard.roots[0].path, name)
+        return self._plans.carry_out(plan, session, dry_run=dry_run)
+
+    def restore_before(self, session: Session, change_id: str, *, dry_run: bool = False) -> Receipt:
+        """Bring every file back to what it was before an operation, as one new operation."""
+        plan = plan_restore_before(self._store, self._root_ids(), change_id)
         return self._plans.carry_out(plan, session, dry_run=dry_run)
 
     def checkpoint(self, name: str) -> Checkpoint:
@@ -407,6 +459,16 @@ class Workspace:
             roots, relative = (location.root.path,), location.place.path
         return operations_on(self._store, roots, relative, limit, before_seq)
 
+    def turns(self, limit: int | None = 20) -> list[tuple[int | None, list[Operation]]]:
+        """What was done by turn, or by session where no turn is known; newest first.
+
+        Returns:
+            The turn's number, 1 for the newest and None for a session, and its operations, oldest
+            first.
+        """
+        self._mend()
+        return turns_on(self._store, self._root_ids(), limit)
+
     def operation(self, change_id: str) -> Operation:
         """One operation by its id or the beginning of it."""
         return self._store.operation(change_id)
@@ -427,6 +489,14 @@ class Workspace:
         return Receipt(
             change.id, "pending", change.summary, shown.files, shown.diff, (), change.rule
         )
+
+    def show_changes(self, changes: ChangeSet) -> ChangeDiff:
+        """Changes from states to states of the journal, as a person sees them.
+
+        Raises:
+            NotFoundError: A state is not kept any more.
+        """
+        return show_changes(changes, self._writer.versions(), self.show)
 
     def patch(self, change: Operation | Proposal) -> bytes:
         """The change as a patch for programs, in the bytes of the files.

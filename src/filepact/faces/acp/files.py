@@ -352,9 +352,9 @@ def _last_undone(bound: AcpSession) -> Operation | None:
         if operation.session.id == bound.id and operation.kind == "change":
             return None
         if operation.kind == "undo" and operation.undone_by is None:
-            done = bound.workspace.operation(operation.target)
-            if done.session.id == bound.id:
-                return done
+            undone = [bound.workspace.operation(one) for one in operation.taken_back]
+            if all(done.session.id == bound.id for done in undone):
+                return undone[0]
     return None
 
 

@@ -32,7 +32,9 @@ from filepact.faces.cli.render import (
     tally,
 )
 from filepact.faces.cli.screen import DONE, NOTHING, CommandAnswer, TerminalText, plain
+from filepact.faces.cli.turns import log_turns, select
 from filepact.text.confusables import visible
+from filepact.workspace.selection import Selection
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -64,6 +66,13 @@ def log(arguments: Namespace, _screen: Terminal) -> CommandAnswer:
     """Operations, or what agents asked and told, newest first."""
     if arguments.asked or arguments.reads:
         return _log_asked(arguments)
+    if arguments.turns:
+        if arguments.path is not None:
+            raise InvalidParamsError(
+                "--turns lists turns of the whole folder", hint="Leave PATH out."
+            )
+        with opened(arguments) as workspace:
+            return log_turns(workspace, None if arguments.all else arguments.limit)
     with opened(arguments) as workspace:
         operations = workspace.log(
             path=None if arguments.path is None else here(workspace, arguments.path),
@@ -116,14 +125,18 @@ def diff(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def undo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Take an operation back."""
+    """Take operations back."""
     with opened(arguments) as workspace:
-        return answer_receipt(
-            workspace.undo(
-                _decider(arguments, screen), arguments.operation, dry_run=arguments.dry_run
-            ),
-            screen,
-        )
+        selection = select(workspace, arguments)
+        session = _decider(arguments, screen)
+        partly, dry_run = arguments.partly, arguments.dry_run
+        if selection == Selection(selection.ids[:1]):
+            # Only so is what somebody typed in an editor left out, and an undo itself undone.
+            one = selection.ids[0] if selection.ids else None
+            receipt = workspace.undo(session, one, dry_run=dry_run, partly=partly)
+        else:
+            receipt = workspace.undo_selected(session, selection, dry_run=dry_run, partly=partly)
+        return answer_receipt(receipt, screen)
 
 
 def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
@@ -138,14 +151,19 @@ def redo(arguments: Namespace, screen: Terminal) -> CommandAnswer:
 
 
 def restore(arguments: Namespace, screen: Terminal) -> CommandAnswer:
-    """Bring files back to a checkpoint."""
-    with opened(arguments) as workspace:
-        return answer_receipt(
-            workspace.restore(
-                _decider(arguments, screen), arguments.name, dry_run=arguments.dry_run
-            ),
-            screen,
+    """Bring files back to a checkpoint, or to what was before an operation."""
+    if (arguments.name is None) == (arguments.before is None):
+        raise InvalidParamsError(
+            "name a checkpoint, or with --before an operation",
+            hint="`filepact checkpoints` lists the ones, `filepact log` the others.",
         )
+    with opened(arguments) as workspace:
+        session = _decider(arguments, screen)
+        if arguments.before is not None:
+            receipt = workspace.restore_before(session, arguments.before, dry_run=arguments.dry_run)
+        else:
+            receipt = workspace.restore(session, arguments.name, dry_run=arguments.dry_run)
+        return answer_receipt(receipt, screen)
 
 
 def checkpoint(arguments: Namespace, _screen: Terminal) -> CommandAnswer:

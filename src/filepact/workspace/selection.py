@@ -1,0 +1,320 @@
+"""Which operations are meant: by turn, session, agent, time, file or id, and which of them are in force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from filepact.domain.operation import BY_EDITOR
+from filepact.errors import InvalidParamsError, NoChangeError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from filepact.domain.document import RootId, WorkspacePath
+    from filepact.domain.operation import ChangeId, Operation, Session
+    from filepact.workspace.journal import JournalStore
+
+
+__all__ = [
+    "NEWEST",
+    "Place",
+    "Selection",
+    "effective",
+    "is_in",
+    "is_in_force",
+    "newest_first",
+    "operations_on",
+    "partly_gone",
+    "select",
+    "turns_on",
+]
+
+Place = tuple["RootId", str]
+"""A file or folder: its root, and the path beneath it; ``.`` for all of the root."""
+
+NEWEST: Final = "newest"
+"""Instead of a turn's name: the newest of which anything is in force."""
+
+
+_NAMED: Final = 3  # turns that an error names
+_LEAST: Final = 4  # characters of a turn's name that stand for it
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Operations that are to be taken back together: those for which all holds that is said.
+
+    Attributes:
+        ids: Ids of operations, or the beginnings of some: any of them.
+        turn: A turn by its name, or the beginning of it; by a number, 1 for the newest; or `NEWEST`.
+        session: By this session, or another of its actor in the same conversation.
+        agent: By agents of this name.
+        since: Begun then or later, in seconds since the epoch.
+        places: Only what was done to these files, or beneath these folders: each as its root and the
+            path beneath it.  If nothing else is said, what was done to each of them last.
+    """
+
+    ids: tuple[str, ...] = ()
+    turn: str = ""
+    session: Session | None = None
+    agent: str = ""
+    since: float | None = None
+    places: tuple[Place, ...] = ()
+
+    @property
+    def only_places(self) -> bool:
+        """Whether nothing but places is said."""
+        said = self.ids or self.turn or self.session or self.agent or self.since is not None
+        return bool(self.places and not said)
+
+    def matches(self, operation: Operation) -> bool:
+        """Whether an operation is of the agent and the time that are meant."""
+        actor = operation.session.actor
+        by = not self.agent or (actor.kind == "agent" and actor.name == self.agent)
+        return by and (self.since is None or operation.created >= self.since)
+
+
+def operations_on(
+    store: JournalStore,
+    roots: Sequence[RootId],
+    path: str | None,
+    limit: int | None,
+    before_seq: int | None,
+) -> tuple[Operation, ...]:
+    """Operations on any of some roots, or on one path in them, newest first."""
+    found = {
+        operation.id: operation
+        for root in roots
+        for operation in store.operations(root=root, path=path, limit=limit, before_seq=before_seq)
+    }
+    return tuple(sorted(found.values(), key=lambda operation: -operation.seq)[:limit])
+
+
+def turns_on(
+    store: JournalStore, roots: Sequence[RootId], limit: int | None
+) -> list[tuple[int | None, list[Operation]]]:
+    """What was done in some roots by turn, and where no turn is known by session; newest first.
+
+    Returns:
+        The turn's number, as a `Selection` has it, and its operations, oldest first.
+    """
+    numbers = {name: number for number, name in enumerate(store.turns(roots), start=1)}
+    inside = frozenset(roots)
+    groups: dict[tuple[str, str], list[Operation]] = {}
+    for operation in newest_first(store, inside):
+        session = operation.session
+        key = (session.turn, "" if session.turn else session.id)
+        if key in groups or not operation.was_done:
+            continue
+        if limit is not None and len(groups) == limit:
+            break
+        of = store.operations(
+            turn=session.turn, session=None if session.turn else session, limit=None
+        )
+        groups[key] = [
+            one
+            for one in reversed(of)
+            if one.was_done and any(path.root in inside for path in one.changes.paths)
+        ]
+    return [(numbers.get(turn), operations) for (turn, _), operations in groups.items()]
+
+
+def is_in_force(operation: Operation) -> bool:
+    """Whether it is a change that can be taken back, and was not typed in an editor."""
+    return (
+        operation.kind in ("change", "restore")
+        and operation.tool != BY_EDITOR
+        and operation.was_done
+        and operation.undone_by is None
+    )
+
+
+def newest_first(store: JournalStore, roots: frozenset[RootId]) -> Iterable[Operation]:
+    """Operations that touch one of the roots, newest first, read in pages."""
+    before: int | None = None
+    while True:
+        page = store.operations(before_seq=before, limit=100)
+        if not page:
+            return
+        for operation in page:
+            if any(path.root in roots for path in operation.changes.paths):
+                yield operation
+        before = page[-1].seq
+
+
+def select(
+    store: JournalStore, roots: Sequence[RootId], selection: Selection
+) -> tuple[list[Operation], dict[str, tuple[Place, ...]]]:
+    """The operations that are meant, in force or not, oldest first.
+
+    Returns:
+        With them, for each by its id, the places in which it counts; where it counts in all, none.
+
+    Raises:
+        NoChangeError: Nothing that was done to a place is in force, or no turn is.
+        NotFoundError: There is no such operation or turn.
+        InvalidParamsError: Several turns are meant.
+    """
+    places: dict[str, tuple[Place, ...]] = {}
+    if selection.only_places:
+        only = _last_on_each(store, selection.places)
+        chosen = list({operation.id: operation for operation, _ in only}.values())
+        for operation, place in only:
+            places[operation.id] = (*places.get(operation.id, ()), place)
+    else:
+        among = _candidates(store, roots, selection)
+        chosen = [one for one in among if one.was_done and selection.matches(one)]
+        if selection.places:
+            places = {one.id: selection.places for one in chosen}
+    return sorted(chosen, key=lambda operation: operation.seq), places
+
+
+def _candidates(
+    store: JournalStore, roots: Sequence[RootId], selection: Selection
+) -> list[Operation]:
+    turn = _turn_named(store, roots, selection.turn) if selection.turn else ""
+    if selection.ids:
+        named = [store.operation(one) for one in dict.fromkeys(selection.ids)]
+        mates = None if selection.session is None else store.sessions(selection.session)
+        return [
+            one
+            for one in {operation.id: operation for operation in named}.values()
+            if turn in ("", one.session.turn) and (mates is None or one.session.id in mates)
+        ]
+    inside = frozenset(roots)
+    if turn or selection.session is not None:
+        return [
+            one
+            for one in store.operations(turn=turn or None, session=selection.session, limit=None)
+            if any(path.root in inside for path in one.changes.paths)
+        ]
+    found: list[Operation] = []
+    for operation in newest_first(store, inside):
+        if selection.since is not None and operation.created < selection.since:
+            break
+        # What somebody typed in their own editor is not taken back unless it is named.
+        if operation.tool != BY_EDITOR:
+            found.append(operation)
+    return found
+
+
+def _turn_named(store: JournalStore, roots: Sequence[RootId], name: str) -> str:
+    """The whole name of a turn."""
+    if name == NEWEST:
+        return _newest_turn(store, roots)
+    if name.isascii() and name.isdigit() and len(name) < _LEAST:
+        newest = store.turns(roots, limit=int(name))
+        if not 0 < int(name) <= len(newest):
+            raise NotFoundError(
+                f"there is no turn {name} here: {len(newest)} are known"
+                if newest
+                else "no turn is known here: only some hosts say where turns begin",
+                hint="`filepact log --turns` shows them; --session and --since need none.",
+            )
+        return newest[-1]
+    found = store.turns(roots, begins=name, limit=_NAMED)
+    if name in found:
+        return name
+    if len(found) == 1 and len(name) >= _LEAST:
+        return found[0]
+    if not found:
+        raise NotFoundError(
+            f"there is no turn {name!r} here", hint="`filepact log --turns` shows all."
+        )
+    raise InvalidParamsError(
+        f"{name!r} is too little of a turn's name: {', '.join(found)}",
+        hint=f"Give more of it, at least {_LEAST} characters.",
+    )
+
+
+def _newest_turn(store: JournalStore, roots: Sequence[RootId]) -> str:
+    newest = store.turns(roots)
+    for name in newest:
+        done = [one for one in store.operations(turn=name, limit=None) if one.was_done]
+        if effective(store, done):
+            return name
+    raise NoChangeError(
+        "every turn is undone already"
+        if newest
+        else "no turn is known here: only some hosts say where turns begin",
+        hint="`filepact log --turns` shows turns and sessions; --session and --since need no turn.",
+    )
+
+
+def _last_on_each(store: JournalStore, places: Sequence[Place]) -> list[tuple[Operation, Place]]:
+    """The newest operation in force on each file or folder."""
+    found: list[tuple[Operation, Place]] = []
+    for place in dict.fromkeys(places):
+        newest = _last_on(store, place)
+        if newest is None:
+            raise NoChangeError(
+                f"nothing that was done to {place[1]} is in force",
+                hint="`filepact log PATH` shows what happened to it.",
+                path=place[1],
+            )
+        found.append((newest, place))
+    return found
+
+
+def _last_on(store: JournalStore, place: Place) -> Operation | None:
+    root, path = place
+    gone: set[tuple[str, WorkspacePath]] = set()
+    before: int | None = None
+    while page := store.operations(root=root, path=path, before_seq=before, limit=50):
+        for operation in page:
+            gone |= partly_gone(operation)
+            if is_in_force(operation) and any(
+                is_in(change.path, place) and (operation.id, change.path) not in gone
+                for change in operation.changes.changes
+            ):
+                return operation
+        before = page[-1].seq
+    return None
+
+
+def is_in(path: WorkspacePath, place: Place) -> bool:
+    root, above = place
+    inside = above in (".", path.path) or path.path.startswith(f"{above}/")
+    return path.root == root and inside
+
+
+def partly_gone(operation: Operation) -> set[tuple[str, WorkspacePath]]:
+    """The changes that an undo has taken back of operations that are in force in other files."""
+    if operation.kind != "undo" or operation.undone_by is not None or not operation.was_done:
+        return set()
+    partly = [one for one, whole in operation.taken_back.items() if not whole]
+    return {(one, path) for one in partly for path in operation.changes.paths}
+
+
+def effective(store: JournalStore, chosen: Sequence[Operation]) -> list[Operation]:
+    """Those of the chosen that have to be taken back for all of them to be."""
+    names = {one.id for one in chosen}
+    alone = [one for one in chosen if not _settled(store, one, names)]
+    undos = {one.id for one in alone if one.kind == "undo"}
+    brought_back = {
+        original
+        for one in alone
+        if one.kind == "redo"
+        for original in store.operation(one.target).taken_back
+    }
+    return [
+        one
+        for one in chosen
+        if one in alone
+        or (
+            one.kind in ("change", "restore")
+            and one.id not in brought_back
+            and (one.undone_by is None or one.undone_by in undos)
+        )
+    ]
+
+
+def _settled(store: JournalStore, operation: Operation, names: set[ChangeId]) -> bool:
+    """Whether an operation is no undo or redo that has to be taken back itself."""
+    if operation.kind == "undo":
+        return operation.undone_by is not None or names.issuperset(operation.taken_back)
+    if operation.kind == "redo":
+        undo = store.operation(operation.target)
+        return undo.undone_by != operation.id or names.issuperset(undo.taken_back)
+    return True

@@ -1,0 +1,173 @@
+"""What people select by turn, session, time and file, and what they see of turns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.app import open_workspace
+from filepact.domain.operation import Actor, Session
+from filepact.errors import InvalidParamsError
+from filepact.faces.cli.turns import time_named
+
+if TYPE_CHECKING:
+    from tests.faces.command_line import CommandLine
+
+ROBOT = Session("mcp-1234abcd", Actor("agent", "robot", "9"))
+NOW = datetime.fromisoformat("2026-03-10T14:30:00").timestamp()
+
+
+def act(cli: CommandLine, *steps: tuple[str, str, str | None]) -> None:
+    """Turns, names and texts; no text deletes."""
+    with open_workspace([str(cli.root)], state_dir=str(cli.state)) as workspace:
+        for turn, name, text in steps:
+            with workspace.draft(replace(ROBOT, turn=turn), "write_file") as draft:
+                if text is None:
+                    target = draft.open(name, there=True, itself=True)
+                    draft.delete(target, emptied_by=None)
+                else:
+                    draft.write(draft.open(name), text)
+                workspace.submit(draft, f"write {name}")
+
+
+def at(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("10m", NOW - 600),
+        ("1h30m", NOW - 5_400),
+        ("2 days ago", NOW - 2 * 86_400),
+        ("1 week", NOW - 604_800),
+        ("90s", NOW - 90),
+        ("today", at("2026-03-10")),
+        ("Yesterday", at("2026-03-09")),
+        ("14:30", NOW),
+        ("9:05", at("2026-03-10T09:05")),
+        ("15:00", at("2026-03-10T15:00") - 86_400),
+        ("2026-03-01", at("2026-03-01")),
+        ("2026-03-01 10:00", at("2026-03-01T10:00")),
+        ("2026-03-01T10:00:00Z", at("2026-03-01T10:00:00+00:00")),
+    ],
+)
+def test_a_time_is_read_as_people_type_it(said: str, meant: float) -> None:
+    assert time_named(said, NOW) == meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "soon",
+        "10",
+        "10x",
+        "m10",
+        "1h 5",
+        "25:00",
+        "2026-13-01",
+        "2027-01-01",
+        "-5m",
+        "20260301",
+    ],
+)
+def test_what_is_no_time_or_lies_ahead_is_refused(said: str) -> None:
+    with pytest.raises(InvalidParamsError):
+        time_named(said, NOW)
+
+
+def test_turns_are_listed_with_their_files_within_eighty_columns(cli: CommandLine) -> None:
+    long = f"src/{'deep/' * 20}module.py"
+    act(cli, ("turn-one", "a.txt", "1\n"), ("turn-one", "a.txt", "1\n2\n"), ("", "b.txt", "b\n"))
+    act(cli, ("turn-two", "b.txt", None), ("turn-two", long, "x\n"), ("turn-two", "a.txt", "1\n"))
+    said = cli("log", "--turns").out
+    heads = [line for line in said.splitlines() if not line.startswith("     ")]
+    assert [re.search(r"(turn|session) \S+", line)[0] for line in heads] == [  # type: ignore[index]
+        "turn turn-two",
+        "session mcp-1234abcd",
+        "turn turn-one",
+    ]
+    assert [line[:3] for line in heads] == ["  1", "  -", "  2"]
+    assert max(map(len, said.splitlines())) <= 80
+    assert re.search(r"deleted +b\.txt", said)
+    known = cli.json("log", "--turns", "-n", "1")["turns"]
+    assert [one["number"] for one in known] == [1]
+    assert [(one["path"], one["change"], one["removed"]) for one in known[0]["files"]] == [
+        ("b.txt", "delete", 1),
+        (long, "create", 0),
+        ("a.txt", "modify", 1),
+    ]
+    cli.json("undo", "--turn", "--unattended")
+    [newest, *_] = cli.json("log", "--turns", "--all")["turns"]
+    assert newest["session"].startswith("cli-")
+    undone = cli.json("log", "--turns", "--all")["turns"][1]
+    assert (undone["files"], undone["undone"]) == ([], undone["operations"])
+    assert cli("log", "--turns", "a.txt").code == 1
+
+
+def test_undo_takes_what_is_selected(cli: CommandLine) -> None:
+    act(
+        cli,
+        ("turn-one", "a.txt", "1\n"),
+        ("turn-two", "b.txt", "2\n"),
+        ("turn-two", "c.txt", "3\n"),
+    )
+    shown = cli.json("undo", "--turn", "--dry-run")
+    assert shown["status"] == "preview"
+    assert len(shown["files"]) == 2
+    assert cli.json("undo", "--unattended", "c.txt")["status"] == "applied"
+    assert cli.json("undo", "--unattended", "--session", "mcp-12", "--since", "1h")["files"]
+    assert not any((cli.root / name).exists() for name in ("a.txt", "b.txt", "c.txt"))
+    for _ in range(2):
+        cli.json("redo", "--unattended")
+    one, two = cli.json("log")["operations"][-2:]
+    cli.json("undo", "--unattended", one["id"], two["id"][:6])
+    assert (cli.root / "c.txt").exists()
+    assert not (cli.root / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("zzz",), "NOT_FOUND"),
+        (("c0000",), "NOT_FOUND"),
+        (("--turn",), "NO_CHANGE"),
+        (("--turn", "1"), "NOT_FOUND"),
+        (("--session", "nobody"), "NOT_FOUND"),
+        (("--session", ""), "NOT_FOUND"),
+        (("--agent", "nobody"), "NO_CHANGE"),
+        (("--since", "soon"), "INVALID_PARAMS"),
+        (("src",), "NO_CHANGE"),
+        (("/etc/passwd",), "PATH_BLOCKED"),
+    ],
+)
+def test_what_selects_nothing_is_refused(
+    cli: CommandLine, words: tuple[str, ...], code: str
+) -> None:
+    answer = cli.json("undo", "--unattended", *words, code=3 if code == "NO_CHANGE" else 1)
+    assert answer["error"]["code"] == code
+
+
+def test_a_word_that_is_an_id_and_a_file_has_to_be_told_apart(cli: CommandLine) -> None:
+    act(cli, ("", "a.txt", "1\n"))
+    (name,) = (one["id"] for one in cli.json("log")["operations"])
+    (cli.root / name).write_text("a file\n")
+    assert cli.json("undo", "--unattended", name, code=1)["error"]["code"] == "INVALID_PARAMS"
+    assert cli.json("undo", "--unattended", name[:8])["status"] == "applied"
+
+
+def test_restore_goes_to_before_an_operation(cli: CommandLine) -> None:
+    act(cli, ("", "a.txt", "1\n"), ("", "a.txt", "2\n"), ("", "b.txt", "3\n"))
+    second = cli.json("log")["operations"][1]["id"]
+    assert cli.json("restore", "--unattended", "--before", second)["status"] == "applied"
+    assert (cli.root / "a.txt").read_text() == "1\n"
+    assert not (cli.root / "b.txt").exists()
+    for words in ((), ("name", "--before", second)):
+        assert (
+            cli.json("restore", "--unattended", *words, code=1)["error"]["code"] == "INVALID_PARAMS"
+        )

@@ -1,0 +1,256 @@
+"""Undo of what people think in: a turn, a session, a time, files; and what others did meanwhile stays."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from filepact.domain.operation import Actor, Session
+from filepact.errors import FilepactError, NoChangeError
+from filepact.workspace.selection import NEWEST, Selection
+from tests.workspace.acting import delete, edit, write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from filepact.workspace.workspace import Workspace
+
+ROBOT = Session("robot-1", Actor("agent", "robot"))
+OTHER = Session("other-1", Actor("agent", "other"))
+ADA = Session("cli-1", Actor("person", "ada"))
+LINES = "".join(f"line {number}\n" for number in range(40))
+
+
+def in_turn(name: str, session: Session = ROBOT) -> Session:
+    return replace(session, turn=name)
+
+
+def refused(call: Callable[[], object]) -> FilepactError:
+    with pytest.raises(FilepactError) as caught:
+        call()
+    return caught.value
+
+
+def undo(workspace: Workspace, **given: object) -> str:
+    partly = bool(given.pop("partly", False))
+    receipt = workspace.undo_selected(ADA, Selection(**given), partly=partly)  # type: ignore[arg-type]
+    assert receipt.operation is not None
+    return receipt.operation
+
+
+def files(root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): path.read_text()
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
+
+
+def test_a_turn_is_taken_back_as_one_operation_and_comes_back_as_one(
+    workspace: Workspace, root: Path
+) -> None:
+    (root / "old.txt").write_text("old\n")
+    (root / "a.txt").write_text(LINES)
+    write(workspace, in_turn("turn-a"), "first.txt", "1\n")
+    before = files(root)
+    turn = in_turn("turn-b")
+    edit(workspace, turn, "a.txt", "line 3\n", "three\n")
+    edit(workspace, turn, "a.txt", "line 30\n", "thirty\n")
+    write(workspace, turn, "deep/er/new.txt", "new\n")
+    delete(workspace, turn, "old.txt")
+    (root / "a.txt").write_text((root / "a.txt").read_text().replace("line 15\n", "by hand\n"))
+    after = files(root)
+    seq = workspace.log(limit=1)[0].seq
+
+    done = undo(workspace, turn=NEWEST)
+    assert files(root) == before | {"a.txt": LINES.replace("line 15\n", "by hand\n")}
+    assert not (root / "deep").exists()
+    [operation] = workspace.log(limit=1)
+    assert (operation.id, operation.kind, operation.seq) == (done, "undo", seq + 1)
+    assert [one.undone_by for one in workspace.log(limit=5)[1:]] == [done] * 4
+    workspace.redo(ADA)
+    assert files(root) == after
+    assert [one.undone_by for one in workspace.log(limit=6)[2:]] == [None] * 4
+    undo(workspace, turn="2")
+    assert "first.txt" not in files(root)
+    assert refused(lambda: undo(workspace, turn="2")).code == "NO_CHANGE"
+    undo(workspace, turn="turn-b")
+    assert refused(lambda: undo(workspace, turn=NEWEST)).code == "NO_CHANGE"
+    assert refused(lambda: undo(workspace, turn="turn")).code == "INVALID_PARAMS"
+    assert refused(lambda: undo(workspace, turn="3")).code == "NOT_FOUND"
+    assert refused(lambda: undo(workspace, turn="nobody")).code == "NOT_FOUND"
+
+
+def test_all_that_is_said_has_to_hold(workspace: Workspace, root: Path) -> None:
+    for session, name in ((ROBOT, "src/a"), (ROBOT, "b"), (OTHER, "src/c"), (ADA, "src/d")):
+        write(workspace, session, name, "1\n")
+    at = workspace.log(limit=1)[0].created
+    one = workspace.log(limit=2)[1].id
+    here = workspace.guard.roots[0].path
+    assert refused(lambda: undo(workspace, session=ROBOT, ids=(one,))).code == "NO_CHANGE"
+    undo(workspace, session=ROBOT, places=((here, "src"),))
+    assert list(files(root)) == ["b", "src/c", "src/d"]
+    undo(workspace, agent="other")
+    assert list(files(root)) == ["b", "src/d"]
+    # Of what was taken back since then nothing is any more: all is as it was before that moment.
+    undo(workspace, since=at)
+    assert list(files(root)) == ["b", "src/a", "src/c"]
+
+
+def test_files_alone_go_back_one_step_each(workspace: Workspace, root: Path) -> None:
+    here = workspace.guard.roots[0].path
+    with workspace.draft(ROBOT, "patch_apply") as draft:
+        for target in draft.open_all(["a", "b"]):
+            draft.write(target, "1\n")
+        workspace.submit(draft, "two files")
+    write(workspace, OTHER, "a", "2\n")
+    undo(workspace, places=((here, "a"),))
+    assert files(root) == {"a": "1\n", "b": "1\n"}
+    undo(workspace, places=((here, "a"),))
+    assert files(root) == {"b": "1\n"}
+    # What is left of the first operation is in force, and is all that is taken back now.
+    write(workspace, ADA, "a", "mine\n")
+    assert refused(lambda: undo(workspace, places=((here, "nothing"),))).code == "NO_CHANGE"
+    undo(workspace, session=ROBOT)
+    assert files(root) == {"a": "mine\n"}
+    workspace.redo(ADA)
+    assert files(root) == {"a": "mine\n", "b": "1\n"}
+
+
+def test_conflicts_are_told_together_and_nothing_is_done_unless_partly(
+    workspace: Workspace, root: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        write(workspace, ROBOT, name, f"{name}\n")
+    (root / "a").write_text("mine\n")
+    (root / "b").write_text("mine too\n")
+    error = refused(lambda: undo(workspace, session=ROBOT))
+    assert error.code == "STALE_FILE"
+    assert [one[0] for one in error.details["conflicts"]] == ["a", "b"]  # type: ignore[union-attr,index]
+    assert files(root) == {"a": "mine\n", "b": "mine too\n", "c": "c\n"}
+    undo(workspace, session=ROBOT, partly=True)
+    assert files(root) == {"a": "mine\n", "b": "mine too\n"}
+    assert [one.undone_by is None for one in workspace.log(limit=4)[1:]] == [False, True, True]
+    (root / "a").write_text("a\n")
+    (root / "b").unlink()
+    undo(workspace, session=ROBOT)
+    assert files(root) == {}
+
+
+def test_what_a_session_undid_itself_stays_undone_and_a_foreign_undo_is_taken_back(
+    workspace: Workspace, root: Path
+) -> None:
+    write(workspace, ADA, "ada", "1\n")
+    theirs = workspace.log(limit=1)[0].id
+    write(workspace, ROBOT, "own", "1\n")
+    workspace.undo(ROBOT)
+    workspace.undo(ROBOT, theirs)
+    write(workspace, ROBOT, "more", "1\n")
+    assert files(root) == {"more": "1\n"}
+    undo(workspace, session=ROBOT)
+    assert files(root) == {"ada": "1\n"}
+    assert workspace.operation(theirs).undone_by is None
+    workspace.redo(ADA)
+    assert files(root) == {"more": "1\n"}
+    assert workspace.operation(theirs).undone_by is not None
+    workspace.undo(ADA)
+    write(workspace, ADA, "ada", "2\n")
+
+
+def test_a_redo_of_another_session_is_taken_back_with_it(workspace: Workspace, root: Path) -> None:
+    write(workspace, ADA, "ada", "1\n")
+    theirs = workspace.log(limit=1)[0].id
+    workspace.undo(ADA)
+    workspace.redo(ROBOT)
+    undo(workspace, session=ROBOT)
+    assert files(root) == {}
+    assert workspace.operation(theirs).undone_by is not None
+
+
+def test_everything_goes_back_to_before_an_operation(workspace: Workspace, root: Path) -> None:
+    write(workspace, ROBOT, "a", "1\n")
+    write(workspace, ROBOT, "a", "2\n")
+    second = workspace.log(limit=1)[0].id
+    write(workspace, OTHER, "b", "1\n")
+    workspace.restore_before(ADA, second)
+    assert files(root) == {"a": "1\n"}
+    assert refused(lambda: workspace.restore_before(ADA, "c0000")).code == "NOT_FOUND"
+
+
+def test_an_agent_takes_back_its_own_turn_and_no_other(workspace: Workspace, root: Path) -> None:
+    write(workspace, in_turn("turn-a"), "a", "1\n")
+    write(workspace, in_turn("turn-b", OTHER), "b", "1\n")
+    mine = in_turn("turn-c")
+    write(workspace, mine, "c", "1\n")
+    workspace.past(mine).undo("turn", dry_run=False)
+    assert files(root) == {"a": "1\n", "b": "1\n"}
+    workspace.past(mine).undo("session", dry_run=False)
+    assert files(root) == {"b": "1\n"}
+    assert (
+        refused(lambda: workspace.past(ROBOT).undo("turn", dry_run=False)).code == "INVALID_PARAMS"
+    )
+
+
+SLOTS = (3, 10, 17, 24, 31, 38)
+
+
+class Model:
+    """Files of forty lines; every session writes to lines of its own, and makes files of its own."""
+
+    def __init__(self, root: Path, names: list[str]) -> None:
+        self.slots = {(name, slot): f"line {slot}" for name in names for slot in SLOTS}
+        self.made: dict[str, str] = {}
+        for name in names:
+            (root / name).write_text(self.text(name))
+
+    def text(self, name: str) -> str:
+        return "".join(f"{self.slots.get((name, at), f'line {at}')}\n" for at in range(40))
+
+    def files(self) -> dict[str, str]:
+        return {name: self.text(name) for name, _ in self.slots} | self.made
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow(after=2)
+def test_undo_of_a_session_is_the_start_with_what_all_others_did(
+    workspace: Workspace, root: Path, seed: int
+) -> None:
+    choose = random.Random(seed)
+    model = Model(root, ["a", "b", "c"])
+    mine = Model(root, ["a", "b", "c"])  # what the others have done
+    for step in range(choose.randint(5, 14)):
+        name, kind = choose.choice("abc"), choose.randrange(6)
+        robot = choose.random() < 0.6
+        slot = choose.choice(SLOTS[:3] if robot else SLOTS[3:])
+        session = in_turn(f"turn-{step // 4}") if robot else choose.choice((OTHER, None))
+        new = f"step {step}"
+        if kind < 4:
+            old = model.slots[name, slot]
+            if session is None:
+                path = root / name
+                path.write_text(path.read_text().replace(f"{old}\n", f"{new}\n"))
+            else:
+                edit(workspace, session, name, f"{old}\n", f"{new}\n")
+            for one in (model,) if robot else (model, mine):
+                one.slots[name, slot] = new
+        elif kind == 4 and session is not None:
+            write(workspace, session, f"new-{step}", "made\n")
+            for one in (model,) if robot else (model, mine):
+                one.made[f"new-{step}"] = "made\n"
+        elif robot and any(one.session.id == ROBOT.id for one in workspace.log()):
+            with suppress(NoChangeError):
+                workspace.past(ROBOT).undo(None, dry_run=False)
+                workspace.past(ROBOT).redo(None, dry_run=False)
+        assert files(root) == model.files()
+    start = files(root)
+    if model.files() == mine.files():
+        return
+    undo(workspace, session=ROBOT)
+    assert files(root) == mine.files()
+    workspace.redo(ADA)
+    assert files(root) == start
