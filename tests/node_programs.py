@@ -10,9 +10,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.fetching import NPM, FetchError, fetch
 
 __all__ = ["NodeError", "Programs", "install"]
 
@@ -91,22 +92,9 @@ def _fetch(node: Path, npm: Path, folder: Path, packages: bytes) -> None:
     """Let npm install what a package file names, in a folder of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "package.json").write_bytes(packages)
-    done = subprocess.run(
-        [
-            str(node),
-            str(npm),
-            "install",
-            "--ignore-scripts",
-            "--no-audit",
-            "--no-fund",
-            "--no-package-lock",
-        ],
-        cwd=folder,
-        env=os.environ | {"PATH": f"{node.parent}:{os.environ.get('PATH', '')}"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    if done.returncode != 0:
-        raise NodeError(f"npm install failed: {done.stderr.strip()[-500:]}")
+    words = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", *NPM]
+    path = f"{node.parent}:{os.environ.get('PATH', '')}"
+    try:
+        fetch([str(node), str(npm), *words], cwd=folder, env=os.environ | {"PATH": path})
+    except FetchError as error:
+        raise NodeError(f"npm install failed: {error}") from error

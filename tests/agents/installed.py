@@ -11,11 +11,11 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from tests import node_programs
+from tests.fetching import PIP, FetchError, fetch
 
 __all__ = ["MissingError", "node_program", "python_program"]
 
@@ -71,13 +71,14 @@ def python_program(requirements: str, script: str, *, python: str = "") -> list[
             raise MissingError(f"{script} needs {python}, which is not here")
         _run(script, [interpreter, "-m", "venv", "--clear", str(folder)])
         # All packages stand in the file: so there is nothing to resolve, and nothing else comes in.
-        install = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        install = [str(folder / "bin" / "python"), "-m", "pip", "install", *PIP]
         _run(script, [*install, "--no-deps", "--no-compile", "-r", str(wanted)])
         stamp.write_text(mark)
     return [str(path)]
 
 
 def _run(script: str, words: list[str]) -> None:
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=900)
-    if done.returncode != 0:
-        raise MissingError(f"{script} cannot be installed: {done.stderr.strip()[-500:]}")
+    try:
+        fetch(words)
+    except FetchError as error:
+        raise MissingError(f"{script} cannot be installed: {error}") from error

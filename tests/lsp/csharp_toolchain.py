@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from filepact.errors import FilepactError
-from filepact_csharp.install import install
+from filepact_csharp.install import install, is_whole
 from filepact_csharp.toolchain import Toolchain, find
+from tests.fetching import NO_FETCH
 
 __all__ = ["FOLDER", "ToolchainError", "fetched", "toolchain", "toolchain_or_skip"]
 
@@ -34,6 +35,8 @@ def fetched() -> Toolchain:
     Raises:
         ToolchainError: This system has no such packages, or they cannot be fetched now.
     """
+    if os.environ.get(NO_FETCH) and not is_whole(str(FOLDER)):
+        raise ToolchainError("it could not be fetched at the beginning of this run")
     try:
         install(FOLDER, lambda _text: None)
     except FilepactError as error:

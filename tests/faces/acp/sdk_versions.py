@@ -6,9 +6,11 @@ They stand in ``.sdks`` beside the project file, for tests that put one of them 
 from __future__ import annotations
 
 import fcntl
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.fetching import PIP, FetchError
+from tests.fetching import fetch as fetch_with
 
 __all__ = ["VERSIONS", "SdkError", "fetch", "fetch_all"]
 
@@ -36,16 +38,11 @@ def fetch(version: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not stamp.exists():
             # All that it needs is installed already, with the version beside it.
-            words = ["pip", "install", "--quiet", "--no-deps", "--upgrade", "--target", str(folder)]
-            done = subprocess.run(
-                [sys.executable, "-m", *words, f"agent-client-protocol=={version}"],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=600,
-            )
-            if done.returncode != 0:
-                raise SdkError(f"version {version}: {done.stderr.strip()[-300:]}")
+            words = ["pip", "install", "--no-deps", "--upgrade", "--target", str(folder), *PIP]
+            try:
+                fetch_with([sys.executable, "-m", *words, f"agent-client-protocol=={version}"])
+            except FetchError as error:
+                raise SdkError(f"version {version}: {error}") from error
             stamp.touch()
     return folder
 

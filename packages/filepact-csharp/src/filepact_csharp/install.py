@@ -256,6 +256,9 @@ def _npm(part: PackageContent, into: Path) -> list[str]:
         "pack",
         f"{part.package}@{part.version}",
         "--ignore-scripts",
+        # By itself npm waits fifteen minutes for a registry that does not begin to answer.
+        "--fetch-timeout=60000",
+        "--fetch-retries=1",
         "--pack-destination",
         str(into),
     ]
